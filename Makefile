@@ -31,7 +31,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make up      set up what is needed and start benchpool on this machine (ARGS=... goes to benchpool up)"
-	@echo "make test-fast   the tests that start no server and no browser (two minutes of processor time)"
+	@echo "make test-fast   the tests that start no server and no browser (under 90 s on two cores)"
 	@echo "make test    all tests, a real browser included"
 	@echo "make test-kubernetes   tests on a real Kubernetes cluster (Linux, root, Go)"
 	@echo "make cluster, make cluster-down   start and stop that cluster to work with it"
@@ -47,18 +47,21 @@ help:
 up: $(STAMPS)/install $(STAMPS)/proxy
 	@exec $(BIN)/benchpool up $(ARGS)
 
-# What starts servers or depends on the time runs alone; all else shares the processors.
+# What starts no server and no browser.
 QUICK := --ignore tests/e2e -m "not slow and not e2e and not kubernetes"
+# Most of the others wait for what they started, so there are more of them at once than processors.
+TOGETHER := -n 3 --dist loadfile --no-loadscope-reorder
 
 test: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev $(STAMPS)/browser
 	cd extension && npm test --silent
-	$(BIN)/python -m pytest tests -n 2 $(QUICK)
-	$(BIN)/python -m pytest tests --ignore tests/e2e -m "(slow or e2e) and not kubernetes"
-	$(BIN)/python -m pytest tests/e2e
+	$(BIN)/python -m pytest tests $(TOGETHER) -m "not alone and not kubernetes"
+	$(BIN)/python -m pytest tests -m "alone and not kubernetes"
 	@echo "Left out: the tests on a real Kubernetes cluster. They run by: make test-kubernetes"
 
+# Its tests wait half of the time, so four processes suit two cores; who has run out of tests takes
+# from the others.
 test-fast: $(STAMPS)/install $(STAMPS)/dev
-	$(BIN)/python -m pytest tests -n 2 --hypothesis-profile=fast $(QUICK) $(ARGS)
+	$(BIN)/python -m pytest tests -n 4 --dist worksteal --hypothesis-profile=fast $(QUICK) $(ARGS)
 
 # A cluster that runs already is used; else one is started for the tests and taken away again. Tests
 # on its nodes mostly wait, so those on control planes of their own run beside them; 5 is pytest's

@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import checkout  # noqa: F401
@@ -34,6 +35,13 @@ from benchpool_scheduler.contract import CommandEntry, JobSubmission
 AT_ONCE, NODES, ALONE = 32, 4, 5
 JOB = JobSubmission(entry=CommandEntry(argv=["sleep", "600"]))
 WHO = {"no reader": (), "own jobs": PEOPLE, "all jobs": ADMINISTRATORS}
+
+
+class Cost(NamedTuple):
+    """Milliseconds of the service's processor time for each submission."""
+
+    user: float
+    kernel: float
 
 
 async def follow(url: str, tokens: Sequence[str], readers: int) -> None:
@@ -116,7 +124,7 @@ def main() -> int:
         asyncio.run(follow(url, WHO[who], chosen.readers))
         return 0
     rates: dict[str, list[float]] = {who: [] for who in WHO}
-    costs: dict[str, list[float]] = {who: [] for who in WHO}
+    costs: dict[str, list[Cost]] = {who: [] for who in WHO}
     single: dict[str, list[tuple[float, float]]] = {who: [] for who in WHO}
     for _ in range(chosen.rounds):
         for who, tokens in WHO.items():
@@ -133,7 +141,12 @@ def main() -> int:
         figures += [
             Figure(f"{name}: durable, 32 at once", "submissions/s", tuple(rates[who])),
             Figure(f"{name}: of the rate without", "", tuple(rate / base for rate in rates[who])),
-            Figure(f"{name}: the service's processor time", "ms each", tuple(costs[who])),
+            Figure(
+                f"{name}: the service's processor time",
+                "ms each",
+                tuple(cost.user + cost.kernel for cost in costs[who]),
+            ),
+            Figure(f"{name}: in the kernel", "ms each", tuple(cost.kernel for cost in costs[who])),
             Figure(f"{name}: one alone", "ms", tuple(it for it, _ in single[who])),
         ]
         if who == "all jobs":
@@ -145,7 +158,7 @@ def main() -> int:
 
 def _one(
     folder: str, who: str, readers: int, count: int
-) -> tuple[float, float, list[tuple[float, float]]]:
+) -> tuple[float, Cost, list[tuple[float, float]]]:
     here = Path(__file__).resolve()
     server = _start([str(here.parent / "crowd.py"), folder, str(NODES), "3600"])
     following = None
@@ -158,10 +171,11 @@ def _one(
         base = url.removesuffix("/api/v1")
         times = asyncio.run(alone(base, following if who == "all jobs" else None))
         process = psutil.Process(server.pid)
-        before = sum(process.cpu_times()[:2])
+        before = process.cpu_times()
         rate = asyncio.run(submit(base, count))
-        cost = (sum(process.cpu_times()[:2]) - before) / count * 1000
-        return rate, cost, times
+        after = process.cpu_times()
+        spent = ((it - was) / count * 1000 for it, was in zip(after[:2], before[:2], strict=True))
+        return rate, Cost(*spent), times
     finally:
         for each in (following, server):
             if each is not None:

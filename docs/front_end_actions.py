@@ -6,21 +6,39 @@ import json
 from typing import Any
 
 from benchpool_scheduler.contract.actions import ActionReason, JobActions
+from benchpool_scheduler.contract.changes import CHANGEABLE
 from benchpool_scheduler.contract.forms import Field, fields
 from benchpool_scheduler.contract.operation import Operation, declared
+from benchpool_scheduler.contract.operations.access import AccessOperations
 
 HEAD = """\
 // Made from the table of operations by docs/generate.py: do not edit.
 
-/** One input: its bounds are those of the service; null is none. */
+/**
+ * One input: its bounds are those of the service; null is none. `names` are written with commas
+ * between them, and as `empty` where there are none; a `duration` is seconds, written as `90m`.
+ */
 export interface IActionField {
   readonly name: string;
   readonly title: string;
   readonly help: string;
-  readonly kind: 'text' | 'whole' | 'number';
+  readonly kind: 'text' | 'whole' | 'number' | 'names' | 'duration';
   readonly least: number | null;
   readonly most: number | null;
   readonly longest: number | null;
+  readonly empty: string;
+}
+
+/**
+ * What may change later of a job: what sentences call it, what its number counts, the number of a
+ * reason that has a value with which the job would start now, and the button for that.
+ */
+export interface IChangeable {
+  readonly name: string;
+  readonly noun: string;
+  readonly unit: string;
+  readonly advised: string;
+  readonly press: string;
 }
 
 /**
@@ -39,15 +57,40 @@ export interface IFilledAction {
 """
 
 
+ROW_KEYS = ("name", "noun", "unit", "advised", "press")
+
+
 def text() -> str:
     """Return the file of the front end."""
     filled = [_action(one) for one in declared(JobActions) if _is_filled(one)]
     names = " | ".join(f"'{one['name']}'" for one in filled)
     values = json.dumps(filled, indent=2, ensure_ascii=False)
+    rows = [{key: getattr(row, key) for key in ROW_KEYS} for row in CHANGEABLE]
+    changeable = json.dumps(rows, indent=2, ensure_ascii=False)
     return (
         f"{HEAD}export type FilledAction = {names};\n\n"
         f"export const FILLED_ACTIONS: readonly (IFilledAction & {{ readonly name: FilledAction "
-        f"}})[] = {values};\n"
+        f"}})[] = {values};\n\n"
+        f"export const CHANGEABLE: readonly IChangeable[] = {changeable};\n\n"
+        f"{_access()}"
+    )
+
+
+def _access() -> str:
+    """Return what may be done about belonging to a project."""
+    asked = [one for one in declared(AccessOperations) if one.body is not None and one.lab]
+    rows = {
+        one.name: {
+            "path": f"/{one.path}",
+            "words": " ".join(one.verb.words),
+            "positional": one.verb.positional,
+        }
+        for one in asked
+        if one.verb is not None
+    }
+    return (
+        "/** What may be done about belonging to a project: where, and its verb in a terminal. */\n"
+        f"export const ACCESS = {json.dumps(rows, indent=2)} as const;\n"
     )
 
 
@@ -69,5 +112,5 @@ def _action(one: Operation[Any]) -> dict[str, Any]:
 
 
 def _field(field: Field) -> dict[str, Any]:
-    keys = ("name", "title", "help", "kind", "least", "most", "longest")
+    keys = ("name", "title", "help", "kind", "least", "most", "longest", "empty")
     return {key: getattr(field, key) for key in keys}

@@ -11,7 +11,13 @@ from typing import Any
 
 import msgspec
 
-from benchpool.server.requests import Preparation, ResultFiles, SendRequest
+from benchpool.server.requests import (
+    ExampleNotebook,
+    Preparation,
+    ResultFiles,
+    SendRequest,
+    SentJob,
+)
 from benchpool_scheduler import __version__
 from benchpool_scheduler.contract import ErrorAnswer, Job
 from benchpool_scheduler.contract.field_types import told_alike
@@ -20,6 +26,8 @@ _OPERATIONS: tuple[tuple[str, str, str, type | None, type, int], ...] = (
     ("prepare", "post", "Say what would be sent and why", SendRequest, Preparation, 200),
     ("send", "post", "Send it", SendRequest, Job, 201),
     ("result", "get", "Say where the results of a job are", None, ResultFiles, 200),
+    ("sent", "get", "Say what a job was sent with", None, SentJob, 200),
+    ("example", "post", "Say where the example notebook is", None, ExampleNotebook, 200),
 )
 """Name and path, method, summary, body, answer, status of a good answer."""
 
@@ -31,7 +39,7 @@ def text() -> str:
 
 def document() -> dict[str, Any]:
     """Return the document as plain data."""
-    types = (SendRequest, Preparation, Job, ResultFiles, ErrorAnswer)
+    types = (SendRequest, Preparation, Job, ResultFiles, SentJob, ExampleNotebook, ErrorAnswer)
     _, components = msgspec.json.schema_components(types, ref_template=_REF)
     return {
         "openapi": "3.1.0",
@@ -60,7 +68,7 @@ def _operation(
     }
     if body is not None:
         operation["requestBody"] = {"required": True, "content": _content(body)}
-    else:
+    elif name in {"result", "sent"}:
         job = {"name": "job", "in": "query", "required": True, "schema": {"type": "string"}}
         operation["parameters"] = [job]
     return operation

@@ -9,6 +9,7 @@ import json
 import os
 from pathlib import Path
 
+from benchpool_spawner.landing import default_url
 from benchpool_spawner.logins import LoginReports
 
 c = get_config()  # noqa: F821
@@ -29,14 +30,15 @@ c.JupyterHub.tornado_settings = {"cookie_options": facts["cookie_options"]}
 c.ConfigurableHTTPProxy.should_start = False
 c.ConfigurableHTTPProxy.api_url = facts["proxy_api_url"]
 c.JupyterHub.allow_named_servers = True
+c.JupyterHub.default_url = default_url
 
 # --- people
 short = {"shared-password": "shared-password", "dummy": "dummy"}
 c.JupyterHub.authenticator_class = short.get(people["class"], people["class"])
-# The scheduler's audit trail is told of every login.
-c.Authenticator.post_auth_hook = LoginReports(
-    facts["scheduler_url"], os.environ["BENCHPOOL_HUB_TOKEN"]
-)
+# The scheduler's audit trail is told of every login and logout.
+reports = LoginReports(facts["scheduler_url"], os.environ["BENCHPOOL_HUB_TOKEN"])
+c.Authenticator.post_auth_hook = reports
+reports.hear_logouts()
 c.Authenticator.admin_users = set(people["admins"])
 c.Authenticator.allow_all = people["allowAll"]
 c.SharedPasswordAuthenticator.user_password = os.environ.get("BENCHPOOL_USER_PASSWORD", "")

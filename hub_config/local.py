@@ -8,6 +8,10 @@ import json
 import os
 from pathlib import Path
 
+from jupyterhub import version_info
+from jupyterhub.utils import subdomain_hook_idna
+
+from benchpool_spawner.landing import default_url
 from benchpool_spawner.logins import LoginReports
 
 c = get_config()  # noqa: F821
@@ -24,6 +28,17 @@ c.JupyterHub.bind_url = f"{scheme}://{facts['bind']}:{ports['public']}/"
 if facts["tls"]:
     c.JupyterHub.ssl_cert = facts["tls"]["cert"]
     c.JupyterHub.ssl_key = facts["tls"]["key"]
+if facts["subdomains"]:
+    # Each user's servers at a name of their own; the pool stays beside the Hub, whose links to it
+    # would not say the port.
+    public = f"{scheme}://{facts['public_host']}:{ports['public']}"
+    c.JupyterHub.subdomain_host = public
+    c.JupyterHub.subdomain_hook = lambda name, domain, kind: (
+        domain if kind == "service" else subdomain_hook_idna(name, domain, kind)
+    )
+    c.JupyterHub.template_vars = {"services_beside_hub": True}
+    # A server's page may set cookies for the names above its own: not those of the Hub.
+    c.JupyterHub.cookie_host_prefix_enabled = bool(facts["tls"])
 c.JupyterHub.tornado_settings = {"cookie_options": facts["cookie_options"]}
 c.JupyterHub.hub_bind_url = f"http://127.0.0.1:{ports['hub']}/hub/"
 c.JupyterHub.db_url = f"sqlite:///{paths['hub']}/jupyterhub.sqlite"
@@ -32,6 +47,7 @@ c.ConfigurableHTTPProxy.command = facts["proxy_command"]
 c.ConfigurableHTTPProxy.api_url = f"http://127.0.0.1:{ports['proxy_api']}"
 c.ConfigurableHTTPProxy.pid_file = f"{paths['hub']}/proxy.pid"
 c.JupyterHub.template_paths = [paths["templates"]]
+c.JupyterHub.default_url = default_url
 
 # --- people
 c.JupyterHub.authenticator_class = {
@@ -44,6 +60,7 @@ c.LoginLinks.login_keys = paths["login_keys"]
 reports = LoginReports(service_url, secrets["hub_token"])
 c.Authenticator.post_auth_hook = reports
 c.LoginLinks.reports = reports
+reports.hear_logouts()
 c.Authenticator.admin_users = {facts["admin"]}
 c.Authenticator.allowed_users = {facts["admin"]}
 c.Authenticator.allow_all = facts["auth"] != "one-time"
@@ -69,8 +86,14 @@ c.Spawner.args = [
     *(["--allow-root"] if facts["allow_root"] else []),
 ]
 c.Spawner.default_url = "/lab"
+c.Spawner.mem_limit = facts["servers"]["memory"]
+c.Spawner.cpu_limit = facts["servers"]["cpus"]
+c.SandboxedMixin.sandbox = facts["servers"]["sandbox"]
+c.SandboxedMixin.sandbox_folder = f"{paths['hub']}/server-tmp"
 c.Spawner.environment = {
     "PATH": facts["path"],
+    # Login shells, whose PATH is set anew, find the same programs by it: see the homes' .profile.
+    "BENCHPOOL_BIN": facts["path"].partition(os.pathsep)[0],
     # Settings for every JupyterLab of this Hub: jupyter/labconfig beside this file.
     "JUPYTER_CONFIG_PATH": paths["jupyter_config"],
 }
@@ -83,10 +106,23 @@ c.JupyterHub.allow_named_servers = True
 # Kernels survive a restart of the Hub.
 c.JupyterHub.cleanup_servers = False
 
+# Spawners keep the GPUs of each server in the Hub: a bench whose record was lost is found there.
+c.JupyterHub.load_roles.append(
+    {
+        "name": "benchpool-benches",
+        "description": "The scheduler reads which GPUs notebook servers hold",
+        "scopes": ["admin:server_state"],
+        "services": ["benchpool"],
+    }
+)
+
 # --- the scheduler, started and watched by the Hub
+# `benchpool up` watches what a start does; the Hub's own clock would end a slow one.
+no_clock = {"timeout": 24 * 3600} if version_info >= (6,) else {}
 c.JupyterHub.services = [
     {
         "name": "benchpool",
+        **no_clock,
         "url": f"http://127.0.0.1:{ports['scheduler']}",
         "command": facts["scheduler_command"],
         "environment": facts["scheduler_environment"],

@@ -1,4 +1,4 @@
-"""Build all images, and say how long each took and how large it is.
+"""Build all images; say how long each took, how large it is, and its hash.
 
 Usage: ``python images/build.py [--engine docker|buildah] [--tag TAG] [--base IMAGE] [PART...]``
 
@@ -10,6 +10,7 @@ packages, and become archives that a containerd imports.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import shutil
 import subprocess
 import sys
@@ -59,9 +60,10 @@ def with_docker(parts: list[str], tag: str, base: str | None) -> None:
             cwd=ROOT,
             check=True,
         )
-        asked = ["docker", "image", "inspect", "--format", "{{.Size}}", name]
-        size = int(subprocess.run(asked, check=True, capture_output=True, text=True).stdout)
-        say(name, time.monotonic() - began, size, "")
+        asked = ["docker", "image", "inspect", "--format", "{{.Size}} {{.Id}}", name]
+        said = subprocess.run(asked, check=True, capture_output=True, text=True).stdout
+        size, digest = said.split()
+        say(name, time.monotonic() - began, int(size), digest)
 
 
 def with_buildah(parts: list[str]) -> None:
@@ -71,7 +73,10 @@ def with_buildah(parts: list[str]) -> None:
 
     for part in parts:
         built = product_images.build(part)
-        say(built.name, built.seconds, built.archive.stat().st_size, str(built.archive))
+        with built.archive.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        where = f"sha256:{digest} {built.archive}"
+        say(built.name, built.seconds, built.archive.stat().st_size, where)
 
 
 def say(name: str, seconds: float, size: int, where: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,17 @@ def pytest_collection_finish() -> None:
     """Leave what was imported out of later collections of garbage: it stays to the end."""
     gc.collect()
     gc.freeze()
+
+
+TESTS = Path(__file__).parent
+LONGEST = ("e2e", "workstation")
+"""Folders whose tests start Hubs of their own: where several run at once, these begin."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest where several run at once."""
+    items.sort(key=lambda item: item.path.relative_to(TESTS).parts[0] not in LONGEST)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -1,18 +1,22 @@
 """A job in a notebook: a small live row. The panel is the truth; this lives as long as the kernel.
 
-Texts of the job go into plain labels and a text area, never into HTML.
+Texts of the job go into plain labels and a text area, never into HTML. The link to its results is
+HTML of ours, with its id and address alone.
 """
 
 from __future__ import annotations
 
+import html
+import json
 import threading
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from benchpool_scheduler.client import discover
 from benchpool_scheduler.client.plain import Client
 from benchpool_scheduler.contract import ENDED, Job, State
 from benchpool_scheduler.errors import BenchpoolError
-from benchpool_scheduler.phrases import count, failed_with
+from benchpool_scheduler.phrases import count, done, failed_with, pause_words
 
 LOG_LINES = 12
 LOG_CHARACTERS = 20_000
@@ -27,6 +31,15 @@ _SHAPES: dict[State, str] = {
     State.FAILED: "✖",
     State.CANCELLED: "⊘",
 }
+
+_STYLES = {
+    State.SUCCEEDED: "success",
+    State.FAILED: "danger",
+    State.CANCELLED: "danger",
+    State.PAUSING: "warning",
+    State.PAUSED: "warning",
+}
+"""Colours of the bar, as ipywidgets names them."""
 
 
 class FollowedJob(Protocol):
@@ -65,9 +78,12 @@ class Row:
         import ipywidgets as widgets
 
         self._job = job
-        self.title = widgets.Label()
+        self.title = widgets.Label(style={"font_weight": "600"})
+        self.size = widgets.Label()
         self.reason = widgets.Label()
-        self.bar = widgets.FloatProgress(min=0.0, max=1.0)
+        self.bar = widgets.FloatProgress(min=0.0, max=1.0, layout=widgets.Layout(width="160px"))
+        self.done = widgets.Label()
+        self.results = widgets.HTML()
         self.log = widgets.Textarea(disabled=True, rows=LOG_LINES)
         self.log.layout.width = "100%"
         self.buttons = {
@@ -76,8 +92,13 @@ class Row:
         }
         for action, button in self.buttons.items():
             button.on_click(lambda _button, action=action: self._act(action))
-        head = widgets.HBox([self.title, self.bar, *self.buttons.values()])
-        self.widget = widgets.VBox([head, self.reason, self.log])
+        flow = widgets.Layout(flex_flow="row wrap", align_items="center", grid_gap="2px 12px")
+        shown = [self.title, self.size, self.bar, self.done, *self.buttons.values(), self.results]
+        head = widgets.Box(shown, layout=flow)
+        frame = widgets.Layout(
+            border="1px solid var(--jp-border-color2)", padding="6px 10px", width="auto"
+        )
+        self.widget = widgets.VBox([head, self.reason, self.log], layout=frame)
         self.show_facts(job.facts)
         if follow:
             self._start(self._follow_state)
@@ -87,27 +108,42 @@ class Row:
         """Show these facts."""
         self._job.facts = facts
         gpus = facts.gpus * facts.workers
-        self.title.value = (
-            f"{_SHAPES[facts.state]} {facts.state}  {facts.name}  "
-            f"{count(gpus, 'GPU')} · attempt {facts.attempt}"
-        )
-        self.reason.value = _remark(facts)
-        fraction = facts.progress.fraction if facts.progress else None
-        done = facts.state is State.SUCCEEDED
-        self.bar.value = 1.0 if done else (fraction or 0.0)
-        self.bar.description = f"{self.bar.value:.0%}"
+        self.title.value = f"{_SHAPES[facts.state]} {facts.state} · {facts.name}"
+        attempt = f" · attempt {facts.attempt}" if facts.attempt > 1 else ""
+        self.size.value = f"{count(gpus, 'GPU')}{attempt}"
+        self._say(_remark(facts))
+        progress = facts.progress
+        known = None if progress is None else progress.fraction
+        fraction = 1.0 if facts.state is State.SUCCEEDED else known
+        # Nothing is shown where nothing is known: 0 % would be a claim.
+        for part in (self.bar, self.done):
+            part.layout.display = "none" if fraction is None else None
+        self.bar.value = fraction or 0.0
+        self.bar.bar_style = _STYLES.get(facts.state, "info")
+        fell_from = progress.fell_from if progress else None
+        self.done.value = "" if fraction is None else done(fraction, fell_from)
+        self.log.layout.display = None if self.log.value else "none"
+        ran = facts.ended is not None and facts.started is not None
+        self.results.value = results_link(facts.id, facts.url) if ran else ""
+        self.results.layout.display = None if ran else "none"
         for action, button in self.buttons.items():
             button.layout.display = None if action in facts.actions else "none"
 
     def add_log(self, text: str) -> None:
         """Show more of the log; only its end is kept."""
         self.log.value = (self.log.value + text)[-LOG_CHARACTERS:]
+        self.log.rows = min(LOG_LINES, self.log.value.count("\n") + 1)
+        self.log.layout.display = None if self.log.value else "none"
+
+    def _say(self, text: str) -> None:
+        self.reason.value = text
+        self.reason.layout.display = None if text else "none"
 
     def _act(self, action: str) -> None:
         try:
             getattr(self._job, action)()
         except BenchpoolError as refused:
-            self.reason.value = refused.message
+            self._say(refused.message)
         else:
             self.show_facts(self._job.facts)
 
@@ -122,7 +158,7 @@ class Row:
             with Client(discover(os.environ), patience_s=60.0) as pool:
                 follow(pool)
         except BenchpoolError as lost:
-            self.reason.value = lost.message
+            self._say(lost.message)
 
     def _follow_state(self, pool: Client) -> None:
         for event in pool.events():
@@ -162,8 +198,27 @@ class Row:
         return False
 
 
+def results_link(job: str, page: str) -> str:
+    """Return the link to a job's results: JupyterLab opens them, elsewhere its page is opened.
+
+    >>> "benchpool:open-result" in results_link("3fk2", "/services/benchpool/jobs/3fk2")
+    True
+    """
+    command = 'data-commandlinker-command="benchpool:open-result" data-commandlinker-args="'
+    return (
+        f'<a href="{html.escape(page)}" target="_blank" rel="noopener noreferrer" '
+        'style="color: var(--jp-content-link-color); text-decoration: underline" '
+        f'{command}{html.escape(json.dumps({"id": job}))}">open results</a>'
+    )
+
+
 def _remark(facts: Job) -> str:
-    if facts.reason is not None and facts.state not in ENDED:
+    pause = pause_words(facts.pause, datetime.now(UTC))
+    return "; ".join(part for part in (pause, _beside(facts)) if part)
+
+
+def _beside(facts: Job) -> str:
+    if facts.reason is not None and (facts.state not in ENDED or facts.state is State.FAILED):
         return facts.reason.text
     if facts.state is State.FAILED and facts.exit_code is not None:
         return failed_with(facts.exit_code)

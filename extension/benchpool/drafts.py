@@ -77,7 +77,7 @@ class Draft:
         """
         for each in self.problems:
             if each.level == "error":
-                raise InvalidInput(f"{self.place(each)}{each.text}.", field="cells")
+                raise InvalidInput(f"{self.place(each)}{sentence(each.text)}", field="cells")
         return self
 
     def place(self, problem: Problem) -> str:
@@ -115,18 +115,21 @@ def of_cells(
     """
     selection = choose(cells)
     by_id = {cell.id: cell for cell in cells}
+    told = _prose(selection, by_id, whole=whole)
     text = notebook_job.build(
         [
             JobCell(each.id, each.index + 1, each.run, by_id[each.id].cell_type)
             for each in selection.cells
-            if each.included or (whole and by_id[each.id].cell_type != "code")
+            if each.included or each.id in told
         ],
         path=path,
     )
     sha256 = hashlib.sha256(text).hexdigest()
     files = snapshot.take(folder) if here.files_travel and to_send else None
     name = options.name or name_of(path or "cells")
-    file_name = Path(path).name if path and path.endswith(".ipynb") else f"{plain(name)}.ipynb"
+    # A name of its own, the same as its folder's: never that of the notebook that was sent.
+    stem = Path(path).stem if path and path.endswith(".ipynb") else name
+    file_name = f"{results_folder(folder, stem, options.key).name[-180:]}.ipynb"
     sent = [] if whole else [each.id for each in selection.cells if each.selected]
     submission = _submission(
         NotebookEntry(sha256, file_name),
@@ -141,6 +144,21 @@ def of_cells(
     )
     contents: dict[str, Path | bytes] = {**(files.contents if files else {}), sha256: text}
     return Draft(submission, contents, selection.problems, selection)
+
+
+def _prose(selection: CellSelection, by_id: Mapping[str, NotebookCell], *, whole: bool) -> set[str]:
+    """Return the cells without code that go along: all, or those selected or right before code."""
+    kept: set[str] = set()
+    waiting: list[str] = []
+    for each in selection.cells:
+        if by_id[each.id].cell_type == "code":
+            kept.update(waiting if each.included else ())
+            waiting = []
+            continue
+        waiting.append(each.id)
+        if whole or each.selected:
+            kept.add(each.id)
+    return kept
 
 
 def of_script(
@@ -194,6 +212,15 @@ def name_of(path: str) -> str:
     return kept.strip()[:100] or "job"
 
 
+def sentence(text: str) -> str:
+    """Return a problem's text with its full stop.
+
+    >>> sentence("`y` is defined in no cell"), sentence("did you mean `x`?")
+    ('`y` is defined in no cell.', 'did you mean `x`?')
+    """
+    return text if text.endswith((".", "?")) else f"{text}."
+
+
 def plain(name: str) -> str:
     """Return a name as part of a file's name."""
     kept = "".join(each if each.isalnum() or each in "._-" else "-" for each in name)
@@ -209,8 +236,7 @@ def command(draft: Draft) -> str:
     if isinstance(entry, ScriptEntry):
         return shlex.join(["benchpool", "submit", *words, entry.path, *entry.args])
     if draft.submission.source and draft.submission.source.kind == "notebook":
-        runner = ["python", "-m", "benchpool.runner", "notebook", "--notebook"]
-        return shlex.join(["benchpool", "submit", *words, "--", *runner, Path(code).name])
+        return shlex.join(["benchpool", "submit", *words, Path(code).name])
     return shlex.join(["%%train", *words])
 
 

@@ -6,11 +6,12 @@ import os
 import sys
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Unpack
 
-from benchpool import drafts, keywords, notebooks
+from benchpool import drafts, import_problems, keywords, notebooks, refusals
 from benchpool.drafts import Draft, JobOptions
 from benchpool.kernel_environment import kernel_environment
 from benchpool.submit_keywords import SubmitKeywords
@@ -18,13 +19,20 @@ from benchpool_scheduler.client import Client, LogText, discover, snapshot
 from benchpool_scheduler.contract import ENDED, Attempt, Job, Quota, Status, Why
 from benchpool_scheduler.contract.options import fields_of
 from benchpool_scheduler.errors import InvalidInput, NotFound
-from benchpool_scheduler.phrases import count
+from benchpool_scheduler.phrases import count, done, left, pause_words
 
 PATIENCE_S = 20.0
 """For how long a scheduler that restarts is waited for."""
 
+refusals.tell_in_one_line()
+
 _lock = threading.Lock()
 _client: Client | None = None
+
+
+def _tell(sentence: str) -> None:
+    """Say below the cell, or in the terminal, why nothing happens."""
+    print(sentence, file=sys.stderr)
 
 
 def client() -> Client:
@@ -37,7 +45,7 @@ def client() -> Client:
     credentials = discover(os.environ)  # anew each time: a pool that was started again has moved
     with _lock:
         if _client is None or _client.credentials != credentials:
-            _client = Client(credentials, patience_s=PATIENCE_S)
+            _client = Client(credentials, patience_s=PATIENCE_S, tell=_tell)
         return _client
 
 
@@ -129,9 +137,27 @@ class JobHandle:
         """End it for good."""
         return self._acted(client().cancel(self.id, reason))
 
-    def change(self, *, priority: int | None = None, workers: int | None = None) -> JobHandle:
-        """Give it another priority, other workers, or both; the rest stays as it was accepted."""
-        return self._acted(client().change(self.id, priority=priority, workers=workers))
+    def change(
+        self,
+        *,
+        priority: int | None = None,
+        workers: int | None = None,
+        gpus: int | None = None,
+        time_limit: int | None = None,
+        project: str | None = None,
+        gpu_models: Sequence[str] | None = None,
+    ) -> JobHandle:
+        """Give it another priority, size, time limit, project or GPU models; the rest stays."""
+        changed = client().change(
+            self.id,
+            priority=priority,
+            workers=workers,
+            gpus=gpus,
+            time_limit_s=time_limit,
+            project=project,
+            gpu_models=gpu_models,
+        )
+        return self._acted(changed)
 
     def rename(self, name: str) -> JobHandle:
         """Give it another name, at any time; everything else stays."""
@@ -160,7 +186,12 @@ def line_of(facts: Job) -> str:
     """Return a job as one line, e.g. ``3fk2hq7a train: queued, waits for 2 GPUs: 1 free``."""
     said = [str(facts.state)]
     if facts.progress is not None and facts.progress.fraction is not None:
-        said.append(f"{facts.progress.fraction:.0%}")
+        said.append(done(facts.progress.fraction, facts.progress.fell_from))
+        ends = facts.progress.ends
+        rest = left(None if ends is None else (ends - datetime.now(UTC)).total_seconds())
+        said += [rest] if rest else []
+    if pause := pause_words(facts.pause, datetime.now(UTC)):
+        said.append(pause)
     if facts.reason is not None:
         said.append(facts.reason.text)
     gpus = facts.gpus * facts.workers
@@ -242,8 +273,9 @@ def status() -> Status:
 
 
 def send(draft: Draft) -> JobHandle:
-    """Upload what the pool lacks of a draft, and submit it."""
-    draft.check()
+    """Say what may fail in a draft, upload what the pool lacks of it, and submit it."""
+    for problem in draft.check().problems:
+        _tell(f"{draft.place(problem)}{drafts.sentence(problem.text)}")
     snapshot.upload(client(), draft.contents)
     return JobHandle(client().submit(draft.submission))
 
@@ -254,7 +286,8 @@ def _notebook(file: Path, args: tuple[Any, ...], options: JobOptions) -> Draft:
             f"{file.name} is a notebook and takes no arguments: set env= and read os.environ.",
             field="args",
         )
-    return drafts.of_cells(
+    here = kernel_environment(os.environ)
+    draft = drafts.of_cells(
         notebooks.read(file),
         options,
         kind="python",
@@ -262,8 +295,9 @@ def _notebook(file: Path, args: tuple[Any, ...], options: JobOptions) -> Draft:
         interpreter=sys.executable,
         path=file.name,
         whole=True,
-        here=kernel_environment(os.environ),
+        here=here,
     )
+    return import_problems.checked(draft, None, here)
 
 
 def _script(file: Path, args: list[str], options: JobOptions) -> Draft:
@@ -271,7 +305,8 @@ def _script(file: Path, args: list[str], options: JobOptions) -> Draft:
     folder = here if file.is_relative_to(here) else file.parent
     inside = file.relative_to(folder).as_posix()
     files = snapshot.take(folder, must=[inside])
-    return drafts.of_script(
+    around = kernel_environment(os.environ)
+    draft = drafts.of_script(
         file,
         args,
         options,
@@ -280,5 +315,6 @@ def _script(file: Path, args: list[str], options: JobOptions) -> Draft:
         folder=folder,
         path=inside,
         files=files,
-        here=kernel_environment(os.environ),
+        here=around,
     )
+    return import_problems.checked(draft, file, around)

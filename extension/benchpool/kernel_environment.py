@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-IMAGE = "BENCHPOOL_IMAGE"
-HOME = "BENCHPOOL_HOME"
-SHARED = "shared"
+from benchpool_scheduler.client.imports.unseen import HOME, IMAGE, SHARED
 
 
 @dataclass(frozen=True, slots=True)

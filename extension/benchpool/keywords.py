@@ -19,7 +19,7 @@ def parameter(option: SubmitOption) -> inspect.Parameter:
     'gpus: int = 1'
     """
     takes = value_of(option)
-    word = takes.type.__name__
+    word = "int | str" if takes.duration else takes.type.__name__
     if option.field == "env":
         annotation, default = "Mapping[str, str] | None", None
     elif takes.many:

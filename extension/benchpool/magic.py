@@ -37,11 +37,7 @@ def train(ipython: Any, line: str, cell: str) -> JobHandle | None:
     try:
         options = read_options(line)
         history = list(ipython.user_ns.get("In", []))
-        draft = draft_of(cells_of(history, cell), options, os.environ)
-        for problem in draft.problems:
-            if problem.level == "warning":
-                print(f"{draft.place(problem)}{problem.text}.", file=sys.stderr)
-        return handles.send(draft)
+        return handles.send(draft_of(cells_of(history, cell), options, os.environ))
     except BenchpoolError as refused:
         print(refused.message, file=sys.stderr)
         return None
@@ -81,20 +77,22 @@ def cells_of(history: Sequence[str], cell: str) -> list[NotebookCell]:
 
 def draft_of(cells: Sequence[NotebookCell], options: JobOptions, environ: Any) -> Draft:
     """Draft the job: in this folder, with this Python."""
-    from benchpool import drafts
+    from benchpool import drafts, import_problems
     from benchpool.kernel_environment import kernel_environment
 
     session = environ.get("JPY_SESSION_NAME", "")
     path = Path(session).name if session.endswith(".ipynb") else None
-    return drafts.of_cells(
+    here = kernel_environment(environ)
+    draft = drafts.of_cells(
         cells,
         options,
         kind="magic",
         folder=Path.cwd(),
         interpreter=sys.executable,
         path=path,
-        here=kernel_environment(environ),
+        here=here,
     )
+    return import_problems.checked(draft, None, here)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -118,7 +116,7 @@ def _parser() -> _Parser:
         parser.add_argument(
             option.flag,
             dest=option.name,
-            type=takes.type,
+            type=str if takes.duration else takes.type,
             action="append" if takes.many else "store",
             metavar=option.metavar or None,
         )

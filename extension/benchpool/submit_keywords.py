@@ -16,7 +16,7 @@ class SubmitKeywords(TypedDict, total=False):
     name: str | None
     priority: int
     preemptible: bool
-    time_limit: int | None
+    time_limit: int | str | None
     gpu_models: Sequence[str]
     level: str | None
     prefer_level: str | None

@@ -5,19 +5,18 @@
  */
 import { Dialog, Notification, showDialog, showErrorMessage } from '@jupyterlab/apputils';
 import { UUID } from '@lumino/coreutils';
-import { showChangeDialog } from './changeDialog';
-import { begin, outcome } from './changing';
-import { doneText, former, present } from './filling';
+import { CHANGE, outcome, remarks, staying } from './changing';
+import { asked, doneText, former, present } from './filling';
 import { showFormDialog } from './formDialog';
 import { isOnGpus, JobAction, lossOf } from './format';
 import { FILLED_ACTIONS } from './generated/actions';
 import type { JobsModel } from './model';
-import type { IJob } from './tokens';
+import type { IChangeRequest, IJob } from './tokens';
 
 /** How long a toast stays, in milliseconds. */
 const TOAST_MS = 6000;
 
-type Act = (job: IJob) => Promise<void>;
+type Act = (job: IJob, wanted?: IChangeRequest) => Promise<void>;
 
 export class JobActions {
   constructor(
@@ -26,9 +25,10 @@ export class JobActions {
     private readonly _show: (id: string) => void
   ) {}
 
-  async run(action: JobAction, job: IJob): Promise<void> {
+  /** `wanted` is what was chosen already: it is done without a dialog. */
+  async run(action: JobAction, job: IJob, wanted?: IChangeRequest): Promise<void> {
     this._withdraw(job);
-    await orSayWhy(job, () => this._table[action]?.(job) ?? this._fill(action, job));
+    await orSayWhy(job, () => this._table[action]?.(job, wanted) ?? this._fill(action, job));
   }
 
   /** Say that a job was sent, with the way to it and the way back. */
@@ -98,18 +98,26 @@ export class JobActions {
     this.sent(await this._model.again(job.id, UUID.uuid4()));
   }
 
-  private async _change(job: IJob): Promise<void> {
-    const { fixed } = await this._model.api.job(job.id);
-    const wanted = await showChangeDialog(job, fixed.includes('workers'));
+  private async _change(job: IJob, given?: IChangeRequest): Promise<void> {
+    const wanted = given ?? (await this._whatChanges(job));
     if (!wanted) {
       return;
     }
     await this._model.fill(job.id, 'change', wanted);
-    this._say(outcome(job, wanted), job, {
+    const before = asked(CHANGE, former(present(CHANGE, job), wanted));
+    const back = {
       label: 'Undo',
       caption: `Change ${job.name} back`,
-      undo: () => this._model.fill(job.id, 'change', former(begin(job), wanted))
-    });
+      undo: () => this._model.fill(job.id, 'change', before)
+    };
+    this._say(outcome(job, wanted), job, Object.keys(before).length > 0 ? back : null);
+  }
+
+  private async _whatChanges(job: IJob): Promise<IChangeRequest | null> {
+    const { fixed } = await this._model.api.job(job.id);
+    const about = { staying: staying(job, fixed), remarks: remarks(job) };
+    const filled = await showFormDialog(CHANGE, job, about);
+    return filled && asked(CHANGE, filled);
   }
 
   /** What has no words of its own here is asked for, done and said as the table has it. */
@@ -130,14 +138,22 @@ export class JobActions {
   private _say(
     text: string,
     job: IJob,
-    back: { label: string; caption: string; undo: () => Promise<unknown> }
+    back: { label: string; caption: string; undo: () => Promise<unknown> } | null
   ): void {
     this._withdraw(job);
     const toast = Notification.success(text, {
       autoClose: TOAST_MS,
       actions: [
         { label: 'Show', caption: `Show ${job.name}`, callback: () => this._show(job.id) },
-        { label: back.label, caption: back.caption, callback: () => void orSayWhy(job, back.undo) }
+        ...(back
+          ? [
+              {
+                label: back.label,
+                caption: back.caption,
+                callback: () => void orSayWhy(job, back.undo)
+              }
+            ]
+          : [])
       ]
     });
     this._toasts.set(job.id, toast);
@@ -159,7 +175,7 @@ export class JobActions {
     resume: job => this._resume(job),
     cancel: job => this._cancel(job),
     again: job => this._again(job),
-    change: job => this._change(job)
+    change: (job, wanted) => this._change(job, wanted)
   };
 }
 

@@ -4,6 +4,7 @@
  */
 import type * as Page from './generated/page';
 import type * as Pool from './generated/pool';
+import { ACCESS } from './generated/actions';
 import type { FilledAction } from './generated/actions';
 import { httpFailure, NO_POOL, NO_SERVER } from './outages';
 import type {
@@ -12,9 +13,11 @@ import type {
   IPreparation,
   IQuota,
   IResult,
+  ISent,
   ISendRequest,
   IStatus,
   ISubmission,
+  IWish,
   Numbers
 } from './tokens';
 
@@ -39,6 +42,9 @@ type Answer<P extends keyof Paths, M extends Method> = Paths[P][M] extends { res
     ? T
     : never
   : never;
+
+/** What may be done about belonging to a project. */
+export type AccessAction = keyof typeof ACCESS;
 
 /** Verbs on one job. */
 export type Verb = 'pause' | 'resume' | 'cancel';
@@ -99,6 +105,16 @@ export class Api {
     return this._get('/quota');
   }
 
+  /** Who asks to belong to a project: oneself, and whom one may let in. */
+  wishes(): Promise<IWish[]> {
+    return this._get('/access');
+  }
+
+  /** Ask to belong to a project, let somebody in, or decline. */
+  async access(action: AccessAction, body: object): Promise<void> {
+    await this._post(ACCESS[action].path, body);
+  }
+
   status(): Promise<IStatus> {
     return this._get('/status');
   }
@@ -109,6 +125,16 @@ export class Api {
 
   send(request: ISendRequest, key: string): Promise<IJob> {
     return this._post('/send', { ...request, key });
+  }
+
+  /** Where the example notebook is; the server writes it if it is not there. */
+  example(): Promise<Answer<'/example', 'post'>> {
+    return this._post('/example', {});
+  }
+
+  /** What a job was sent with, where it failed, and how that differs from what is there now. */
+  sent(id: string): Promise<ISent> {
+    return this._get('/sent', '', `?job=${segment(id)}`);
   }
 
   result(id: string): Promise<IResult> {
@@ -195,7 +221,13 @@ function logPath(place: ILogPlace, path: '/jobs/{job}/logs' | '/jobs/{job}/logs/
   return `${pathOf(path, place.job)}?attempt=${place.attempt}&worker=${place.worker}`;
 }
 
-const OWN: ReadonlySet<string> = new Set<keyof Page.paths>(['/prepare', '/send', '/result']);
+const OWN: ReadonlySet<string> = new Set<keyof Page.paths>([
+  '/prepare',
+  '/send',
+  '/result',
+  '/sent',
+  '/example'
+]);
 
 /** The address of a path below the server extension's prefix. */
 function pathOf(path: keyof Paths, job = ''): string {

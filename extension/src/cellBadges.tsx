@@ -8,11 +8,12 @@ import { ReactWidget } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
 import { Menu, PanelLayout } from '@lumino/widgets';
 import * as React from 'react';
-import { age, isTerminal, percent } from './format';
-import { STATES } from './phrases';
+import { age, isTerminal } from './format';
+import { percent, STATES } from './phrases';
 import { useChanged, useNow } from './hooks';
 import type { JobsModel, Known } from './model';
 import { jobsOf } from './notebookCells';
+import { PauseNote } from './pauseNote';
 import { StateMark } from './stateMark';
 
 export interface IBadgeOptions {
@@ -134,6 +135,7 @@ function BadgeText({ known, now }: { known: Known; now: number }): React.JSX.Ele
     <>
       <StateMark state={known.state} />
       {!done && fraction !== null && <span>{percent(fraction)}</span>}
+      <PauseNote pause={known.pause} />
       <span className="bp-Badge-quiet">
         {age(done && known.ended ? known.ended : known.submitted, now)}
       </span>
@@ -148,7 +150,8 @@ function badgeLabel(known: Known): string {
   if (known === 'hidden') {
     return 'The training job of this cell is not visible to you, or was removed';
   }
-  return `Training job ${known.name}: ${STATES[known.state]}. Open it`;
+  const pause = known.pause ? `, ${known.pause.text}` : '';
+  return `Training job ${known.name}: ${STATES[known.state]}${pause}. Open it`;
 }
 
 function History(props: IBadgeOptions & { ids: readonly string[] }): React.JSX.Element {

@@ -5,4 +5,6 @@ export const SEND = 'benchpool:send';
 export const SEND_NOTEBOOK = 'benchpool:send-notebook';
 export const SEND_FILE = 'benchpool:send-file';
 export const SHOW_JOBS = 'benchpool:show-jobs';
+export const EXAMPLE = 'benchpool:example';
 export const OPEN_JOB = 'benchpool:open-job';
+export const OPEN_RESULT = 'benchpool:open-result';

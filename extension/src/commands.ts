@@ -4,22 +4,33 @@
  * output can do no more.
  */
 import type { JupyterFrontEnd } from '@jupyterlab/application';
+import { Notification } from '@jupyterlab/apputils';
 import { DocumentRegistry, DocumentWidget } from '@jupyterlab/docregistry';
 import type { IFileBrowserFactory } from '@jupyterlab/filebrowser';
 import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import type { IStateDB } from '@jupyterlab/statedb';
 import { ReadonlyJSONObject, ReadonlyPartialJSONValue, UUID } from '@lumino/coreutils';
 import type { JobActions } from './actions';
+import { ApiError } from './api';
 import { ISubject, listCells, remember } from './draft';
-import { OPEN_JOB, SEND, SEND_FILE, SEND_NOTEBOOK, SHOW_JOBS } from './commandIds';
+import {
+  EXAMPLE,
+  OPEN_JOB,
+  OPEN_RESULT,
+  SEND,
+  SEND_FILE,
+  SEND_NOTEBOOK,
+  SHOW_JOBS
+} from './commandIds';
 import { age } from './format';
 import { STATES } from './phrases';
-import { trainIcon } from './icons';
+import { exampleIcon, trainIcon } from './icons';
 import type { JobsModel } from './model';
 import { markCell, memoryOf, rememberIn, subjectOf } from './notebookCells';
 import { showSendDialog } from './sendDialog';
 import { Sending } from './sending';
 import type { SendKind } from './tokens';
+import type { Wishes } from './wishes';
 
 export const CATEGORY = 'Training';
 const FILE_MEMORY = '@benchpool/lab:file:';
@@ -30,6 +41,7 @@ export interface ICommandOptions {
   browsers: IFileBrowserFactory | null;
   state: IStateDB | null;
   model: JobsModel;
+  wishes: Wishes;
   actions: JobActions;
   showPanel: () => void;
   showJob: (id: string) => void;
@@ -45,7 +57,7 @@ function addSendCommands(options: ICommandOptions): void {
   const hasNotebook = () => notebookInFront(app, tracker) !== null;
   app.commands.addCommand(SEND, {
     label: args => (args.toolbar ? '' : 'Send to Training…'),
-    caption: 'Send to training',
+    caption: 'Send the selected cells to training, with the cells that they need',
     icon: args => (args.isMenu ? undefined : trainIcon),
     isEnabled: hasNotebook,
     describedBy: { args: flags('toolbar', 'context') },
@@ -76,20 +88,22 @@ function addSendCommands(options: ICommandOptions): void {
 function addShowCommands(options: ICommandOptions): void {
   const { commands } = options.app;
   commands.addCommand(SHOW_JOBS, {
-    label: 'Show Training Jobs',
+    label: args => (args.isLauncher ? 'Training jobs' : 'Show Training Jobs'),
     caption: 'Show the list of training jobs',
-    describedBy: { args: flags() },
+    icon: args => (args.isLauncher ? trainIcon : undefined),
+    describedBy: { args: flags('isLauncher') },
     execute: () => options.showPanel()
+  });
+  commands.addCommand(EXAMPLE, {
+    label: args => (args.isLauncher ? 'Training example' : 'Open the Training Example'),
+    caption: 'Open a notebook that trains, saves, and has a cell to send',
+    icon: args => (args.isLauncher ? exampleIcon : undefined),
+    describedBy: { args: flags('isLauncher') },
+    execute: () => openExample(options)
   });
   commands.addCommand(OPEN_JOB, {
     label: args => jobLabel(options.model, args.id),
-    describedBy: {
-      args: {
-        type: 'object',
-        properties: { id: { type: 'string', description: 'Id of the job to show' } },
-        required: ['id']
-      }
-    },
+    describedBy: { args: ofJob },
     isVisible: args => typeof args.id === 'string',
     execute: args => {
       if (typeof args.id === 'string') {
@@ -97,6 +111,43 @@ function addShowCommands(options: ICommandOptions): void {
       }
     }
   });
+  commands.addCommand(OPEN_RESULT, {
+    label: 'Open Results of a Training Job',
+    describedBy: { args: ofJob },
+    isVisible: args => typeof args.id === 'string',
+    execute: args => (typeof args.id === 'string' ? openResult(options, args.id) : undefined)
+  });
+}
+
+const ofJob: ReadonlyJSONObject = {
+  type: 'object',
+  properties: { id: { type: 'string', description: 'Id of the job' } },
+  required: ['id']
+};
+
+/** Open the executed notebook of a job, else the folder of its results. */
+async function openResult({ app, model }: ICommandOptions, id: string): Promise<void> {
+  try {
+    const { notebook, output_dir: folder } = await model.api.result(id);
+    if (notebook) {
+      await app.commands.execute('docmanager:open', { path: notebook });
+    } else if (folder) {
+      await app.commands.execute('filebrowser:open-path', { path: folder });
+    } else {
+      Notification.info('This server has no results of that job.');
+    }
+  } catch (error) {
+    Notification.error(error instanceof ApiError ? error.message : String(error));
+  }
+}
+
+async function openExample({ app, model }: ICommandOptions): Promise<void> {
+  try {
+    const { notebook } = await model.api.example();
+    await app.commands.execute('docmanager:open', { path: notebook });
+  } catch (error) {
+    Notification.error(error instanceof ApiError ? error.message : String(error));
+  }
 }
 
 function flags(...names: string[]): ReadonlyJSONObject {
@@ -136,8 +187,19 @@ async function sendFromNotebook(options: ICommandOptions, kind: SendKind): Promi
   if (!panel) {
     return;
   }
-  const sending = newSending(options, subjectOf(panel), kind, memoryOf(panel));
-  const job = await showSendDialog(sending, options.model);
+  await sendPanel(options, panel, subjectOf(panel), kind, memoryOf(panel));
+}
+
+/** Open the dialog for cells of an open notebook; what is sent is written down in it. */
+export async function sendPanel(
+  options: ICommandOptions,
+  panel: NotebookPanel,
+  subject: ISubject,
+  kind: SendKind,
+  memory: unknown
+): Promise<void> {
+  const sending = newSending(options, subject, kind, memory);
+  const job = await showSendDialog(sending, options.model, options.wishes);
   if (!panel.isDisposed) {
     options.app.shell.activateById(panel.id);
     panel.content.activate();
@@ -167,16 +229,24 @@ async function writeDown(panel: NotebookPanel, sending: Sending, job: string): P
 
 async function sendFile(options: ICommandOptions, fromPalette: boolean): Promise<void> {
   const path = fileOf(options, fromPalette);
-  if (path === null) {
-    return;
+  if (path !== null) {
+    const kind = path.endsWith('.ipynb') ? 'notebook' : 'script';
+    await sendPath(options, path, kind, await options.state?.fetch(FILE_MEMORY + path));
   }
+}
+
+/** Open the dialog for a file as it is saved; its open editor is saved before. */
+export async function sendPath(
+  options: ICommandOptions,
+  path: string,
+  kind: SendKind,
+  memory: unknown
+): Promise<void> {
   await saveOpen(options.app, path);
   const { kernelspecs } = options.app.serviceManager;
   const subject: ISubject = { path, kernelName: kernelspecs.specs?.default ?? null, cells: null };
-  const memory = await options.state?.fetch(FILE_MEMORY + path);
-  const kind = path.endsWith('.ipynb') ? 'notebook' : 'script';
   const sending = newSending(options, subject, kind, memory);
-  const job = await showSendDialog(sending, options.model);
+  const job = await showSendDialog(sending, options.model, options.wishes);
   if (job) {
     options.model.acceptNew(job);
     options.actions.sent(job);

@@ -3,6 +3,7 @@
  * request. Pure; the dialog draws it, `sending.ts` carries it out.
  */
 import { Bounded, BOUNDS, MAX_TIME_S, outOfBounds, TAGS } from './bounds';
+import { readSeconds } from './durations';
 import { ranges } from './format';
 import type { ILiveCell, IPreparation, IProblem, ISendRequest, IStatus, SendKind } from './tokens';
 
@@ -36,6 +37,7 @@ export interface IDraft {
 /** Answers kept for the next time, in the metadata of the notebook. */
 export interface IMemory {
   kind?: SendKind;
+  name?: string;
   gpus?: number;
   workers?: number;
   project?: string;
@@ -55,7 +57,7 @@ export function begin(kind: SendKind, memory: unknown): IDraft {
     gpus: within('gpus', known.gpus),
     workers: within('workers', known.workers),
     project: typeof known.project === 'string' ? known.project : null,
-    name: '',
+    name: text(known.name),
     args: text(known.args),
     timeLimit: text(known.timeLimit),
     priority: text(known.priority),
@@ -106,7 +108,8 @@ export function faults(draft: IDraft): Partial<Record<Field, string>> {
     found.args = 'Arguments: a quote is not closed.';
   }
   if (parseDuration(draft.timeLimit) === undefined) {
-    found.timeLimit = 'Time limit: give it as “90 min”, “2 h”, “1 d 12 h” or leave it empty.';
+    found.timeLimit =
+      'Time limit: give it as 90m, 2h or 1d12h, or in seconds; at least 1 s and at most 366 d, or leave it empty.';
   }
   const priority = draft.priority === '' ? null : outOfBounds('priority', Number(draft.priority));
   if (priority !== null) {
@@ -218,23 +221,18 @@ export function splitArguments(line: string): string[] | null {
   return current === null ? args : [...args, current];
 }
 
-const UNIT_S: Readonly<Record<string, number>> = { s: 1, m: 60, min: 60, h: 3600, d: 86_400 };
+/** Arguments as one line, which `splitArguments` splits into the same again. */
+export function joinArguments(args: readonly string[]): string {
+  const quoted = (arg: string) => `'${arg.replace(/'/g, `'"'"'`)}'`;
+  return args.map(arg => (/^[\w@%+=:,./-]+$/.test(arg) ? arg : quoted(arg))).join(' ');
+}
 
 /** Seconds of a time limit; null for none, undefined for text that is no duration. */
 export function parseDuration(input: string): number | null | undefined {
-  const trimmed = input.trim().toLowerCase();
-  if (trimmed === '') {
+  if (input.trim() === '') {
     return null;
   }
-  const pattern = /(\d+(?:\.\d+)?)\s*(min|[smhd])/g;
-  if (trimmed.replace(pattern, '').trim() !== '') {
-    return undefined;
-  }
-  let total = 0;
-  for (const [, amount, unit] of trimmed.matchAll(pattern)) {
-    total += Number(amount) * UNIT_S[unit!]!;
-  }
-  const seconds = Math.round(total);
+  const seconds = Math.round(readSeconds(input) ?? 0);
   return seconds >= 1 && seconds <= MAX_TIME_S ? seconds : undefined;
 }
 

@@ -7,16 +7,27 @@ import { MessageLoop } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 import * as React from 'react';
 import type { FilledAction, IActionField, IFilledAction } from './generated/actions';
-import { differing, Filled, idOf, present } from './filling';
+import type { Notes } from './changing';
+import { PATTERN } from './durations';
+import { differing, Filled, idOf, isEmpty, present } from './filling';
 import { Row } from './sendFields';
 import type { IJob } from './tokens';
+
+/** What is said of fields beside the table's words: those that stay, why, and remarks. */
+export interface IAbout {
+  staying: Notes;
+  remarks: Notes;
+}
+
+const NOTHING: IAbout = { staying: {}, remarks: {} };
 
 /** Show the dialog; resolves with what is to be otherwise, or null for nothing. */
 export async function showFormDialog(
   action: IFilledAction & { name: FilledAction },
-  job: IJob
+  job: IJob,
+  about: IAbout = NOTHING
 ): Promise<Partial<Filled> | null> {
-  const body = new FormBody(action, present(action, job));
+  const body = new FormBody(action, present(action, job), about);
   MessageLoop.sendMessage(body, Widget.Msg.UpdateRequest);
   await body.renderPromise; // a dialog looks once where Tab goes after its last button
   const title = `${action.label} “${job.name}”`;
@@ -24,7 +35,7 @@ export async function showFormDialog(
     title,
     body,
     buttons: [Dialog.cancelButton(), Dialog.okButton({ label: action.label })],
-    focusNodeSelector: '.bp-Change input'
+    focusNodeSelector: '.bp-Change input:not(:disabled)'
   });
   dialog.node.setAttribute('aria-label', title);
   const { value } = await dialog.launch();
@@ -34,7 +45,8 @@ export async function showFormDialog(
 class FormBody extends ReactWidget implements Dialog.IBodyWidget<Filled> {
   constructor(
     private readonly _action: IFilledAction,
-    private _filled: Filled
+    private _filled: Filled,
+    private readonly _about: IAbout
   ) {
     super();
     this.addClass('bp-Change');
@@ -49,6 +61,7 @@ class FormBody extends ReactWidget implements Dialog.IBodyWidget<Filled> {
       <FormFields
         action={this._action}
         first={this._filled}
+        about={this._about}
         onChange={filled => (this._filled = filled)}
       />
     );
@@ -58,9 +71,10 @@ class FormBody extends ReactWidget implements Dialog.IBodyWidget<Filled> {
 function FormFields(props: {
   action: IFilledAction;
   first: Filled;
+  about: IAbout;
   onChange: (filled: Filled) => void;
 }): React.JSX.Element {
-  const { action } = props;
+  const { action, about } = props;
   const [filled, setFilled] = React.useState(props.first);
   const fill = (name: string, value: string | number) => {
     const all = { ...filled, [name]: value };
@@ -75,6 +89,9 @@ function FormFields(props: {
           id={idOf(action, field)}
           field={field}
           value={filled[field.name] ?? ''}
+          optional={isEmpty(props.first[field.name])}
+          staying={about.staying[field.name]}
+          note={about.remarks[field.name] ?? field.help}
           onChange={value => fill(field.name, value)}
         />
       ))}
@@ -87,28 +104,33 @@ function FieldRow(props: {
   id: string;
   field: IActionField;
   value: string | number;
+  optional: boolean;
+  staying: string | undefined;
+  note: string;
   onChange: (value: string | number) => void;
 }): React.JSX.Element {
   const { id, field, value } = props;
-  const isText = field.kind === 'text';
+  const isTime = field.kind === 'duration';
+  const isText = isTime || field.kind === 'text' || field.kind === 'names';
   return (
     <Row label={field.title} htmlFor={id}>
       <input
         id={id}
         className={isText ? 'jp-mod-styled' : 'jp-mod-styled bp-Form-number'}
         type={isText ? 'text' : 'number'}
-        min={field.least ?? undefined}
-        max={field.most ?? undefined}
+        min={isText ? undefined : (field.least ?? undefined)}
+        max={isText ? undefined : (field.most ?? undefined)}
         maxLength={field.longest ?? undefined}
-        pattern={isText ? '.*\\S.*' : undefined}
-        required
+        pattern={isTime ? PATTERN : isText ? '.*\\S.*' : undefined}
+        required={!props.optional}
+        disabled={props.staying !== undefined}
         aria-describedby={`${id}-note`}
         value={Number.isNaN(value) ? '' : value}
         onChange={({ target }) => props.onChange(isText ? target.value : target.valueAsNumber)}
         onFocus={event => event.target.select()}
       />
       <span id={`${id}-note`} className="bp-Form-note">
-        {field.help}
+        {props.staying ?? props.note}
       </span>
     </Row>
   );

@@ -1,7 +1,7 @@
 /**
  * What the front end says of jobs, quota and sizes, in the words of `phrases.ts`; pure.
  */
-import { ago, attemptEnd, count, duration, gpuTime, startIn, STATES } from './phrases';
+import { ago, attemptEnd, BACK_S, count, duration, pauseLeft, startIn, STATES } from './phrases';
 import type { FilledAction } from './generated/actions';
 import type {
   IAttempt,
@@ -50,6 +50,25 @@ export function exact(time: string): string {
   return new Date(time).toLocaleString();
 }
 
+const INSTANT = /(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}) UTC/g;
+
+/** A sentence of the service, the instants in it as the reader's clocks show them. */
+export function inReadersZone(text: string): string {
+  return text.replace(INSTANT, (whole, day: string, time: string) => {
+    const at = new Date(`${day}T${time}:00Z`);
+    return Number.isNaN(at.getTime())
+      ? whole
+      : at.toLocaleString(undefined, {
+          year: 'numeric',
+          month: 'short',
+          day: 'numeric',
+          hour: '2-digit',
+          minute: '2-digit',
+          timeZoneName: 'short'
+        });
+  });
+}
+
 /** What the pool says of the start alone: what a job finds on a cluster has a row of its own. */
 export function startText(preview: Pick<IPreview, 'text' | 'container'>): string {
   const found = preview.container?.text;
@@ -65,6 +84,12 @@ export function startRange(estimate: IEstimatedStart | null, now: number): strin
   return startIn(until(estimate.earliest), until(estimate.likely), until(estimate.latest));
 }
 
+/** The one thing that is said of a start: its range, and what that rests on; null for nothing. */
+export function startSentence(estimate: IEstimatedStart | null, now: number): string | null {
+  const range = startRange(estimate, now);
+  return range && estimate?.basis ? `${range}, ${estimate.basis}` : range;
+}
+
 /** A size with one decimal from kilobytes up, in powers of 1000. */
 export function size(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
@@ -75,12 +100,6 @@ export function size(bytes: number): string {
     unit += 1;
   }
   return `${unit === 0 ? value : value.toFixed(value < 9.95 ? 1 : 0)} ${units[unit]}`;
-}
-
-/** Progress as a whole percentage that says 100 only when it is done. */
-export function percent(fraction: number): string {
-  const bounded = Math.min(1, Math.max(0, fraction));
-  return `${bounded === 1 ? 100 : Math.min(99, Math.floor(bounded * 100))} %`;
 }
 
 /** Whole numbers as ranges: `1-2, 4, 6-8`. */
@@ -113,6 +132,12 @@ export function timing(job: IJob, now: number): string {
   return `sent ${age(job.submitted, now)}`;
 }
 
+/** The exact time that `timing` counts from. */
+export function timingExact(job: IJob): string {
+  const ended = isTerminal(job.state) ? (job.ended ?? job.submitted) : null;
+  return exact(ended ?? (isOnGpus(job.state) && job.started ? job.started : job.submitted));
+}
+
 function seconds(from: string, to: string): number {
   return (Date.parse(to) - Date.parse(from)) / 1000;
 }
@@ -128,14 +153,28 @@ export function lossOf(job: IJob, since: string | null, now: number): string {
   return `It has run for ${ran} on ${gpus}${attempt}. What it has not saved is lost, and a cancelled job cannot be resumed.`;
 }
 
-/** Use of a project against its guarantee: `2 of 4 guaranteed GPUs in use`. */
+/** That an administrator asks for a bench, as its owner reads it; null while nobody does. */
+export function askedBack(held: IQuota['build']['held'][number], now: number): string | null {
+  const { asked_back: asked, gpus, server } = held;
+  if (!asked) {
+    return null;
+  }
+  const whose = server ? `server “${server}”` : 'your default server';
+  const what = `${count(gpus.length, 'GPU')} of ${whose}`;
+  return (
+    `${asked.by} asks you to give back ${what}, ${age(asked.at, now)}: ${asked.reason}. ` +
+    'Save your work, then stop the server: File, Hub Control Panel.'
+  );
+}
+
+/** Use of a project beside its guarantee: `6 GPUs held, 4 guaranteed, at most 8`. */
 export function quotaLine(project: IProjectQuota): string {
   const waiting = project.waiting ? `, ${project.waiting} waiting` : '';
   const limit = project.limit === null ? '' : `, at most ${project.limit}`;
   if (project.quota === null) {
-    return `${count(project.allocated, 'GPU')} in use, no bound on the guarantee${limit}${waiting}`;
+    return `${count(project.allocated, 'GPU')} held, no bound on the guarantee${limit}${waiting}`;
   }
-  return `${project.allocated} of ${project.quota} guaranteed in use${limit}${waiting}`;
+  return `${count(project.allocated, 'GPU')} held, ${project.quota} guaranteed${limit}${waiting}`;
 }
 
 /** The status bar: `bench 1/2 · train 4 running, 2 waiting`. */
@@ -157,17 +196,25 @@ export function endedBy(attempt: IAttempt): string {
   return attemptEnd(attempt.ended_by, attempt.exit_code);
 }
 
-/** One pause for somebody else as a sentence, with rule and cost. */
-export function preemptionLine(preemption: IPreemption, now: number): string {
-  const lost = preemption.lost_gpu_s ? `cost ${gpuTime(preemption.lost_gpu_s)}` : 'nothing lost';
-  const on = preemption.resumed_at
-    ? `resumed ${age(preemption.resumed_at, now)}`
-    : 'resumes by itself';
-  return `paused ${age(preemption.at, now)} for ${preemption.for} (rule ${preemption.rule}), ${lost}, ${on}`;
+/** One pause as a sentence: for whom, or who asked; what it cost, and that the job went on. */
+export function pauseLine(pause: IPreemption, now: number): string {
+  const asked = pause.reason ? `by ${pause.by}: ${pause.reason}` : `by ${pause.by}`;
+  const why = pause.by ? asked : `for ${pause.for} (rule ${pause.rule})`;
+  const on = pause.resumed_at ? `; resumed ${age(pause.resumed_at, now)}` : '';
+  return `paused ${age(pause.at, now)} ${why}; progress lost: ${pause.cost}${on}`;
+}
+
+/** Where the newest pause stands; empty where it is over, or the job is back for a while. */
+export function pauseText(pause: IJob['pause'], now: number): string {
+  if (!pause || (pause.stage === 'back' && now - Date.parse(pause.at) > BACK_S * 1000)) {
+    return '';
+  }
+  return pauseLeft(pause.text, pause.until ? (Date.parse(pause.until) - now) / 1000 : null);
 }
 
 /** What a screen reader is told when a job changes state. */
 export function announcement(job: IJob): string {
   const waits = job.state === 'queued' && job.reason ? `: ${job.reason.text}` : '';
-  return `${job.name} is ${STATES[job.state]}${waits}`;
+  const pause = job.pause ? `: ${job.pause.text}` : '';
+  return `${job.name} is ${STATES[job.state]}${pause}${waits}`;
 }

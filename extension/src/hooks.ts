@@ -29,3 +29,27 @@ export function useNow(periodMs = 5000): number {
   }, [periodMs]);
   return Math.max(now, Date.now() - periodMs);
 }
+
+/** Ask anew whenever `key` changes; the last answer stays until the next one is there. */
+export function useAnswer<T>(
+  key: string,
+  ask: () => Promise<T>
+): { value: T | null; error: string } {
+  const [answer, setAnswer] = React.useState<{ value: T | null; error: string }>({
+    value: null,
+    error: ''
+  });
+  const asked = React.useRef(ask);
+  asked.current = ask;
+  React.useEffect(() => {
+    let wanted = true;
+    asked.current().then(
+      value => wanted && setAnswer({ value, error: '' }),
+      (error: Error) => wanted && setAnswer(old => ({ ...old, error: error.message }))
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [key]);
+  return answer;
+}

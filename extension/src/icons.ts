@@ -1,15 +1,23 @@
 /**
- * The icon of the training pool: a chip with an arrow going up from it.
+ * Our icons: a paper plane for what is sent to the pool, and a page with one for the example.
+ * JupyterLab's themes fill whatever carries their class, so shapes are filled, never drawn by lines.
  */
 import { LabIcon } from '@jupyterlab/ui-components';
 
 export const trainIcon = new LabIcon({
   name: 'benchpool:train',
   svgstr: `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 16 16">
-  <g class="jp-icon3" fill="none" stroke="#616161" stroke-width="1.4" stroke-linecap="round" stroke-linejoin="round">
-    <path d="M5.2 6.5H3.5v7h9v-7h-1.7"/>
-    <path d="M8 10.2V1.9M5.4 4.4 8 1.8l2.6 2.6"/>
-    <path d="M1.4 8.6h2M1.4 11.4h2M12.6 8.6h2M12.6 11.4h2"/>
+  <g class="jp-icon3" fill="#616161">
+    <path d="M14.9 1.1.9 6.5l4.6 2.6 6.3-5.2-4.9 6.5 2.6 4.6z"/>
+  </g>
+</svg>`
+});
+
+export const exampleIcon = new LabIcon({
+  name: 'benchpool:example',
+  svgstr: `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 16 16">
+  <g class="jp-icon3" fill="#616161">
+    <path fill-rule="evenodd" d="M2 1h12v14H2zM3.2 2.2v11.6h1.3V2.2zM12.9 4 5.6 6.9 8 8.2l3.3-2.7-2.6 3.4 1.4 2.4z"/>
   </g>
 </svg>`
 });

@@ -4,8 +4,9 @@
  */
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ILayoutRestorer } from '@jupyterlab/application';
-import { ICommandPalette } from '@jupyterlab/apputils';
+import { ICommandPalette, Notification } from '@jupyterlab/apputils';
 import { IFileBrowserFactory } from '@jupyterlab/filebrowser';
+import { ILauncher } from '@jupyterlab/launcher';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStateDB } from '@jupyterlab/statedb';
@@ -14,18 +15,23 @@ import { JobActions } from './actions';
 import { Api } from './api';
 import { CellBadges } from './cellBadges';
 import { addCommands, CATEGORY } from './commands';
-import { OPEN_JOB, SEND, SEND_FILE, SEND_NOTEBOOK, SHOW_JOBS } from './commandIds';
+import { EXAMPLE, OPEN_JOB, SEND, SEND_FILE, SEND_NOTEBOOK, SHOW_JOBS } from './commandIds';
 import { connect } from './connection';
+import { openWithoutKernel } from './executedCopies';
+import { HintProgress, Hints, IHintMemory } from './hints';
 import type { IOpeners } from './jobDetails';
 import { JobsPanel, PanelState } from './jobsPanel';
 import { JobsModel } from './model';
 import { Notices } from './notices';
+import { Reopening } from './reopening';
 import { StatusItem } from './statusItem';
 import { IBenchpool } from './tokens';
+import { Wishes } from './wishes';
 
 export * from './tokens';
 
 const PLUGIN_ID = '@benchpool/lab:plugin';
+const OFFER_MS = 15_000;
 
 const plugin: JupyterFrontEndPlugin<IBenchpool> = {
   id: PLUGIN_ID,
@@ -36,6 +42,7 @@ const plugin: JupyterFrontEndPlugin<IBenchpool> = {
   optional: [
     ICommandPalette,
     IFileBrowserFactory,
+    ILauncher,
     ILayoutRestorer,
     ISettingRegistry,
     IStateDB,
@@ -51,6 +58,7 @@ function activate(
   tracker: INotebookTracker,
   palette: ICommandPalette | null,
   browsers: IFileBrowserFactory | null,
+  launcher: ILauncher | null,
   restorer: ILayoutRestorer | null,
   settings: ISettingRegistry | null,
   state: IStateDB | null,
@@ -65,40 +73,73 @@ function activate(
     panelState.show(id);
   };
   const actions = new JobActions(model, showJob);
-  const panel = new JobsPanel({ model, actions, open: openers(app), state: panelState });
+  const wishes = new Wishes(model.api);
+  const hints = new Hints(settings && hintMemory(settings));
+  const sends = { app, tracker, browsers, state, model, wishes, actions, showPanel, showJob };
+  const reopening = new Reopening(sends);
+  const open = openers(app, reopening);
+  const panel = new JobsPanel({ model, actions, open, state: panelState, hints, wishes });
   app.shell.add(panel, 'right', { rank: 400 });
   restorer?.add(panel, panel.id);
 
-  addCommands({ app, tracker, browsers, state, model, actions, showPanel, showJob });
+  addCommands(sends);
+  openWithoutKernel(tracker);
   addToPalette(palette);
+  addToLauncher(launcher);
   const badges = new CellBadges(tracker, {
     model,
     commands: app.commands,
     openCommand: OPEN_JOB
   });
-  const notices = new Notices({ model, state, show: showJob });
+  const notices = new Notices({ model, state, show: showJob, failure: job => open.failure(job) });
   addStatusItem(statusBar, model, showPanel);
   void followSettings(settings, (badgesShown, noticesOn) => {
     badges.visible = badgesShown;
     notices.enabled = noticesOn;
   });
-  void app.restored.then(() => model.start());
+  void app.restored.then(() => {
+    model.start();
+    wishes.start();
+    return hints.start(() => offerHints(showPanel));
+  });
   return model;
 }
 
+function hintMemory(registry: ISettingRegistry): IHintMemory {
+  return {
+    read: async () => (await registry.get(PLUGIN_ID, 'hints')).composite as HintProgress,
+    write: progress => registry.set(PLUGIN_ID, 'hints', progress)
+  };
+}
+
+function offerHints(showPanel: () => void): void {
+  Notification.info('New here? Long runs go to the training pool, beside your notebook.', {
+    autoClose: OFFER_MS,
+    actions: [{ label: 'Three hints', callback: showPanel }]
+  });
+}
+
 /** Results open in JupyterLab's own document and file browser views. */
-function openers(app: JupyterFrontEnd): IOpeners {
+function openers(app: JupyterFrontEnd, reopening: Reopening): IOpeners {
   return {
     file: path => void app.commands.execute('docmanager:open', { path }),
-    folder: path => void app.commands.execute('filebrowser:open-path', { path })
+    folder: path => void app.commands.execute('filebrowser:open-path', { path }),
+    failure: job => void reopening.open(job),
+    fix: job => void reopening.fix(job)
   };
 }
 
 function addToPalette(palette: ICommandPalette | null): void {
-  for (const command of [SEND, SEND_NOTEBOOK, SHOW_JOBS]) {
+  for (const command of [SEND, SEND_NOTEBOOK, SHOW_JOBS, EXAMPLE]) {
     palette?.addItem({ command, category: CATEGORY });
   }
   palette?.addItem({ command: SEND_FILE, category: CATEGORY, args: { palette: true } });
+}
+
+function addToLauncher(launcher: ILauncher | null): void {
+  [EXAMPLE, SHOW_JOBS].forEach((command, rank) =>
+    launcher?.add({ command, category: CATEGORY, rank, args: { isLauncher: true } })
+  );
 }
 
 function addStatusItem(statusBar: IStatusBar | null, model: JobsModel, onOpen: () => void): void {

@@ -1,19 +1,28 @@
 /**
- * A row opened in place: reason and remedy, log, attempts, pauses for others, results.
+ * A row opened in place: reason and remedy, log, attempts, pauses, results.
  */
 import * as React from 'react';
 import type { Api } from './api';
-import { age, endedBy, exact, isTerminal, JobAction, preemptionLine, startRange } from './format';
+import { advised } from './changing';
+import { CopyLink, isWebAddress } from './copyLink';
+import { age, endedBy, exact, isTerminal, JobAction, pauseLine, startSentence } from './format';
 import { count, duration } from './phrases';
 import { FILLED_ACTIONS } from './generated/actions';
+import { failedAt } from './failing';
+import { useAnswer } from './hooks';
 import { LogSection } from './logView';
 import { Prose } from './prose';
-import type { IAttempt, IJob, IJobDetail, IResult } from './tokens';
+import { SentFold } from './sentCode';
+import type { IAttempt, IChangeRequest, IJob, IJobDetail, IPreemption, IResult } from './tokens';
 
 /** How results are opened in the page. */
 export interface IOpeners {
   file(path: string): void;
   folder(path: string): void;
+  /** Open where a job failed. */
+  failure(job: IJob): void;
+  /** Open where a job failed, and offer to send it again as it was. */
+  fix(job: IJob): void;
 }
 
 export interface IDetailsProps {
@@ -21,7 +30,7 @@ export interface IDetailsProps {
   now: number;
   api: Api;
   open: IOpeners;
-  onAction: (action: JobAction, job: IJob) => void;
+  onAction: (action: JobAction, job: IJob, wanted?: IChangeRequest) => void;
 }
 
 /** Files listed at once; the rest is in the folder. */
@@ -29,46 +38,28 @@ const SHOWN_FILES = 12;
 
 export function JobDetails(props: IDetailsProps): React.JSX.Element {
   const { job, now, api } = props;
-  const change = `${job.id}/${job.state}/${job.attempt}/${job.preemptions.length}/${job.workers}`;
+  const change = `${job.id}/${job.state}/${job.attempt}/${job.pause?.at ?? ''}/${job.workers}`;
   const detail = useAnswer<IJobDetail>(change, () => api.job(job.id));
   const attempts = detail.value?.attempts ?? [];
   return (
     <div className="bp-Detail" data-testid="benchpool-details">
-      <Why job={job} now={now} />
+      <Why job={job} now={now} onAction={props.onAction} />
+      <Failure job={job} open={props.open} />
       <Results {...props} />
       <LogSection job={job} attempts={attempts} api={api} />
       {detail.error && <p className="bp-Note bp-mod-warn">{detail.error}</p>}
-      <Attempts attempts={attempts} now={now} />
-      <Preemptions job={job} now={now} />
+      <Attempts attempts={attempts} now={now} url={job.url} />
+      <Pauses pauses={detail.value?.pauses ?? job.preemptions} now={now} />
+      <SentFold job={job} api={api} />
       <Facts job={job} onAction={props.onAction} />
     </div>
   );
 }
 
-/** Ask anew whenever `key` changes; the last answer stays until the next one is there. */
-function useAnswer<T>(key: string, ask: () => Promise<T>): { value: T | null; error: string } {
-  const [answer, setAnswer] = React.useState<{ value: T | null; error: string }>({
-    value: null,
-    error: ''
-  });
-  const asked = React.useRef(ask);
-  asked.current = ask;
-  React.useEffect(() => {
-    let wanted = true;
-    asked.current().then(
-      value => wanted && setAnswer({ value, error: '' }),
-      (error: Error) => wanted && setAnswer(old => ({ ...old, error: error.message }))
-    );
-    return () => {
-      wanted = false;
-    };
-  }, [key]);
-  return answer;
-}
-
-function Why({ job, now }: { job: IJob; now: number }): React.JSX.Element | null {
-  const range = startRange(job.estimated_start, now);
-  if (!job.reason && !range) {
+function Why(props: Pick<IDetailsProps, 'job' | 'now' | 'onAction'>): React.JSX.Element | null {
+  const { job, now } = props;
+  const starts = startSentence(job.estimated_start, now);
+  if (!job.reason && !starts) {
     return null;
   }
   return (
@@ -83,9 +74,45 @@ function Why({ job, now }: { job: IJob; now: number }): React.JSX.Element | null
           <Prose text={job.reason.remedy} />
         </p>
       )}
-      {range && <p className="bp-Detail-quiet">Likely to start {range}.</p>}
+      {advised(job).map(({ name, wanted, label }) => (
+        <button
+          key={name}
+          type="button"
+          className="jp-mod-styled"
+          data-testid="benchpool-start-with"
+          onClick={() => props.onAction('change', job, wanted)}
+        >
+          {label}
+        </button>
+      ))}
+      {starts && <p className="bp-Detail-quiet">Starts {starts}.</p>}
     </div>
   );
+}
+
+/** The ways from a failure to its cell or line, and on to the next try. */
+function Failure({ job, open }: Pick<IDetailsProps, 'job' | 'open'>): React.JSX.Element | null {
+  const at = failedAt(job);
+  return at ? (
+    <p className="bp-Failure">
+      <button
+        type="button"
+        className="jp-mod-styled jp-mod-accept"
+        data-testid="benchpool-fix"
+        onClick={() => open.fix(job)}
+      >
+        Fix and send again…
+      </button>
+      <button
+        type="button"
+        className="jp-mod-styled"
+        data-testid="benchpool-open-failure"
+        onClick={() => open.failure(job)}
+      >
+        {at.label}
+      </button>
+    </p>
+  ) : null;
 }
 
 function Results({ job, api, open }: IDetailsProps): React.JSX.Element | null {
@@ -107,7 +134,7 @@ function Results({ job, api, open }: IDetailsProps): React.JSX.Element | null {
       {notebook && (
         <button
           type="button"
-          className="jp-mod-styled jp-mod-accept"
+          className={`jp-mod-styled ${job.state === 'failed' ? '' : 'jp-mod-accept'}`}
           data-testid="benchpool-open-result"
           onClick={() => open.file(notebook)}
         >
@@ -143,7 +170,32 @@ function within(path: string, folder: string | null): string {
   return folder && path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : path;
 }
 
-function Attempts(props: { attempts: readonly IAttempt[]; now: number }): React.JSX.Element | null {
+function attemptUrl(url: string, attempt: number): string {
+  return `${url}?attempt=${attempt}#log-h`;
+}
+
+/** An attempt has an address: its log on the job's page. */
+function AttemptLink(props: { url: string; attempt: number }): React.JSX.Element {
+  const { url, attempt } = props;
+  return isWebAddress(url) ? (
+    <a
+      href={attemptUrl(url, attempt)}
+      target="_blank"
+      rel="noopener noreferrer"
+      aria-label={`Page of attempt ${attempt}`}
+    >
+      {attempt}
+    </a>
+  ) : (
+    <>{attempt}</>
+  );
+}
+
+function Attempts(props: {
+  attempts: readonly IAttempt[];
+  now: number;
+  url: string;
+}): React.JSX.Element | null {
   if (props.attempts.length === 0) {
     return null;
   }
@@ -153,10 +205,16 @@ function Attempts(props: { attempts: readonly IAttempt[]; now: number }): React.
       <ol className="bp-Attempts" data-testid="benchpool-attempts">
         {[...props.attempts].reverse().map(attempt => (
           <li key={attempt.attempt}>
-            <span className="bp-Attempts-number">{attempt.attempt}</span>
+            <span className="bp-Attempts-number">
+              <AttemptLink url={props.url} attempt={attempt.attempt} />
+            </span>
             <span>
               {endedBy(attempt)}
-              <span className="bp-Detail-quiet"> · {attemptFacts(attempt, props.now)}</span>
+              <span className="bp-Detail-quiet"> · {attemptFacts(attempt, props.now)}</span>{' '}
+              <CopyLink
+                url={attemptUrl(props.url, attempt.attempt)}
+                what={`attempt ${attempt.attempt}`}
+              />
             </span>
           </li>
         ))}
@@ -173,17 +231,18 @@ function attemptFacts(attempt: IAttempt, now: number): string {
   return [ran, gpus, nodes].filter(part => part).join(' · ');
 }
 
-function Preemptions({ job, now }: { job: IJob; now: number }): React.JSX.Element | null {
-  if (job.preemptions.length === 0) {
+function Pauses(props: { pauses: readonly IPreemption[]; now: number }): React.JSX.Element | null {
+  const { pauses, now } = props;
+  if (pauses.length === 0) {
     return null;
   }
   return (
     <section>
-      <h4 className="bp-Detail-title">Paused for others</h4>
+      <h4 className="bp-Detail-title">Pauses</h4>
       <ul className="bp-Preemptions" data-testid="benchpool-preemptions">
-        {[...job.preemptions].reverse().map(preemption => (
-          <li key={preemption.at} title={exact(preemption.at)}>
-            {preemptionLine(preemption, now)}
+        {[...pauses].reverse().map(pause => (
+          <li key={pause.at} title={exact(pause.at)}>
+            {pauseLine(pause, now)}
           </li>
         ))}
       </ul>
@@ -203,6 +262,17 @@ function Facts({ job, onAction }: Pick<IDetailsProps, 'job' | 'onAction'>): Reac
           {' · '}
           <a href={job.url} target="_blank" rel="noopener noreferrer">
             link to this job
+          </a>{' '}
+          <CopyLink url={job.url} what={job.name} />
+          {' · '}
+          <a
+            href={`${job.url}/compare`}
+            target="_blank"
+            rel="noopener noreferrer"
+            data-testid="benchpool-compare"
+            aria-label={`Compare ${job.name} with another send`}
+          >
+            compare
           </a>
         </>
       )}
@@ -224,9 +294,4 @@ function Facts({ job, onAction }: Pick<IDetailsProps, 'job' | 'onAction'>): Reac
       ))}
     </p>
   );
-}
-
-/** Only web addresses and paths become links, never a script. */
-function isWebAddress(url: string): boolean {
-  return /^(https?:\/\/|\/(?!\/))/.test(url);
 }

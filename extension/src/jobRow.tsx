@@ -2,10 +2,11 @@
  * One job of the list: its line, its actions, and what opens below it.
  */
 import * as React from 'react';
-import { exact, isTerminal, percent, RowAction, rowActions, timing } from './format';
-import { gpusOfJob } from './phrases';
+import { inReadersZone, isTerminal, RowAction, rowActions, timing, timingExact } from './format';
+import { done, gpusOfJob, left } from './phrases';
 import { IDetailsProps, JobDetails } from './jobDetails';
 import { labelsOf } from './labels';
+import { PauseNote } from './pauseNote';
 import { ProgressBar, StateMark } from './stateMark';
 import type { IJob } from './tokens';
 
@@ -80,18 +81,27 @@ function Summary({ job, now, showUser, isOpen }: IRowProps): React.JSX.Element {
     gpusOfJob(job.gpus, job.workers),
     ...labelsOf(job),
     job.attempt > 1 ? `attempt ${job.attempt}` : '',
-    progressWords(job)
+    progressWords(job),
+    timeLeft(job, now)
   ].filter(part => part);
   return (
     <>
+      <PauseNote pause={job.pause} />
       <span className="bp-Row-second">
         {parts.join(DOT)}
         {DOT}
-        <span title={exact(job.submitted)}>{timing(job, now)}</span>
+        <span title={timingExact(job)}>{timing(job, now)}</span>
       </span>
-      {job.reason && !isOpen && <span className="bp-Row-reason">{job.reason.text}</span>}
+      {job.reason && !isOpen && job.pause?.stage !== 'saving' && (
+        <span className="bp-Row-reason">{inReadersZone(job.reason.text)}</span>
+      )}
     </>
   );
+}
+
+/** How long a running job has yet to go at its pace; empty where that is not known. */
+function timeLeft({ progress }: IJob, now: number): string {
+  return left(progress?.ends ? (Date.parse(progress.ends) - now) / 1000 : null);
 }
 
 function progressWords(job: IJob): string {
@@ -99,7 +109,7 @@ function progressWords(job: IJob): string {
   if (!progress) {
     return '';
   }
-  const fraction = progress.fraction === null ? '' : percent(progress.fraction);
+  const fraction = progress.fraction === null ? '' : done(progress.fraction, progress.fell_from);
   return [fraction, progress.text ?? ''].filter(part => part).join(' ');
 }
 

@@ -5,15 +5,21 @@ import { ISignal, Signal } from '@lumino/signaling';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
 import type { JobActions } from './actions';
-import { quotaLine } from './format';
+import { askedBack, isTerminal, quotaLine } from './format';
+import type { Hints } from './hints';
+import { HintsBox, SEND_KEYS } from './hintsBox';
 import { useChanged, useNow } from './hooks';
 import { trainIcon } from './icons';
 import type { IOpeners } from './jobDetails';
 import { JobRow } from './jobRow';
 import { labelled, labelsIn } from './labels';
+import { ListTools, useNarrowing } from './listTools';
 import type { JobsModel, Scope } from './model';
+import { countCleared, grouped, IGroup, narrowed } from './narrowing';
 import { settle } from './order';
 import type { IJob } from './tokens';
+import type { Wishes } from './wishes';
+import { WishesBox } from './wishesBox';
 
 /** How often the times of live rows are renewed; those of ended jobs once a minute. */
 const TICK_MS = 2000;
@@ -57,6 +63,8 @@ export interface IPanelOptions {
   actions: JobActions;
   open: IOpeners;
   state: PanelState;
+  hints: Hints;
+  wishes: Wishes;
 }
 
 export class JobsPanel extends ReactWidget {
@@ -89,7 +97,9 @@ function PanelView(props: IPanelOptions): React.JSX.Element {
         <h2 className="bp-Panel-title">Training</h2>
         <ScopeChoice model={model} />
       </header>
+      <HintsBox hints={props.hints} />
       <Pool model={model} />
+      <WishesBox wishes={props.wishes} model={model} />
       <JobList {...props} />
     </>
   );
@@ -135,6 +145,14 @@ function Pool({ model }: { model: JobsModel }): React.JSX.Element {
       {status && !status.health.ok && (
         <p className="bp-Note bp-mod-warn">{status.health.problems.join(' ')}</p>
       )}
+      {quota?.build.held
+        .map(held => askedBack(held, Date.now()))
+        .filter(text => text !== null)
+        .map(text => (
+          <p key={text} className="bp-Note bp-mod-warn" data-testid="benchpool-asked-back">
+            {text}
+          </p>
+        ))}
       {quota?.projects.map(project => (
         <p key={project.name} className="bp-Pool-project">
           <span className="bp-Pool-name">{project.name}</span> {quotaLine(project)}
@@ -149,6 +167,7 @@ function JobList({ model, actions, open, state }: IPanelOptions): React.JSX.Elem
   const now = useNow(TICK_MS);
   const [hovered, setHovered] = React.useState(false);
   const [label, setLabel] = React.useState('');
+  const [narrowing, narrow] = useNarrowing();
   const shown = React.useRef<readonly string[]>([]);
   const order = settle(
     shown.current,
@@ -162,7 +181,7 @@ function JobList({ model, actions, open, state }: IPanelOptions): React.JSX.Elem
   });
   const onToggle = React.useCallback((id: string) => state.toggle(id), [state]);
   const onAction = React.useCallback<React.ComponentProps<typeof JobRow>['onAction']>(
-    (action, job) => void actions.run(action, job),
+    (action, job, wanted) => void actions.run(action, job, wanted),
     [actions]
   );
   if (model.loaded && order.shown.length === 0) {
@@ -171,10 +190,31 @@ function JobList({ model, actions, open, state }: IPanelOptions): React.JSX.Elem
   const all = order.shown.map(id => model.job(id)).filter((job): job is IJob => job !== null);
   const labels = labelsIn(all);
   const chosen = labels.includes(label) ? label : '';
-  const jobs = labelled(all, chosen);
+  const jobs = narrowed(labelled(all, chosen), narrowing);
+  const rowOf = (job: IJob): React.JSX.Element => (
+    <JobRow
+      key={job.id}
+      job={job}
+      now={clockOf(job, now)}
+      api={model.api}
+      open={open}
+      isOpen={state.open === job.id}
+      showUser={model.scope === 'all'}
+      onToggle={onToggle}
+      onAction={onAction}
+    />
+  );
   return (
     <>
-      <LabelChoice labels={labels} chosen={chosen} onChoose={setLabel} />
+      <ListTools
+        narrowing={narrowing}
+        change={narrow}
+        ended={jobs.filter(job => isTerminal(job.state)).length}
+        cleared={countCleared(all, narrowing.clearedAt)}
+        labels={labels}
+        label={chosen}
+        onLabel={setLabel}
+      />
       <button
         type="button"
         className="bp-Held bp-Link"
@@ -191,20 +231,15 @@ function JobList({ model, actions, open, state }: IPanelOptions): React.JSX.Elem
         onPointerMove={() => setHovered(true)}
         onPointerLeave={() => setHovered(false)}
       >
-        {jobs.map(job => (
-          <JobRow
-            key={job.id}
-            job={job}
-            now={clockOf(job, now)}
-            api={model.api}
-            open={open}
-            isOpen={state.open === job.id}
-            showUser={model.scope === 'all'}
-            onToggle={onToggle}
-            onAction={onAction}
-          />
+        {grouped(jobs).map(group => (
+          <Group key={group.job.id} group={group} wanted={state.open} rowOf={rowOf} />
         ))}
       </ul>
+      {jobs.length === 0 && all.length > 0 && (
+        <p className="bp-Empty" role="status" data-testid="benchpool-none-like-that">
+          {`None of ${all.length === 1 ? '1 job' : `${all.length} jobs`} here is like that.`}
+        </p>
+      )}
       {!model.loaded && model.connection.state === 'connecting' && (
         <p className="bp-Empty">{model.connection.text}</p>
       )}
@@ -212,29 +247,33 @@ function JobList({ model, actions, open, state }: IPanelOptions): React.JSX.Elem
   );
 }
 
-/** Narrows the list to jobs with one label; not there while no job has one. */
-function LabelChoice(props: {
-  labels: readonly string[];
-  chosen: string;
-  onChoose: (label: string) => void;
-}): React.JSX.Element | null {
-  const { labels, chosen, onChoose } = props;
-  return labels.length > 0 ? (
-    <select
-      className="jp-mod-styled bp-Labels"
-      data-testid="benchpool-labels"
-      aria-label="Only jobs with a label"
-      value={chosen}
-      onChange={event => onChoose(event.target.value)}
-    >
-      <option value="">all labels</option>
-      {labels.map(each => (
-        <option key={each} value={each}>
-          {each}
-        </option>
-      ))}
-    </select>
-  ) : null;
+/** The newest of what was sent several times; the earlier ones come when they are asked for. */
+function Group(props: {
+  group: IGroup;
+  wanted: string | null;
+  rowOf: (job: IJob) => React.JSX.Element;
+}): React.JSX.Element {
+  const { job, earlier } = props.group;
+  const [unfolded, setUnfolded] = React.useState(false);
+  const isShown = unfolded || earlier.some(each => each.id === props.wanted);
+  return (
+    <>
+      {props.rowOf(job)}
+      {earlier.length > 0 && (
+        <li className="bp-Earlier">
+          <button
+            type="button"
+            className="bp-Link"
+            aria-expanded={isShown}
+            onClick={() => setUnfolded(!isShown)}
+          >
+            {`${isShown ? 'Hide' : 'Show'} ${earlier.length} sent earlier as ${job.name}`}
+          </button>
+        </li>
+      )}
+      {isShown && earlier.map(props.rowOf)}
+    </>
+  );
 }
 
 /** A coarse clock for jobs that ended long ago, so that their rows rest. */
@@ -253,13 +292,12 @@ function focusRow(list: HTMLElement | null, state: PanelState): void {
 }
 
 function Empty({ scope }: { scope: Scope }): React.JSX.Element {
-  const isMac = /Mac/i.test(navigator.platform);
   return (
     <div className="bp-Empty" data-testid="benchpool-empty">
       <p>{scope === 'mine' ? 'No jobs yet.' : 'No jobs that you may see.'}</p>
       <p>
-        Select cells of a notebook and press <kbd>{isMac ? '⇧ ⌘ ⏎' : 'Ctrl + Shift + Enter'}</kbd>,
-        or choose <em>Send to training…</em> in a script’s menu in the file browser.
+        Select cells of a notebook and press <kbd>{SEND_KEYS}</kbd>, or choose{' '}
+        <em>Send to training…</em> in a script’s menu in the file browser.
       </p>
       <p>
         In Python: <code>benchpool.submit(&quot;train.py&quot;, gpus=2)</code>

@@ -4,7 +4,9 @@
 import { Clipboard } from '@jupyterlab/apputils';
 import * as React from 'react';
 import type { Api, ILogPlace } from './api';
+import { isWebAddress } from './copyLink';
 import { isTerminal } from './format';
+import { logEnd } from './phrases';
 import { LogFollower } from './logFollower';
 import { useChanged } from './hooks';
 import type { IAttempt, IJob } from './tokens';
@@ -51,6 +53,8 @@ export function LogSection(props: {
         api={props.api}
         name={job.name}
         place={{ job: job.id, attempt, worker }}
+        url={`${job.url}?attempt=${attempt}&worker=${worker}&line=0#log-h`}
+        ended={(empty: boolean) => logEnd(attempt, job.attempt, isTerminal(job.state), empty)}
       />
     </section>
   );
@@ -87,9 +91,13 @@ interface ILiveLogProps {
   api: Api;
   name: string;
   place: ILogPlace;
+  /** The page that gives each line an address. */
+  url: string;
+  /** What is said once the attempt has ended. */
+  ended: (empty: boolean) => string;
 }
 
-function LiveLog({ api, name, place }: ILiveLogProps): React.JSX.Element {
+function LiveLog({ api, name, place, url, ended }: ILiveLogProps): React.JSX.Element {
   // The key of this component names the place, so one follower lives as long as it does.
   const [log] = React.useState(() => new LogFollower(api, place));
   React.useEffect(() => {
@@ -131,8 +139,8 @@ function LiveLog({ api, name, place }: ILiveLogProps): React.JSX.Element {
         )}
       </div>
       <div className="bp-Log-foot">
-        <span className="bp-Detail-quiet">{standing(log)}</span>
-        <LogButtons log={log} name={name} />
+        <span className="bp-Detail-quiet">{standing(log, ended)}</span>
+        <LogButtons log={log} name={name} url={url} />
       </div>
     </>
   );
@@ -142,17 +150,18 @@ function isAtEnd(box: HTMLElement): boolean {
   return box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END_PX;
 }
 
-function standing(log: LogFollower): string {
+function standing(log: LogFollower, ended: ILiveLogProps['ended']): string {
   if (log.trouble) {
     return log.trouble;
   }
   if (log.ended) {
-    return log.text.isEmpty ? 'The job wrote nothing.' : 'End of the log.';
+    return ended(log.text.isEmpty);
   }
   return log.text.isEmpty ? 'Waiting for the first line…' : 'Live';
 }
 
-function LogButtons({ log, name }: { log: LogFollower; name: string }): React.JSX.Element {
+function LogButtons(props: { log: LogFollower; name: string; url: string }): React.JSX.Element {
+  const { log, name, url } = props;
   const [said, setSaid] = React.useState('');
   const say = (text: string) => {
     setSaid(text);
@@ -186,6 +195,11 @@ function LogButtons({ log, name }: { log: LogFollower; name: string }): React.JS
       >
         download
       </button>
+      {isWebAddress(url) && (
+        <a href={url} target="_blank" rel="noopener noreferrer" title="Each line with a link">
+          number its lines
+        </a>
+      )}
     </span>
   );
 }

@@ -4,6 +4,7 @@
  */
 import { Notification } from '@jupyterlab/apputils';
 import type { IStateDB } from '@jupyterlab/statedb';
+import { failedAt } from './failing';
 import { announcement, isTerminal } from './format';
 import { duration, STATES } from './phrases';
 import type { JobsModel } from './model';
@@ -19,6 +20,8 @@ export interface INoticeOptions {
   model: JobsModel;
   state: IStateDB | null;
   show: (id: string) => void;
+  /** Open where a job failed. */
+  failure: (job: IJob) => void;
 }
 
 export class Notices {
@@ -40,18 +43,50 @@ export class Notices {
     }
     if (this.enabled && isTerminal(job.state) && job.state !== 'cancelled') {
       this._ended(job);
+    } else if (this.enabled && isNewMoment(job, previous)) {
+      this._paused(job);
+    } else if (this.enabled && job.state === 'cancelled' && byOthers(job)) {
+      this._tell(job, 'warning', `“${job.name}”: ${job.reason!.text}`);
     } else {
       this._live.textContent = announcement(job);
     }
   }
 
+  /** A pause begins, has freed the GPUs, or is over: one notice for a job at a time. */
+  private _paused(job: IJob): void {
+    const { stage, text, until } = job.pause!;
+    if (stage === 'saving') {
+      const time = until ? ` until ${new Date(until).toLocaleTimeString()}` : '';
+      this._tell(job, 'warning', `“${job.name}”: ${text}${time}.`);
+    } else if (stage === 'saved') {
+      const next = job.state === 'queued' ? 'It resumes by itself.' : (job.reason?.remedy ?? '');
+      this._tell(job, 'info', `“${job.name}”: ${text}. ${next}`);
+    } else {
+      this._tell(job, 'success', `“${job.name}” is ${text}.`);
+    }
+  }
+
+  private _tell(job: IJob, type: 'info' | 'warning' | 'success', text: string): void {
+    const earlier = this._told.get(job.id);
+    if (earlier) {
+      Notification.dismiss(earlier);
+    }
+    const actions = [{ label: 'Show', callback: () => this._options.show(job.id) }];
+    this._told.set(job.id, Notification.emit(text, type, { autoClose: TOAST_MS, actions }));
+  }
+
   private _ended(job: IJob): void {
     const took = job.started && job.ended ? ` after ${between(job.started, job.ended)}` : '';
     const tell = job.state === 'failed' ? Notification.error : Notification.success;
-    const status = job.state === 'failed' && job.exit_code ? `, exit code ${job.exit_code}` : '';
-    tell(`“${job.name}” has ${STATES[job.state]}${took}${status}.`, {
+    const at = failedAt(job);
+    // JupyterLab cuts what is longer than 140 signs: what failed stands alone.
+    const what = job.state === 'failed' ? job.reason?.text : null;
+    tell(what ?? `“${job.name}” has ${STATES[job.state]}${took}.`, {
       autoClose: TOAST_MS,
-      actions: [{ label: 'Show', callback: () => this._options.show(job.id) }]
+      actions: [
+        { label: 'Show', callback: () => this._options.show(job.id) },
+        ...(at ? [{ label: at.label, callback: () => this._options.failure(job) }] : [])
+      ]
     });
   }
 
@@ -90,8 +125,21 @@ export class Notices {
     });
   }
 
+  private readonly _told = new Map<string, string>();
   private readonly _live: HTMLElement;
   private _savedAt = 0;
+}
+
+/** Whether a pause of the job has come to its next moment. */
+export function isNewMoment(job: IJob, previous: IJob): boolean {
+  const [now, before] = [job.pause, previous.pause];
+  return Boolean(now) && (now?.stage !== before?.stage || now?.at !== before?.at);
+}
+
+/** Whether somebody else than its owner ended or paused it, e.g. an administrator. */
+function byOthers(job: IJob): boolean {
+  const by = job.reason?.numbers.by;
+  return typeof by === 'string' && by !== job.user;
 }
 
 /** Jobs that ended after a time in milliseconds, newest first. */

@@ -1,7 +1,7 @@
 /**
  * The words for numbers, times, states and ends, as every screen of benchpool says them; pure.
  *
- * `benchpool_scheduler/phrases.py` says the same in Python; both are held to `tests/phrases.json`.
+ * `benchpool_scheduler/phrases` says the same in Python; both are held to `tests/phrases.json`.
  * Times are in seconds.
  */
 import type { JobState } from './tokens';
@@ -42,6 +42,44 @@ export function count(n: number, noun: string): string {
   return `${n} ${noun}${n === 1 ? '' : 's'}`;
 }
 
+/** How much of a job is done, in whole percent; 100 is said only when all of it is. */
+export function percent(fraction: number): string {
+  return `${Math.max(0, Math.min(100, Math.floor(fraction * 100 + 1e-9)))} %`;
+}
+
+/** The same, and that an earlier attempt was further. */
+export function done(fraction: number, fellFrom: number | null = null): string {
+  const before = fellFrom === null ? '' : `, ${percent(fellFrom)} in an earlier attempt`;
+  return `${percent(fraction)}${before}`;
+}
+
+/** For so long it is said that a job is back. */
+export const BACK_S = 300;
+
+/** The words of a pause with the time that is left to save; null for no such time. */
+export function pauseLeft(text: string, left: number | null): string {
+  if (left === null) {
+    return text;
+  }
+  return left >= 1 ? `${text}, ${duration(left)} left` : `${text}, its time is over`;
+}
+
+/** What stands below the log of an attempt that has ended; `over`: the job has for good. */
+export function logEnd(attempt: number, newest: number, over: boolean, empty: boolean): string {
+  const last = over && attempt === newest;
+  if (last && newest === 1) {
+    return empty ? 'The job wrote nothing.' : 'The log is complete.';
+  }
+  const said = empty
+    ? `Attempt ${attempt} wrote nothing`
+    : `The log of attempt ${attempt} is complete`;
+  if (last) {
+    return `${said}.`;
+  }
+  const then = attempt < newest ? 'followed' : 'follows when the job starts again';
+  return `${said}; attempt ${attempt + 1} ${then}.`;
+}
+
 /** GPUs of a whole job; `gpus` are those of one worker. */
 export function gpusOfJob(gpus: number, workers: number): string {
   const all = count(gpus * workers, 'GPU');
@@ -79,9 +117,9 @@ export function atMost(seconds: number): string {
   return duration(Math.ceil(seconds / step) * step);
 }
 
-/** An amount of work in GPU seconds, e.g. what a pause lost. */
-export function gpuTime(gpuSeconds: number): string {
-  return `${duration(gpuSeconds)} of one GPU`;
+/** How long something is expected to take yet; empty where that is not known or over. */
+export function left(seconds: number | null): string {
+  return seconds === null || seconds < 1 ? '' : `about ${atMost(seconds)} left`;
 }
 
 /** How long ago something was; negative lies ahead. */

@@ -16,11 +16,17 @@ import { ArgumentsRow, FindsRow, RunsRow, SavesRow, SizeRow, StartsRow } from '.
 import { MoreFold } from './sendMore';
 import type { Sending } from './sending';
 import type { IJob } from './tokens';
+import type { Wishes } from './wishes';
+import { AskForProject } from './wishesBox';
 
 /** Show the dialog; resolves with the job, or null when it was closed without sending. */
-export function showSendDialog(sending: Sending, model: JobsModel): Promise<IJob | null> {
+export function showSendDialog(
+  sending: Sending,
+  model: JobsModel,
+  wishes: Wishes
+): Promise<IJob | null> {
   return new Promise(resolve => {
-    const dialog = new SendDialog(sending, model, job => {
+    const dialog = new SendDialog(sending, model, wishes, job => {
       dialog.dispose();
       sending.dispose();
       resolve(job);
@@ -35,6 +41,7 @@ class SendDialog extends ReactWidget {
   constructor(
     private readonly _sending: Sending,
     private readonly _model: JobsModel,
+    private readonly _wishes: Wishes,
     private readonly _done: (job: IJob | null) => void
   ) {
     super();
@@ -42,17 +49,19 @@ class SendDialog extends ReactWidget {
   }
 
   protected override render(): React.JSX.Element {
-    return <SendForm sending={this._sending} model={this._model} onDone={this._done} />;
+    const { _sending: sending, _model: model, _wishes: wishes } = this;
+    return <SendForm sending={sending} model={model} wishes={wishes} onDone={this._done} />;
   }
 }
 
 interface IFormProps {
   sending: Sending;
   model: JobsModel;
+  wishes: Wishes;
   onDone: (job: IJob | null) => void;
 }
 
-function SendForm({ sending, model, onDone }: IFormProps): React.JSX.Element {
+function SendForm({ sending, model, wishes, onDone }: IFormProps): React.JSX.Element {
   useChanged(sending);
   useChanged(model);
   const frame = React.useRef<HTMLDialogElement>(null);
@@ -100,7 +109,7 @@ function SendForm({ sending, model, onDone }: IFormProps): React.JSX.Element {
           <SavesRow sending={sending} />
           <MoreFold sending={sending} status={model.status} />
           <TwinFold command={sending.preparation?.command ?? ''} />
-          <Problems sending={sending} />
+          <Problems sending={sending} wishes={wishes} />
         </div>
         <footer className="bp-Form-buttons">
           <button type="button" className="jp-mod-styled jp-mod-reject" onClick={() => close(null)}>
@@ -147,7 +156,8 @@ function Warnings({ model }: { model: JobsModel }): React.JSX.Element | null {
 }
 
 /** What is wrong with the code or the request, with cell and line; errors first. */
-function Problems({ sending }: { sending: Sending }): React.JSX.Element {
+function Problems(props: { sending: Sending; wishes: Wishes }): React.JSX.Element {
+  const { sending, wishes } = props;
   const { preparation, error, subject, draft } = sending;
   const cells = listCells(subject, draft, preparation);
   const refusal = error?.message ?? preparation?.refusal?.message ?? null;
@@ -161,6 +171,9 @@ function Problems({ sending }: { sending: Sending }): React.JSX.Element {
         <p className="bp-Note bp-mod-error" role="alert">
           {refusal}
         </p>
+      )}
+      {(error ?? preparation?.refusal)?.code === 'not-a-member' && draft.project && (
+        <AskForProject key={draft.project} wishes={wishes} project={draft.project} />
       )}
       {problems.map((problem, i) => (
         <p

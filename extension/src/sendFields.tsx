@@ -4,7 +4,7 @@
 import * as React from 'react';
 import { BOUNDS } from './bounds';
 import { cellsLine, faults, Field, IListedCell, listCells } from './draft';
-import { quotaLine, startRange, startText } from './format';
+import { quotaLine, startSentence, startText } from './format';
 import { NO_PREVIEW } from './outages';
 import { count } from './phrases';
 import { Prose } from './prose';
@@ -238,12 +238,13 @@ function askingLine(sending: Sending): string {
 }
 
 function PreviewText({ preview }: { preview: IPreview }): React.JSX.Element {
-  const range = preview.starts === 'now' ? null : startRange(preview.estimated_start, Date.now());
+  const starts =
+    preview.starts === 'waits' ? startSentence(preview.estimated_start, Date.now()) : null;
   const says = /over/i.test(preview.text);
   return (
     <>
       <span className="bp-Starts-text">{startText(preview)}</span>
-      {range && !preview.text.includes(range) && <span> Likely {range}.</span>}
+      {starts && <span> Starts {starts}.</span>}
       {preview.over_quota > 0 && !says && (
         <span>
           {' '}
@@ -296,8 +297,9 @@ export function TextRow(props: {
   wire: string;
   label: string;
   placeholder: string;
+  note?: string;
 }): React.JSX.Element {
-  const { sending, field, label } = props;
+  const { sending, field, label, note } = props;
   const id = `benchpool-${field}`;
   const fault = field === 'name' ? undefined : faultOf(sending, field, props.wire);
   return (
@@ -311,9 +313,15 @@ export function TextRow(props: {
         value={sending.draft[field]}
         placeholder={props.placeholder}
         aria-invalid={Boolean(fault)}
+        aria-describedby={note ? `${id}-note` : undefined}
         spellCheck={false}
         onChange={event => sending.update({ [field]: event.target.value })}
       />
+      {note && (
+        <div id={`${id}-note`} className="bp-Form-note">
+          {note}
+        </div>
+      )}
       {fault && (
         <div className="bp-Fault" role="alert">
           {fault}

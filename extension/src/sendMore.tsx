@@ -3,6 +3,7 @@
  */
 import * as React from 'react';
 import { BOUNDS } from './bounds';
+import { PRIORITY_HELP } from './changing';
 import { hasNodes, modelChoices } from './draft';
 import { size } from './format';
 import { count } from './phrases';
@@ -52,14 +53,15 @@ export function MoreFold({ sending, status }: IMoreProps): React.JSX.Element {
         field="timeLimit"
         wire="time_limit_s"
         label="Time limit"
-        placeholder="none; for example 90 min, 2 h"
+        placeholder="none; for example 90m, 2h"
       />
       <TextRow
         sending={sending}
         field="priority"
         wire="priority"
         label="Priority"
-        placeholder="50; higher goes first among your project's jobs"
+        placeholder="50"
+        note={PRIORITY_HELP}
       />
       <TextRow
         sending={sending}

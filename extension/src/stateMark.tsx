@@ -2,8 +2,7 @@
  * A state as word, shape and colour; and the bar of a progress.
  */
 import * as React from 'react';
-import { percent } from './format';
-import { STATES } from './phrases';
+import { percent, STATES } from './phrases';
 import type { IProgress, JobState } from './tokens';
 
 const RING = <circle cx="6" cy="6" r="4.6" fill="none" stroke="currentColor" strokeWidth="1.6" />;

@@ -21,6 +21,8 @@ export type IPreemption = Pool.Preemption;
 export type IJob = Pool.Job;
 export type IAttempt = Pool.Attempt;
 export type ISubmission = Pool.JobSubmission;
+/** A wish to belong to a project. */
+export type IWish = Pool.AccessRequest;
 export type IJobDetail = Pool.JobDetail;
 export type IProjectQuota = Pool.ProjectQuota;
 export type IQuota = Pool.Quota;
@@ -46,6 +48,9 @@ export type IRefusal = Page.Refusal;
 export type IPreparation = Page.Preparation;
 /** Where the results of a job are, relative to the notebook server's root. */
 export type IResult = Page.ResultFiles;
+
+/** What a job was sent with. */
+export type ISent = Page.SentJob;
 
 /** How the page stands with the scheduler. */
 export interface IConnection {

@@ -54,6 +54,13 @@ class BenchpoolError(Exception):
         self.field = field
         self.numbers: dict[str, Number] = dict(numbers or {})
 
+    def _render_traceback_(self) -> list[str]:
+        """Return what a notebook shows of it: the sentence, without the way through our client.
+
+        IPython asks an exception for this by this name. Elsewhere the traceback is Python's own.
+        """
+        return [f"{type(self).__name__}: {self.message}"]
+
     def as_json(self) -> dict[str, object]:
         """Return the one error object of command line and HTTP (formats, section 5)."""
         return {

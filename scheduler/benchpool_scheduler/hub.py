@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol, TypeVar
 
 import httpx
-from msgspec import DecodeError, Struct
+from msgspec import DecodeError, Struct, ValidationError
+from msgspec import convert as msgspec_convert
 from msgspec import json as msgspec_json
 
+from benchpool_scheduler.contract.group_property import group_quota
 from benchpool_scheduler.errors import Unavailable
 
 SCOPES = ("list:users", "read:users", "read:servers", "list:groups", "read:groups")
@@ -24,21 +27,42 @@ class HubUser:
     """A user of the Hub.
 
     ``groups`` maps each group to its group property ``benchpool.build_quota``, None without one.
+    ``last_seen`` is when the Hub saw something of them last, in seconds since the epoch; users that
+    differ in nothing else are the same, since it changes all the time.
     """
 
     name: str
     admin: bool = False
     groups: Mapping[str, int | None] = field(default_factory=dict)
     may_start_servers: bool = True
+    last_seen: float | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBench:
+    """What the spawner keeps in the Hub of the lease of a server: ``spawn`` names one start."""
+
+    lease: str
+    spawn: str
+    gpus: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class HubServer:
-    """A notebook server that runs or is being started; the default server's name is empty."""
+    """A notebook server that runs or is being started; the default server's name is empty.
+
+    Attributes:
+        held: Its bench, as far as the Hub lets us know; ``started`` in seconds since the epoch,
+            ``last_active`` when the Hub saw something of it last; servers that differ in nothing
+            else are the same, since it changes all the time.
+    """
 
     user: str
     name: str
     ready: bool = True
+    held: HeldBench | None = None
+    started: float | None = None
+    last_active: float | None = field(default=None, compare=False)
 
 
 class Directory(Protocol):
@@ -52,6 +76,9 @@ class Directory(Protocol):
 
     def servers(self) -> tuple[HubServer, ...] | None:
         """Return all active servers as of the last refresh, None while nothing is known."""
+
+    def problems(self) -> tuple[str, ...]:
+        """Return a sentence for each thing of the Hub that could not be read."""
 
 
 @dataclass
@@ -72,6 +99,10 @@ class StaticDirectory:
         """Return the servers it was given."""
         return self.known_servers
 
+    def problems(self) -> tuple[str, ...]:
+        """Return nothing: it was given what can be read."""
+        return ()
+
 
 # --------------------------------------------------------------------------- the Hub itself
 
@@ -80,12 +111,16 @@ class _Server(Struct):
     ready: bool = False
     pending: str | None = None
     stopped: bool = False
+    started: datetime | None = None
+    last_activity: datetime | None = None
+    state: dict[str, object] | None = None
 
 
 class _User(Struct):
     name: str
     admin: bool = False
     groups: list[str] = []
+    last_activity: datetime | None = None
     servers: dict[str, _Server] = {}
 
 
@@ -139,20 +174,28 @@ class HubDirectory:
         )
         self._users: tuple[HubUser, ...] = ()
         self._servers: tuple[HubServer, ...] | None = None
+        self._problems: tuple[str, ...] = ()
 
     async def refresh(self) -> None:
         """Ask the Hub again. Errors: Unavailable; the last answer then stays."""
-        quotas = {
-            group.name: _quota(group)
+        read = {
+            group.name: group_quota(group.name, group.properties)
             for page in await self._pages("groups", _Groups)
             for group in page.items
         }
+        quotas = {name: one.gpus for name, one in read.items()}
         users = [user for page in await self._pages("users", _Users) for user in page.items]
         self._users = tuple(
-            HubUser(user.name, user.admin, {name: quotas.get(name) for name in user.groups})
+            HubUser(
+                user.name,
+                user.admin,
+                {name: quotas.get(name) for name in user.groups},
+                last_seen=None if user.last_activity is None else user.last_activity.timestamp(),
+            )
             for user in users
         )
         self._servers = tuple(_servers(users))
+        self._problems = tuple(one.problem for one in read.values() if one.problem is not None)
 
     def users(self) -> tuple[HubUser, ...]:
         """Return all users as of the last refresh."""
@@ -161,6 +204,10 @@ class HubDirectory:
     def servers(self) -> tuple[HubServer, ...] | None:
         """Return all active servers as of the last refresh, None while nothing is known."""
         return self._servers
+
+    def problems(self) -> tuple[str, ...]:
+        """Return what of the groups could not be read, as of the last refresh."""
+        return self._problems
 
     async def close(self) -> None:
         """Close the connections."""
@@ -197,16 +244,18 @@ class HubDirectory:
             ) from None
 
 
-def _quota(group: _Group) -> int | None:
-    """Return the property ``benchpool.build_quota``; one that is no count is as if not set."""
-    ours = group.properties.get("benchpool")
-    found = ours.get("build_quota") if isinstance(ours, dict) else None
-    is_count = isinstance(found, int) and not isinstance(found, bool) and found >= 0
-    return found if is_count else None
-
-
 def _servers(users: Iterable[_User]) -> Iterable[HubServer]:
     for user in users:
         for name, server in user.servers.items():
             if server.ready or server.pending or not server.stopped:
-                yield HubServer(user.name, name, server.ready)
+                started = None if server.started is None else server.started.timestamp()
+                last = None if server.last_activity is None else server.last_activity.timestamp()
+                yield HubServer(user.name, name, server.ready, _held(server), started, last)
+
+
+def _held(server: _Server) -> HeldBench | None:
+    """Return the bench in the spawner's state, which the scope ``admin:server_state`` shows."""
+    try:
+        return msgspec_convert((server.state or {}).get("benchpool"), HeldBench)
+    except ValidationError:
+        return None

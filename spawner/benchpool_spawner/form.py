@@ -15,7 +15,7 @@ from functools import cache
 import jinja2
 
 from benchpool_scheduler.contract import BuildQuota, GpuState, Status
-from benchpool_scheduler.phrases import count, duration, is_are
+from benchpool_scheduler.phrases import count, duration, is_are, server_called
 from benchpool_spawner.lease_client import Advice
 from benchpool_spawner.options import ServerOptions, WhenBusy
 
@@ -60,18 +60,24 @@ class ServerHolding:
     @property
     def title(self) -> str:
         """How the server is called on the screen."""
-        return f"server “{self.server}”" if self.server else "your default server"
+        return server_called(self.server, "your")
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """All that the form shows."""
+    """All that the form shows.
+
+    Attributes:
+        free: GPUs of the quota that no server holds, and ``at_once`` how many of them a start gets
+            now: others are lent, or too few are on one machine. Choices and models go by it.
+    """
 
     user: str
     choices: tuple[Choice, ...]
     quota: int | None
     rule: str
     free: int
+    at_once: int
     held: tuple[ServerHolding, ...]
     models: tuple[tuple[str, int], ...]
     chosen_models: tuple[str, ...]
@@ -104,14 +110,17 @@ def model(
     """
     build = advice.quota.build if advice.quota else None
     now = now or datetime.now(UTC)
+    free = build.free if build else 0
+    at_once = free_at_once(free, advice.status)
     return Model(
         user=user,
-        choices=_choices(build, remembered.gpus, advice, none=bool(as_profile)),
+        choices=_choices(build, remembered.gpus, advice, at_once, none=bool(as_profile)),
         quota=build.quota if build else None,
         rule=build.rule if build else "",
-        free=build.free if build else 0,
+        free=free,
+        at_once=at_once,
         held=_held(build, servers, now),
-        models=_models(advice.status),
+        models=_models(advice.status, at_once),
         chosen_models=remembered.gpu_models,
         simulated=bool(advice.status and advice.status.simulated),
         problem=advice.problem,
@@ -145,31 +154,35 @@ def profile(asked: ServerOptions) -> str:
 
 
 def _choices(
-    build: BuildQuota | None, last: int, advice: Advice, *, none: bool
+    build: BuildQuota | None, last: int, advice: Advice, at_once: int, *, none: bool
 ) -> tuple[Choice, ...]:
     most = min(MOST_CHOICES, max(LEAST_CHOICES, build.quota if build else 0))
     reasons = [_why_not(number, build, advice.problem) for number in range(most + 1)]
-    free = _most_free(advice.status)
     possible = [number for number, reason in enumerate(reasons) if not reason]
     chosen = last if last in possible else max(n for n in possible if n <= max(last, 0))
     return tuple(
-        Choice(n, not none and n == chosen, reason, "" if reason else _hint(n, free))
+        Choice(n, not none and n == chosen, reason, "" if reason else _hint(n, at_once))
         for n, reason in enumerate(reasons)
     )
 
 
-def _most_free(status: Status | None) -> int | None:
-    """Return the most GPUs of one machine that a bench could get at once; None for not known."""
+def free_at_once(free: int, status: Status | None) -> int:
+    """Return how many of the free GPUs of a quota a start gets now, on one machine.
+
+    >>> free_at_once(2, None)
+    2
+    """
     if status is None or not status.gpus:
-        return None
+        return free
     here = Counter(gpu.node for gpu in status.gpus if gpu.state in FREE)
-    return max(here.values(), default=0)
+    return min(free, max(here.values(), default=0))
 
 
-def _hint(number: int, free: int | None) -> str:
-    if free is None or number <= free:
+def _hint(number: int, at_once: int) -> str:
+    if number <= at_once:
         return ""
-    return f"not free at once: {free} on one machine now"
+    more = number - at_once
+    return f"{more} of them {is_are(more)} lent or taken now, and {is_are(more)} waited for"
 
 
 def _why_not(number: int, build: BuildQuota | None, problem: str | None) -> str:
@@ -205,13 +218,13 @@ def _idle(last: datetime | None, now: datetime) -> str:
     return "in use" if seconds < 300 else f"idle {duration(seconds)}"
 
 
-def _models(status: Status | None) -> tuple[tuple[str, int], ...]:
-    """Return the models of the pool with the GPUs that a bench could get now."""
+def _models(status: Status | None, at_once: int) -> tuple[tuple[str, int], ...]:
+    """Return the models of the pool, each with the GPUs that this user's start gets now."""
     if status is None:
         return ()
     counts = Counter({gpu.model: 0 for gpu in status.gpus})
     counts.update(gpu.model for gpu in status.gpus if gpu.state in FREE)
-    return tuple(sorted(counts.items()))
+    return tuple((name, min(free, at_once)) for name, free in sorted(counts.items()))
 
 
 @cache

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from benchpool_scheduler.client import AsyncClient, Credentials
 from benchpool_scheduler.contract import (
+    Job,
     Lease,
     LeaseRequest,
     LinePlace,
@@ -22,6 +23,7 @@ from benchpool_scheduler.contract import (
     Quota,
     Status,
 )
+from benchpool_scheduler.contract.access import AccessRequest
 from benchpool_scheduler.errors import BenchpoolError, NotFound, Refused, Unavailable
 from benchpool_scheduler.phrases import duration
 
@@ -38,6 +40,9 @@ IN_LINE_PATIENCE_S = 180.0
 ADVICE_TIMEOUT_S = 2.0
 """How long a form waits for figures that it can do without."""
 
+MOST_JOBS = 200
+"""Of how many of a user's jobs the home page tells."""
+
 # Everything else is away for the moment: the scheduler restarts, another replica takes over.
 _ANSWERS = ("build-", "line-")
 """How the codes of the scheduler's own answers about GPUs begin."""
@@ -50,6 +55,20 @@ class Advice:
     quota: Quota | None
     status: Status | None
     problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    """What the Hub's home page shows of one user; all None where the scheduler is silent.
+
+    ``jobs`` are those that have not ended, the newest first, ``MOST_JOBS`` at most; ``wishes`` to
+    belong to a project are those that the user decides.
+    """
+
+    quota: Quota | None = None
+    status: Status | None = None
+    jobs: Sequence[Job] | None = None
+    wishes: Sequence[AccessRequest] = ()
 
 
 class LeaseClient:
@@ -183,6 +202,11 @@ class LeaseClient:
         task.add_done_callback(self._releasing.discard)
         await asyncio.wait([task], timeout=wait_s)
 
+    async def released(self) -> None:
+        """Wait until all that is still being given back is, or was given up."""
+        if self._releasing:
+            await asyncio.wait(self._releasing)
+
     async def _release_after(
         self, after: Awaitable[None] | None, user: str, spawn: str, lease: str | None
     ) -> None:
@@ -227,6 +251,21 @@ class LeaseClient:
             return Advice(None, None, "The scheduler does not answer, so that no GPU can be "
                           "reserved now; a server without GPU starts.")  # fmt: skip
         return Advice(quota, status)
+
+    async def today(self, user: str) -> Today:
+        """Return what the home page shows; never raises, never takes longer than two seconds."""
+        try:
+            async with asyncio.timeout(ADVICE_TIMEOUT_S):
+                quota, status, jobs, wishes = await asyncio.gather(
+                    self._client.quota(user),
+                    self._client.status(gpus=False),
+                    self._client.jobs(user=user, live=True, limit=MOST_JOBS),
+                    self._client.access(user),
+                )
+        except (BenchpoolError, TimeoutError) as failed:
+            log.warning("No figures for the home page of %s: %s", user, failed)
+            return Today()
+        return Today(quota, status, jobs, tuple(one for one in wishes if one.decides))
 
     def _gave_up(self) -> Unavailable:
         return Unavailable(

@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 
 from benchpool_scheduler.contract import LinePlace
-from benchpool_scheduler.phrases import at_most
+from benchpool_scheduler.phrases import NOT_KNOWN, start_sentence
 
 
 def sentence(place: LinePlace, now: datetime) -> str:
@@ -32,9 +32,5 @@ def _position(place: LinePlace) -> str:
 
 
 def _estimate(place: LinePlace, now: datetime) -> str:
-    told = place.estimated_start
-    at = None if told is None else told.latest or told.likely
-    if told is None or at is None:
-        return ""
-    words = "at the latest" if told.latest is not None else "likely"
-    return f"It starts {words} in {at_most(max(1.0, (at - now).total_seconds()))}."
+    told = start_sentence(place.estimated_start, now)
+    return "" if told == NOT_KNOWN else f"It starts {told}."

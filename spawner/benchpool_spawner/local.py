@@ -6,7 +6,9 @@ each other); ``LocalGPUPAMSpawner`` runs each as its user's system account and n
 
 from __future__ import annotations
 
+import asyncio
 import os
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,19 +18,36 @@ from traitlets import default
 from traitlets.config import LoggingConfigurable
 
 from benchpool_scheduler.worker.process_identity import identity
+from benchpool_scheduler.worker.supervisor import containment
 from benchpool_spawner.mixin import QuotaMixin
 from benchpool_spawner.refusal import StartRefused
+from benchpool_spawner.sandboxed import SandboxedMixin
 
 INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "TZ", "VIRTUAL_ENV")
 """What a notebook server has from the Hub's environment; nothing else reaches it."""
 
 
+START = "BENCHPOOL_SERVER_START"
+"""The variable by which a server is found whose Hub was killed before it noted the process."""
+
+SWEEP_S = 0.05
+
+
 class SameProcess(LoggingConfigurable):
-    """Know the server's process again by more than its pid, over restarts of Hub and machine."""
+    """Know the server's process again by more than its pid, over restarts of Hub and machine.
+
+    A start has a mark that is written down before the process is there. Of a Hub that was killed
+    between the two nobody can say which process it was: then what bears the mark is ended before
+    its GPUs are given back.
+    """
 
     pid: int
     proc: Any
+    user: Any
+    orm_spawner: Any
     _process: str | None = None
+    _start: str | None = None
+    _interrupted = False
 
     @default("env_keep")
     def _default_env_keep(self) -> list[str]:
@@ -36,12 +55,27 @@ class SameProcess(LoggingConfigurable):
 
     async def start(self) -> Any:
         """Start the server and note which process it is."""
+        if self._interrupted:
+            await self.poll()
+        self._start, self._interrupted = uuid.uuid4().hex, False
+        self.orm_spawner.state = self.get_state()
+        self.user.db.commit()
         where = await super().start()  # type: ignore[misc]
         self._process = identity(self.pid)
         return where
 
+    def get_env(self) -> dict[str, str]:
+        """Return the server's environment, with the mark of this start."""
+        env: dict[str, str] = super().get_env()  # type: ignore[misc]
+        return env if self._start is None else {**env, START: self._start}
+
     async def poll(self) -> int | None:
         """Return None while the server runs, else its exit code (0 where it is not known)."""
+        if self._interrupted:
+            tag = f"{START}={self._start}"
+            await asyncio.to_thread(containment.sweep_until_clean, tag, None, SWEEP_S)
+            self.clear_state()
+            return 0
         adopted = self.proc is None and self.pid and self._process is not None
         if adopted and identity(self.pid) != self._process:
             self.clear_state()
@@ -50,25 +84,41 @@ class SameProcess(LoggingConfigurable):
         return status
 
     def get_state(self) -> dict[str, Any]:
-        """Return pid and identity of the process."""
+        """Return pid and identity of the process, and the mark of its start."""
         state: dict[str, Any] = super().get_state()  # type: ignore[misc]
         if self._process is not None and "pid" in state:
             state["process"] = self._process
+        if self._start is not None:
+            state["start"] = self._start
         return state
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take up pid and identity of the process."""
+        """Take up pid and identity of the process; a start without them was interrupted."""
         super().load_state(state)  # type: ignore[misc]
-        self._process = state.get("process")
+        self._process, self._start = state.get("process"), state.get("start")
+        self._interrupted = self._start is not None and "pid" not in state
 
     def clear_state(self) -> None:
         """Forget the process."""
         super().clear_state()  # type: ignore[misc]
-        self._process = None
+        self._process = self._start = None
+        self._interrupted = False
 
 
-class LocalGPUSpawner(QuotaMixin, SameProcess, SimpleLocalProcessSpawner):  # type: ignore[misc]
-    """Servers under the account of the Hub, with a home folder for each user."""
+def unless_alone(prepare: Callable[[], object]) -> Callable[[], None]:
+    """Return what runs in a new process: it ends if its Hub is gone before it is the server."""
+    hub = os.getpid()
+
+    def prepare_and_look() -> None:
+        prepare()
+        if os.getppid() != hub:
+            os._exit(1)
+
+    return prepare_and_look
+
+
+class InOwnHome(SimpleLocalProcessSpawner):  # type: ignore[misc]
+    """Servers under the account of the Hub, each in a home folder that is made for its user."""
 
     async def start(self) -> Any:
         """Make the home folder and start the server.
@@ -82,12 +132,22 @@ class LocalGPUSpawner(QuotaMixin, SameProcess, SimpleLocalProcessSpawner):  # ty
     def make_preexec_fn(self, name: str) -> Callable[[], None]:
         """Return what runs in the new process: go to the user's own home folder."""
         home = self.home_dir
-        return lambda: os.chdir(home)
+        return unless_alone(lambda: os.chdir(home))
+
+
+PROFILE = """\
+# Login shells find benchpool and the notebook's python3.
+[ -z "$BENCHPOOL_BIN" ] || PATH="$BENCHPOOL_BIN:$PATH"
+[ -z "$BASH" ] || [ ! -f ~/.bashrc ] || . ~/.bashrc
+"""
+_PROFILES = (".profile", ".bash_profile", ".bash_login")
 
 
 def _make_home(home: Path) -> None:
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not any((home / name).exists() for name in _PROFILES):
+            (home / ".profile").write_text(PROFILE)
     except OSError as failed:
         raise StartRefused(
             f"The home folder {home} cannot be used ({failed.strerror}): an administrator "
@@ -97,5 +157,19 @@ def _make_home(home: Path) -> None:
         ) from failed
 
 
-class LocalGPUPAMSpawner(QuotaMixin, SameProcess, LocalProcessSpawner):  # type: ignore[misc]
+class LocalGPUSpawner(SandboxedMixin, QuotaMixin, SameProcess, InOwnHome):
+    """Servers under the account of the Hub, with a home folder for each user."""
+
+
+class UnderOwnAccount(SandboxedMixin, QuotaMixin, SameProcess):
+    """What a server under its user's system account has."""
+
+    own_accounts = True
+
+
+class LocalGPUPAMSpawner(UnderOwnAccount, LocalProcessSpawner):  # type: ignore[misc]
     """Servers under their users' system accounts."""
+
+    def make_preexec_fn(self, name: str) -> Callable[[], None]:
+        """Return what runs in the new process: become the user's account."""
+        return unless_alone(super().make_preexec_fn(name))

@@ -26,6 +26,7 @@ from traitlets.config import LoggingConfigurable
 
 from benchpool_scheduler.contract import AuditOutcome
 from benchpool_scheduler.phrases import count
+from benchpool_spawner.landing import after_login
 from benchpool_spawner.login_pace import LoginPace
 from benchpool_spawner.logins import LoginReports
 
@@ -100,7 +101,7 @@ class LoginLinkHandler(BaseHandler):  # type: ignore[misc]
         if name is None:
             if self.current_user is not None:
                 # A reload, or a second click of somebody who is already in.
-                self._go_on()
+                self._go_on(self.current_user)
                 return
             self.authenticator.tell_login(self, "", AuditOutcome.REFUSED, LINK)
             self.set_status(403)
@@ -110,11 +111,11 @@ class LoginLinkHandler(BaseHandler):  # type: ignore[misc]
         self.set_login_cookie(user)
         self.log.info("User logged in by link: %s", name)
         self.authenticator.tell_login(self, name, AuditOutcome.DONE, LINK)
-        self._go_on()
+        self._go_on(user)
 
-    def _go_on(self) -> None:
+    def _go_on(self, user: Any) -> None:
         # Not get_next_url, which would hand our query on to the spawn page as server options.
-        self.redirect(url_path_join(self.hub.base_url, "spawn"))
+        self.redirect(url_path_join(self.hub.base_url, after_login(user)))
 
 
 class TooManyFailedLogins(HTTPError):

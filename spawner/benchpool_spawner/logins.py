@@ -1,4 +1,4 @@
-"""Logins, as the Hub tells them to the scheduler's audit trail.
+"""Logins and logouts, as the Hub tells them to the scheduler's audit trail.
 
 Nobody waits for that: a scheduler that is away, as while the Hub itself starts, is told later.
 """
@@ -6,8 +6,9 @@ Nobody waits for that: a scheduler that is away, as while the Hub itself starts,
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
-from typing import Any
+from typing import Any, Literal
 
 from benchpool_scheduler.client import AsyncClient, Credentials
 from benchpool_scheduler.contract import AuditOutcome, LoginReport
@@ -25,6 +26,8 @@ MOST_UNTOLD = 1000
 class LoginReports:
     """Tells of logins; as an authenticator's ``post_auth_hook`` of each that succeeded.
 
+    The Hub has no hook for a logout, so that its handler is told to tell of it (``hear_logouts``).
+
     Args:
         url: The scheduler's address. ``token``: by which it knows the Hub.
     """
@@ -40,13 +43,35 @@ class LoginReports:
         self.tell(str(model["name"]), AuditOutcome.DONE, way, handler)
         return model
 
-    def tell(self, user: str, outcome: AuditOutcome, way: str, handler: Any) -> None:
-        """Tell of one login, as soon as the scheduler listens."""
+    def hear_logouts(self) -> None:
+        """Tell of each logout too, whatever the authenticator is: of all who inherit the Hub's."""
+        from jupyterhub.handlers.login import LogoutHandler
+
+        log_out = LogoutHandler.default_handle_logout
+
+        @functools.wraps(log_out)
+        async def told(handler: Any) -> None:
+            user = handler.current_user
+            await log_out(handler)
+            if user is not None:
+                self.tell(user.name, AuditOutcome.DONE, "", handler, "logout")
+
+        LogoutHandler.default_handle_logout = told
+
+    def tell(
+        self,
+        user: str,
+        outcome: AuditOutcome,
+        way: str,
+        handler: Any,
+        action: Literal["login", "logout"] = "login",
+    ) -> None:
+        """Tell of one login or logout, as soon as the scheduler listens."""
         if len(self._telling) >= MOST_UNTOLD:
-            log.warning("the audit trail is not told of a login of %.255r: %s", user, outcome)
+            log.warning("the audit trail is not told of a %s of %.255r: %s", action, user, outcome)
             return
         address = str(getattr(handler.request, "remote_ip", "") or "")
-        report = LoginReport(user[:255], outcome, way[:64], address[:64])
+        report = LoginReport(user[:255], outcome, way[:64], address[:64], action)
         task = asyncio.get_running_loop().create_task(self._send(report))
         self._telling.add(task)
         task.add_done_callback(self._telling.discard)
@@ -58,7 +83,8 @@ class LoginReports:
             await self._client.report_login(report)
         except BenchpoolError as failed:
             log.warning(
-                "the audit trail is not told of a login of %.255r (%s): %s",
+                "the audit trail is not told of a %s of %.255r (%s): %s",
+                report.action,
                 report.user,
                 report.outcome,
                 failed,

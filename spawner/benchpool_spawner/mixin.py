@@ -20,8 +20,9 @@ from traitlets.config import LoggingConfigurable
 
 from benchpool_scheduler.client import Credentials
 from benchpool_scheduler.contract import Lease, LeaseRequest, LinePlace
+from benchpool_scheduler.contract.group_property import group_quota
 from benchpool_scheduler.errors import BenchpoolError, TooMany, Unavailable
-from benchpool_spawner import form, line, options, refusal, server_names
+from benchpool_spawner import form, home, line, options, refusal, server_names
 from benchpool_spawner.lease_client import LeaseClient
 from benchpool_spawner.steps import Steps
 
@@ -84,6 +85,8 @@ class QuotaMixin(LoggingConfigurable):
     _spawn_id: str | None = None
     _lease_id: str | None = None
     _lease_gpus: tuple[str, ...] = ()
+    denied_devices: tuple[tuple[int, int], ...] = ()
+    """The device files of others' GPUs, as told with the lease; on one machine."""
     steps: Steps | None = None
     """What is told of the start under way, or of the last."""
 
@@ -94,6 +97,11 @@ class QuotaMixin(LoggingConfigurable):
     server: Any
     name: str
     user_options: dict[str, Any]
+
+    @property
+    def leased_gpus(self) -> tuple[str, ...]:
+        """The GPUs of this start."""
+        return self._lease_gpus
 
     # ------------------------------------------------------------------ asking
 
@@ -130,6 +138,10 @@ class QuotaMixin(LoggingConfigurable):
                 when_busy=self.when_busy,
             )
         )
+
+    async def today(self) -> home.Home:
+        """Return what the Hub's home page says of its user: the template asks."""
+        return home.model(await self.lease_client.today(self.user.name))
 
     def _read_form(self, form_data: Mapping[str, object]) -> dict[str, object]:
         return self._parsed(options.parse_form, form_data).as_user_options()
@@ -235,6 +247,7 @@ class QuotaMixin(LoggingConfigurable):
     def _keep(self, lease: Lease) -> None:
         """Remember the lease at once, so that no restart of the Hub forgets it."""
         self._lease_id, self._lease_gpus = lease.id, tuple(lease.gpus)
+        self.denied_devices = tuple(lease.denied_devices)
         self.orm_spawner.state = self.get_state()
         self.user.db.commit()
 
@@ -331,18 +344,8 @@ class QuotaMixin(LoggingConfigurable):
 
 
 def build_quotas(groups: Any) -> dict[str, int | None]:
-    """Map each group of a user to its property ``benchpool.build_quota``, None without one.
-
-    A property that is no whole number counts as not set: an administrator's slip in the group
-    editor must not lock the group out.
-    """
-    quotas: dict[str, int | None] = {}
-    for group in groups:
-        said = (group.properties or {}).get("benchpool")
-        quota = said.get("build_quota") if isinstance(said, Mapping) else None
-        valid = isinstance(quota, int) and not isinstance(quota, bool) and quota >= 0
-        quotas[group.name] = quota if valid else None
-    return quotas
+    """Map each group of a user to its property ``benchpool.build_quota``, None without one."""
+    return {group.name: group_quota(group.name, group.properties).gpus for group in groups}
 
 
 def is_shortage(error: BenchpoolError) -> bool:

@@ -22,6 +22,7 @@ from benchpool import keywords, magic
 from benchpool.drafts import JobOptions
 from benchpool.server.requests import SendRequest
 from benchpool_scheduler.cli.verb import submit_option
+from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_scheduler.contract.options import OPTIONS, fields_of, words_of, written
 from benchpool_scheduler.contract.spec import JobSpec
@@ -30,6 +31,7 @@ from benchpool_scheduler.core.model import JobFacts
 from benchpool_scheduler.resources.jobs import MAY_CHANGE, TrainingJobSpec
 from benchpool_scheduler.resources.submissions import as_spec, as_submission, asked_in
 from benchpool_scheduler.service.cluster_state.snapshots import candidate
+from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.store.records import AddJob, JobRecord, StoredContents
 from benchpool_scheduler.store.sqlite import SqliteStore
 from benchpool_support.examples import examples
@@ -144,7 +146,7 @@ def test_a_record_is_read_as_it_was_written(spec: JobSpec) -> None:
 @slow
 def test_the_job_of_the_core_holds_that_of_the_record(spec: JobSpec) -> None:
     kept = record(spec)
-    assert candidate(kept).spec is kept.spec
+    assert candidate(kept, Observations.of(Configuration())).spec is kept.spec
 
 
 # --------------------------------------------------------------------------- in a cluster

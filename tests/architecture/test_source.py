@@ -28,6 +28,22 @@ LONG_FUNCTIONS: frozenset[str] = frozenset()
 PRIVATE = 0
 """Uses of private names of the product by tests, at most."""
 
+ASKS = {
+    f"httpx.{name}"
+    for name in (
+        "AsyncClient",
+        "Client",
+        "delete",
+        "get",
+        "patch",
+        "post",
+        "put",
+        "request",
+        "stream",
+    )
+}
+"""What reads the environment for proxies, unless it is told not to."""
+
 
 @cache
 def tree(path: Path) -> ast.Module:
@@ -115,3 +131,15 @@ def assert_only(found: Mapping[str, object], known: frozenset[str]) -> None:
 def test_no_test_is_given_a_second_try() -> None:
     given = [checkout.ROOT / name for name in ("Makefile", "pyproject.toml", ".ci/run")]
     assert [path.name for path in given if "rerun" in path.read_text()] == []
+
+
+def test_a_proxy_of_the_environment_comes_between_no_test_and_what_it_started() -> None:
+    assert [
+        f"{checkout.relative(path)}:{node.lineno}"
+        for path in all_files()
+        if path.is_relative_to(checkout.ROOT / "tests") and path.name != "direct.py"
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in ASKS
+        and not any(option.arg in ("trust_env", "transport") for option in node.keywords)
+    ] == [], "take benchpool_support.direct"

@@ -25,7 +25,8 @@ projects:
   - {name: susan, parent: research, quota: 2, members: [susan]}
   - {name: joe, parent: research, quota: 2, members: [joe]}
   - {name: jemma, parent: research, quota: 2, members: [jemma]}
-policy: {grace_s: 20}
+  - {name: nora, parent: research, members: [nora]}
+policy: {grace_s: 60}
 """
 
 
@@ -41,7 +42,7 @@ def workstation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWor
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def person(workstation: RunningWorkstation, browser: Browser) -> Iterator[Callable[..., Person]]:
     """Make people; their windows are closed at the end."""
 

@@ -12,10 +12,10 @@ import pytest
 from playwright.sync_api import expect
 
 from benchpool_support import small_network
-from benchpool_support.people import PATIENCE_MS, Person
+from benchpool_support.people import Person
 from benchpool_support.workstation import RunningWorkstation
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 
 def uninterrupted(folder: Path) -> str:
@@ -66,7 +66,7 @@ def test_susan_borrows_gives_back_and_finishes_with_the_result_of_an_uninterrupt
     expect(susan.dialog.get_by_test_id("benchpool-simulated")).to_be_visible()
     susan.look("send-dialog")
     susan.send()
-    expect(susan.badge(6)).to_have_attribute("data-state", "running", timeout=PATIENCE_MS)
+    expect(susan.badge(6)).to_have_attribute("data-state", "running")
     susan.open_panel()
     susan.expect_state("train", "running")
     susan.look("running-over-quota")
@@ -101,8 +101,8 @@ def test_susan_borrows_gives_back_and_finishes_with_the_result_of_an_uninterrupt
     susan.look("finished")
 
     # The executed copy opens, and its files lie where the notebook can open them.
-    details.get_by_test_id("benchpool-open-result").click()
-    expect(susan.notebook.locator(".jp-OutputArea-output", has_text=expected)).to_be_visible()
+    susan.open_executed_copy(details)
+    susan.scroll_to(susan.notebook.locator(".jp-OutputArea-output", has_text=expected))
     susan.look("executed-copy")
     assert list(susan.home.glob("benchpool-results/*/weights.json"))
     joe.cancel("use_two")

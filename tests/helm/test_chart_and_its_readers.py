@@ -11,6 +11,7 @@ from benchpool_cluster import chart
 from benchpool_cluster.chart import Rendered
 from benchpool_scheduler.app.cluster_options import ClusterOptions
 from benchpool_scheduler.contract import kubernetes as names
+from benchpool_scheduler.service import DefaultAmounts
 
 ROOT = chart.FOLDER.parents[1]
 
@@ -79,9 +80,10 @@ def test_what_workers_ask_for_and_their_class_reach_the_scheduler() -> None:
         there.setenv("BENCHPOOL_DEFAULT_IMAGE", "job")
         there.setenv("BENCHPOOL_JOB_IMAGE", "agent")
         there.setenv("BENCHPOOL_URL_FOR_WORKERS", "http://scheduler")
-        settings = ClusterOptions().runtime("work")
-    asked = (settings.cpus_per_gpu, settings.memory_gib_per_gpu, settings.cpu_limit)
-    assert asked == (4.0, 16.5, 2.0)
+        options = ClusterOptions()
+        settings = options.runtime("work")
+    assert options.default_amounts == DefaultAmounts(cpus=4.0, memory_gib=16.5)
+    assert settings.cpu_limit == 2.0
     assert settings.priority_class == "benchpool"
 
 

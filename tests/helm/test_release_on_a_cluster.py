@@ -15,6 +15,7 @@ from benchpool_cluster.cluster import Cluster
 from benchpool_cluster.processes import until
 from benchpool_cluster.releases import Release
 from benchpool_scheduler.contract import kubernetes as names
+from benchpool_support import direct
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(2400)]
 
@@ -59,7 +60,7 @@ class Site:
         found = access.get(f"{space}/pods?labelSelector=app.kubernetes.io/component=proxy")
         (proxy,) = (p for p in found["items"] if not p["metadata"].get("deletionTimestamp"))
         url = f"http://{proxy['status']['podIP']}:8000"
-        self.client = httpx.Client(base_url=url, follow_redirects=True, timeout=30, trust_env=False)
+        self.client = direct.Client(base_url=url, follow_redirects=True, timeout=30)
         self.password = release.secret("admin-password")
 
     def log_in(self) -> None:

@@ -67,8 +67,16 @@ def rendered(request: pytest.FixtureRequest) -> Rendered:
 def pods(rendered: Rendered) -> Iterator[tuple[str, Manifest]]:
     """Every pod's spec, with the name of what makes it."""
     for one in rendered.objects:
-        if one["kind"] in {"Deployment", "Job"}:
-            yield one["metadata"]["name"], one["spec"]["template"]["spec"]
+        template = template_of(one)
+        if template is not None:
+            yield one["metadata"]["name"], template["spec"]
+
+
+def template_of(one: Manifest) -> Manifest | None:
+    """What pods are made of, for an object that makes some."""
+    spec = one["spec"]["jobTemplate"]["spec"] if one["kind"] == "CronJob" else one.get("spec", {})
+    found: Manifest | None = spec.get("template")
+    return found if one["kind"] in {"Deployment", "Job", "CronJob"} else None
 
 
 # ----------------------------------------------------------------- well-formed
@@ -224,17 +232,22 @@ def test_every_secret_key_that_is_read_is_made() -> None:
 
 def test_services_and_policies_select_pods_that_are_there(rendered: Rendered) -> None:
     labels = [
-        one["spec"]["template"]["metadata"]["labels"]
+        template["metadata"]["labels"]
         for one in rendered.objects
-        if one["kind"] in {"Deployment", "Job"}
+        if (template := template_of(one)) is not None
     ]
     for service in rendered.of("Service"):
         wanted = service["spec"]["selector"].items()
         assert any(wanted <= own.items() for own in labels), service["metadata"]["name"]
     for one in rendered.of("NetworkPolicy"):
         if one["metadata"]["namespace"] == rendered.namespace:
-            wanted = one["spec"]["podSelector"]["matchLabels"].items()
-            assert any(wanted <= own.items() for own in labels), one["metadata"]["name"]
+            selector = one["spec"]["podSelector"]
+            wanted = selector.get("matchLabels", {}).items()
+            among = {it["key"]: it["values"] for it in selector.get("matchExpressions", ())}
+            assert any(
+                wanted <= own.items() and all(own.get(key) in among[key] for key in among)
+                for own in labels
+            ), one["metadata"]["name"]
 
 
 # ----------------------------------------------------------------- what stays

@@ -54,6 +54,9 @@ IN_RELEASE = {
     "scheduler": {
         "leases.coordination.k8s.io": frozenset({"create"}),
         "leases.coordination.k8s.io benchpool-scheduler": frozenset({"get", "update", "patch"}),
+        # To say when the last copy was made, and how one is made; not to make one (0048).
+        "cronjobs.batch benchpool-copy-hub": frozenset({"get"}),
+        "cronjobs.batch benchpool-copy-pool": frozenset({"get"}),
     },
     "hub": {},
     "proxy": {},

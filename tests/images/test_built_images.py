@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -38,6 +39,23 @@ def test_it_stays_small(images: dict[str, Running], part: str) -> None:
     assert images[part].built.archive.stat().st_size < LARGEST[part] * 1024 * 1024
 
 
+@pytest.mark.parametrize(
+    ("part", "path", "package"),
+    [
+        ("hub", "/opt/benchpool/sbom/python.cdx.json", "jupyterhub"),
+        ("scheduler", "/opt/benchpool/sbom/python.cdx.json", "kubernetes"),
+        ("notebook", "/opt/benchpool/sbom/python.cdx.json", "jupyterlab"),
+        ("proxy", "/opt/proxy/sbom/npm.cdx.json", "configurable-http-proxy"),
+    ],
+)
+def test_it_says_what_it_is_made_of(
+    images: dict[str, Running], part: str, path: str, package: str
+) -> None:
+    found = json.loads(images[part].run("cat", path))
+    assert found["bomFormat"] == "CycloneDX"
+    assert package in {one["name"] for one in found["components"]}
+
+
 def test_the_hub_has_its_spawner_logins_and_databases(images: dict[str, Running]) -> None:
     program = "import benchpool_spawner.kube, kubespawner, oauthenticator, psycopg2; print('whole')"
     assert "whole" in images["hub"].run("python3", "-c", program)
@@ -49,6 +67,11 @@ def test_the_scheduler_starts(images: dict[str, Running]) -> None:
     assert "SchedulerApp" in said
     program = "import benchpool_scheduler.runtime.kubernetes, benchpool_scheduler.store.kubernetes"
     images["scheduler"].run("python3", "-c", program)
+
+
+def test_a_login_shell_of_the_notebook_finds_benchpool(images: dict[str, Running]) -> None:
+    found = images["notebook"].run("bash", "-lc", "command -v benchpool python3")
+    assert found.split() == ["/opt/benchpool/bin/benchpool", "/opt/benchpool/bin/python3"]
 
 
 def test_the_notebook_has_the_extension_switched_on(images: dict[str, Running]) -> None:

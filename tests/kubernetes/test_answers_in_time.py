@@ -21,6 +21,7 @@ import pytest
 from benchpool_cluster.access import Access
 from benchpool_cluster.control_plane import ControlPlane
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
+from benchpool_support import direct
 from benchpool_support.replicas import Replica, Site, until
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(400)]
@@ -49,7 +50,7 @@ class Answers:
 
     def send(self, url: str, number: int) -> None:
         """Submit again and again; the last submission is brought to its end."""
-        with httpx.Client(trust_env=False, timeout=180) as client:
+        with direct.Client(trust_env=False, timeout=180) as client:
             turn = 0
             while not self.enough.is_set():
                 turn += 1

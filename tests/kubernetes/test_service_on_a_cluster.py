@@ -8,35 +8,14 @@ from typing import Any
 import pytest
 
 from benchpool_cluster.access import Access
-from benchpool_scheduler.contract import CommandEntry, JobSubmission, LeaseRequest, State
+from benchpool_scheduler.contract import LeaseRequest, State
 from benchpool_scheduler.errors import Refused
+from benchpool_support.pods_of_jobs import command, pods, running
 from benchpool_support.replicas import Person, Replica, Site, small_hub, until
 
 pytestmark = pytest.mark.kubernetes
 
 JOBS = "/apis/benchpool.io/v1/namespaces/{}/trainingjobs"
-
-
-def command(**more: Any) -> JobSubmission:
-    return JobSubmission(entry=CommandEntry(["python3", "-m", "train"]), **more)
-
-
-def pods(access: Access, site: Site, job: str) -> list[dict[str, Any]]:
-    path = f"/api/v1/namespaces/{site.namespace}/pods?labelSelector=benchpool.io%2Fjob%3D{job}"
-    found: list[dict[str, Any]] = access.get(path)["items"]
-    return found
-
-
-def running(
-    access: Access, site: Site, job: str, count: int = 1, *, waiting: bool = False
-) -> list[dict[str, Any]]:
-    """Wait until so many pods of a job run, or with ``waiting`` are there, and return them."""
-
-    def look() -> list[dict[str, Any]]:
-        found = [p for p in pods(access, site, job) if waiting or p["status"]["phase"] == "Running"]
-        return found if len(found) == count else []
-
-    return until(look)
 
 
 def let_end(access: Access, site: Site, pod: dict[str, Any], code: int = 0) -> None:
@@ -74,31 +53,6 @@ def test_a_job_sent_over_http_runs_on_a_node_and_outlives_the_scheduler(
     kept = third.client("susan").job(job.id)
     assert (kept.job.state, kept.job.exit_code, kept.job.attempt) == (State.SUCCEEDED, 0, 1)
     assert len(pods(access, site, job.id)) <= 1
-
-
-def test_a_job_waits_for_room_in_a_quota_of_the_namespace_and_goes_on_by_itself(
-    access: Access, site: Site, nodes: tuple[str, ...]
-) -> None:
-    quotas = f"/api/v1/namespaces/{site.namespace}/resourcequotas"
-    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "team"}}
-    access.create(quotas, quota | {"spec": {"hard": {"limits.memory": "1Gi"}}})
-    access.wait(f"{quotas}/team", lambda it: "hard" in it.get("status", {}))
-    client = site.started().client("susan")
-    job = client.submit(command(memory_gib=2))
-
-    def waits() -> str:
-        found = client.job(job.id)
-        assert found.job.state in (State.QUEUED, State.STARTING)
-        reason = client.why(job.id).reason
-        return reason.text if reason is not None and reason.code == "namespace-quota" else ""
-
-    said = until(waits)
-    assert f"quota team of namespace {site.namespace} has no room: limits.memory" in said
-    assert "of 1Gi used" in said
-    # It is tried more often than a job that is lost may be, and is not given up.
-    until(lambda: client.job(job.id).job.attempt >= 3)
-    access.patch(f"{quotas}/team", {"spec": {"hard": {"limits.memory": "8Gi"}}})
-    running(access, site, job.id)
 
 
 def test_a_gang_stays_in_one_rack_and_what_does_not_fit_there_is_refused(

@@ -6,13 +6,13 @@ import signal
 from collections import Counter
 from typing import Any
 
-import httpx
 import pytest
 
 from benchpool_cluster.access import Access
 from benchpool_cluster.control_plane import ControlPlane
 from benchpool_scheduler.contract import CommandEntry, JobSubmission, State
 from benchpool_scheduler.errors import BenchpoolError
+from benchpool_support import direct
 from benchpool_support.replicas import Replica, Site, until
 
 pytestmark = pytest.mark.kubernetes
@@ -71,7 +71,7 @@ def test_the_standby_is_alive_and_hands_on_what_it_is_asked(
     job = standby.client("susan").submit(command())
     assert leader.client("susan").job(job.id).job.id == job.id
     assert [it.id for it in standby.client("susan").jobs()] == [job.id]
-    unknown = httpx.get(f"{standby.url}/api/v1/jobs", trust_env=False)
+    unknown = direct.get(f"{standby.url}/api/v1/jobs")
     assert unknown.status_code == 401
     news = standby.client("susan").events(after=0)
     assert next(news) is not None
@@ -122,6 +122,10 @@ def test_killing_leaders_loses_no_accepted_job_and_doubles_none(
         until(standby.serves)
     all_running(leader, accepted)
     assert began(access, site) == dict.fromkeys(accepted, 1)
+    # Each leader goes on with the audit trail of the one before it.
+    sent = leader.client("ada").audit(action="submit").records
+    assert [it.target for it in reversed(sent)] == accepted
+    assert leader.client("ada").verify_audit().ok
 
 
 def test_while_the_api_server_is_away_jobs_run_on_and_nothing_is_lost(
@@ -136,7 +140,7 @@ def test_while_the_api_server_is_away_jobs_run_on_and_nothing_is_lost(
         restarted = site.start("restarted")
         until(restarted.answers)
         assert standby.answers()
-        answer = httpx.get(f"{standby.url}/api/v1/jobs", trust_env=False, timeout=10)
+        answer = direct.get(f"{standby.url}/api/v1/jobs", timeout=10)
         assert answer.status_code == 503
         assert answer.headers["Retry-After"] == "2"
         assert answer.json()["error"]["code"] == "standing-by"

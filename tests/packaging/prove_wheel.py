@@ -1,6 +1,7 @@
 """Install the built wheel into an empty environment and show that it is whole.
 
-Usage: ``python tests/packaging/prove_wheel.py DIST``. Exits 1 with a sentence when the front end,
+Usage: ``python tests/packaging/prove_wheel.py DIST``. Writes what is in it, and the hashes, beside
+it (``images/bills.py``). Exits 1 with a sentence when the front end,
 the server extension's switch or the Hub's configuration is missing, when there is more in the wheel
 than the product, or JupyterLab does not list the extension as enabled.
 """
@@ -94,7 +95,10 @@ def main(dist: Path) -> int:
         print(f"{wheel.name} lacks: {', '.join(lacking)}", file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory() as folder:
-        listing = installed_listing(wheel, Path(folder) / "environment")
+        environment = Path(folder) / "environment"
+        listing = installed_listing(wheel, environment)
+        bills = [sys.executable, str(ROOT / "images" / "bills.py")]
+        subprocess.run([*bills, str(dist), str(environment / "bin" / "python")], check=True)
     line = next((line for line in listing.splitlines() if "@benchpool/lab" in line), "")
     if "enabled" not in line or "OK" not in line:
         print(f"JupyterLab does not list the extension as enabled:\n{listing}", file=sys.stderr)

@@ -14,17 +14,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchpool_scheduler import phrases
-from benchpool_scheduler.contract import EstimatedStart, GpuState, State
+from benchpool_scheduler.contract import EstimatedStart, GpuState, State, durations
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.runtime import EndedBy
 
 EXAMPLES: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "phrases.json").read_text(encoding="utf-8")
 )
-SAYS: dict[str, Callable[..., str | None]] = {
+SAYS: dict[str, Callable[..., str | float | None]] = {
     "counts": phrases.count,
     "gpus": phrases.gpus_of_job,
     "durations": phrases.duration,
+    "times_read": durations.seconds,
+    "times_written": durations.written,
+    "percents": phrases.percent,
+    "dones": phrases.done,
+    "pauses": phrases.pause_left,
+    "log_ends": lambda attempt, newest, over, empty: phrases.log_end(
+        attempt, newest, over=over, empty=empty
+    ),
+    "lefts": phrases.left,
     "ages": phrases.ago,
     "starts": phrases.start_in,
     "attempt_ends": phrases.attempt_end,
@@ -37,7 +46,9 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
     ("group", "arguments", "said"),
     [(group, row[:-1], row[-1]) for group in SAYS for row in EXAMPLES[group]],
 )
-def test_every_example_is_said_so(group: str, arguments: list[Any], said: str | None) -> None:
+def test_every_example_is_said_so(
+    group: str, arguments: list[Any], said: str | float | None
+) -> None:
     assert SAYS[group](*arguments) == said
 
 
@@ -87,7 +98,6 @@ def test_a_duration_is_in_two_units_and_never_loses_more_than_the_smaller(second
 @given(st.floats(min_value=0, max_value=1e8))
 def test_a_bound_is_never_less_than_what_it_bounds(seconds: float) -> None:
     assert said_seconds(phrases.at_most(seconds)) >= seconds
-    assert said_seconds(phrases.steady_bound(seconds)) >= seconds
 
 
 def test_a_start_of_the_wire_is_said_from_now() -> None:

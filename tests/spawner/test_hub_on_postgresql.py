@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ import pytest
 from benchpool_cluster import chart
 from benchpool_cluster.processes import until
 from benchpool_scheduler.workstation import proxy
+from benchpool_support import direct
 from benchpool_support.kube_hub import Notebooks, free_port
 
 ROOT = Path(__file__).parents[2]
@@ -49,12 +51,14 @@ def process(argv: list[str], log: Path, **more: Any) -> Iterator[subprocess.Pope
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[str]:
     """A server of its own on the loopback; the URL of an empty database."""
+    with tempfile.TemporaryDirectory(prefix="benchpool-postgresql-") as folder:
+        yield from serving(Path(folder), tmp_path / "postgresql.log")
+
+
+def serving(folder: Path, log: Path) -> Iterator[str]:
+    """Run a server in a folder that its account reaches, whoever runs other tests beside."""
     assert INITDB is not None
-    folder, port = tmp_path / "postgresql", free_port()
-    folder.mkdir()
-    for above in (folder, *folder.parents):  # the server's account must reach it
-        if above.owner() == folder.owner() and above != Path("/"):
-            above.chmod(above.stat().st_mode | 0o011)
+    port = free_port()
     password = folder / "password"
     password.write_text("of-the-tests")
     if NOBODY is not None:
@@ -68,7 +72,7 @@ def database(tmp_path: Path) -> Iterator[str]:
     assert made.returncode == 0, made.stderr
     server = [str(Path(INITDB).with_name("postgres")), "-D", data, "-h", "127.0.0.1"]
     argv = [*server, "-p", str(port), "-k", "", "-F"]
-    with process(argv, tmp_path / "postgresql.log", user=NOBODY, cwd="/"):
+    with process(argv, log, user=NOBODY, cwd="/"):
         yield f"postgresql+psycopg2://hub:of-the-tests@127.0.0.1:{port}/postgres"
 
 
@@ -123,7 +127,7 @@ def hub(folder: Path, url: str) -> Iterator[Callable[..., httpx.Response]]:
 
     def call(method: str, path: str) -> httpx.Response:
         headers = {"Authorization": f"token {token}"}
-        return httpx.request(
+        return direct.request(
             method, f"http://127.0.0.1:{ports[0]}/hub/api/{path}", headers=headers, timeout=30
         )
 

@@ -6,6 +6,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 
+from msgspec import structs
+
 from benchpool_scheduler.contract import (
     BuildQuota,
     Gpu,
@@ -15,7 +17,8 @@ from benchpool_scheduler.contract import (
     Quota,
     Status,
 )
-from benchpool_spawner.form import Model, Server, model, render
+from benchpool_spawner.form import Model, Server, free_at_once, model, render
+from benchpool_spawner.home import bench_line
 from benchpool_spawner.lease_client import Advice
 from benchpool_spawner.options import ServerOptions
 
@@ -66,12 +69,31 @@ def test_a_choice_that_would_wait_says_what_is_free_and_can_be_chosen() -> None:
     view, html = shown(Advice(quota(2), status("A100", state=GpuState.BUILD_HELD)), last=1)
     assert [choice.hint for choice in view.choices] == [
         "",
-        "not free at once: 0 on one machine now",
-        "not free at once: 0 on one machine now",
+        "1 of them is lent or taken now, and is waited for",
+        "2 of them are lent or taken now, and are waited for",
     ]
     assert [choice.gpus for choice in view.choices if choice.chosen] == [1]
     assert re.search(r'aria-describedby="benchpool-why-1"\s+checked', html)
     assert "wait in line for them" in html
+
+
+def test_while_a_gpu_is_lent_everything_on_the_form_says_the_same_number() -> None:
+    seen = status("A100", "A100", "V100")
+    lent = [structs.replace(gpu, state=GpuState.TRAIN_OVER_QUOTA) for gpu in seen.gpus[1:]]
+    seen = structs.replace(seen, gpus=[seen.gpus[0], *lent])
+    _, html = shown(Advice(quota(2), seen), last=2)
+    text = " ".join(re.sub(r"<[^>]+>", " ", html).split())
+    assert "a start gets at once: 1 , and 2 when what is lent or taken now is back" in text
+    assert "2 1 of them is lent or taken now, and is waited for" in text
+    assert "A100 · 1 at once V100 · 0 at once" in text
+    assert "free" not in text.replace("If they are not free at once", "")
+    build = quota(2).build
+    said = bench_line(build, free_at_once(build.free, seen))
+    assert said.endswith(": 1 at once, 1 is lent or taken and waited for."), said
+    # Another user's spare GPUs are not this user's to start with.
+    _, html = shown(Advice(quota(1), status("A100", "A100", "A100")))
+    assert "a start gets at once: <strong>1</strong>" in html
+    assert "A100 · 3" not in html
 
 
 def test_what_happens_without_room_is_as_the_user_last_chose() -> None:
@@ -117,9 +139,9 @@ def test_it_says_how_long_a_server_that_holds_gpus_was_idle() -> None:
 
 
 def test_models_are_offered_with_the_gpus_that_are_free() -> None:
-    _, html = shown(Advice(quota(1), status("A100", "A100", "V100")))
-    assert "A100 · 2 free" in html
-    assert "V100 · 1 free" in html
+    _, html = shown(Advice(quota(3), status("A100", "A100", "V100")))
+    assert "A100 · 2 at once" in html
+    assert "V100 · 1 at once" in html
     assert "<strong>simulated</strong>" in html
 
 

@@ -102,7 +102,7 @@ def test_a_policy_that_says_no_is_quoted_and_a_long_message_is_cut() -> None:
 
 def place(position: int, length: int, **estimate: datetime | None) -> LinePlace:
     reason = Reason("benches-full", "1 GPU is not free.", {}, "Wait.")
-    told = EstimatedStart(**{"earliest": None, "likely": None, "latest": None, **estimate})
+    told = EstimatedStart(estimate.get("earliest"), estimate.get("likely"), estimate.get("latest"))
     return LinePlace("i", position, length, NOW, reason, told if estimate else None)
 
 
@@ -111,10 +111,10 @@ def test_a_place_in_line_is_a_sentence_with_an_estimate_where_there_is_one() -> 
     assert line.sentence(place(1, 3), NOW).startswith("You are next of 3 in line")
     later = place(3, 4, likely=NOW + timedelta(minutes=40))
     assert line.sentence(later, NOW) == (
-        "You are number 3 of 4 in line: 1 GPU is not free. It starts likely in 40 min."
+        "You are number 3 of 4 in line: 1 GPU is not free. It starts in about 40 min."
     )
     soon = place(1, 1, likely=NOW, latest=NOW + timedelta(seconds=35))
-    assert line.sentence(soon, NOW).endswith("It starts at the latest in 35 s.")
+    assert line.sentence(soon, NOW).endswith("It starts within 35 s.")
 
 
 def test_the_same_is_there_as_data() -> None:

@@ -9,21 +9,23 @@ from pathlib import Path
 
 import pytest
 
+from benchpool_scheduler.worker.supervisor import cgroups, privacy, probe
 from benchpool_scheduler.workstation import doctor, findings
+from benchpool_scheduler.workstation.finding import Finding
 from benchpool_scheduler.workstation.options import DoctorOptions
 from benchpool_scheduler.workstation.state import StateFolder
 
 Usage = namedtuple("Usage", "total used free")
 
 
-def by_name(folder: Path, environ: dict[str, str]) -> dict[str, findings.Finding]:
+def by_name(folder: Path, environ: dict[str, str]) -> dict[str, Finding]:
     return {one.name: one for one in findings.look(StateFolder(folder), environ)}
 
 
 def test_it_has_a_line_for_each_part_even_before_the_first_start(tmp_path: Path) -> None:
     found = by_name(tmp_path / "not" / "yet", {})
     parts = {"GPUs", "Node", "Proxy", "SQLite", "Processes", "Disk", "File system", "JupyterLab",
-             "Running"}  # fmt: skip
+             "Running", "Limits", "Devices", "Separation"}  # fmt: skip
     assert parts <= set(found)
     assert not (tmp_path / "not").exists()
 
@@ -31,6 +33,25 @@ def test_it_has_a_line_for_each_part_even_before_the_first_start(tmp_path: Path)
 def test_whatever_is_not_ok_says_what_to_do(tmp_path: Path) -> None:
     for one in by_name(tmp_path, {"PATH": ""}).values():
         assert one.level == "ok" or one.remedy, one
+
+
+def test_what_keeps_jobs_apart_is_tried_and_what_does_not_hold_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = probe.look()
+    found = by_name(tmp_path, {})
+    bound = {"memory", "cpu", "pids"} <= there.bounds
+    assert found["Limits"].level == ("ok" if bound else "degraded")
+    assert found["Devices"].level == ("ok" if "devices" in there.bounds else "degraded")
+    hidden = {"tmp", "processes"} <= there.private
+    assert found["Separation"].level == ("ok" if hidden else "degraded")
+    monkeypatch.setattr(cgroups, "mounts", dict)
+    monkeypatch.setattr(privacy, "holds", frozenset)
+    found = by_name(tmp_path, {})
+    assert found["Processes"].text.startswith("cgroups: none; no own cgroup can be made")
+    assert "memory, processor, number of processes" in found["Limits"].text
+    assert [found[name].level for name in ("Devices", "Separation")] == ["degraded"] * 2
+    assert "they share /tmp" in found["Separation"].text
 
 
 def test_too_little_disk_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

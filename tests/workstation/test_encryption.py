@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from benchpool_support import direct
 from benchpool_support.certificates import issue
 from benchpool_support.workstation import COMMAND, RunningWorkstation, start
 
@@ -119,7 +120,7 @@ def test_a_certificate_made_here_encrypts_everything_that_a_browser_sees(tmp_pat
         assert said == hashlib.sha256(der).digest().hex(":").upper()
 
         seen: list[httpx.Response] = []
-        with httpx.Client(
+        with direct.Client(
             verify=trusting(cert),
             follow_redirects=True,
             timeout=60,
@@ -131,7 +132,7 @@ def test_a_certificate_made_here_encrypts_everything_that_a_browser_sees(tmp_pat
         assert {answer.url.scheme for answer in seen} == {"https"}
         check_cookies(cookies_of(seen))
         with pytest.raises(httpx.HTTPError):
-            httpx.get(up.ready["url"].replace("https", "http"), trust_env=False)
+            direct.get(up.ready["url"].replace("https", "http"))
 
         # The verbs of this machine work without knowing the certificate.
         done = benchpool("status", "--json", state=state)
@@ -161,7 +162,7 @@ def test_the_sites_own_certificate_is_shown_under_the_sites_name(tmp_path: Path)
 def check_certificate(up: RunningWorkstation, authority: Path) -> None:
     """The proxy shows the site's certificate under the site's name."""
     url = httpx.URL(up.ready["url"])
-    with httpx.Client(verify=trusting(authority), trust_env=False) as client:
+    with direct.Client(verify=trusting(authority)) as client:
         answer = client.get(
             url.copy_with(host="127.0.0.1", path="/hub/api/"),
             headers={"Host": f"{HOST}:{url.port}"},

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from benchpool_scheduler.workstation import login_keys
+from benchpool_support import direct
 from benchpool_support.workstation import RunningWorkstation
 
 pytestmark = pytest.mark.slow
@@ -24,7 +25,7 @@ def who(browser: httpx.Client, up: RunningWorkstation) -> str:
 
 
 def test_somebody_who_is_logged_in_is_asked_first(up: RunningWorkstation) -> None:
-    with httpx.Client(follow_redirects=True, timeout=60, trust_env=False) as browser:
+    with direct.Client(follow_redirects=True, timeout=60) as browser:
         browser.get(login_keys.for_running(up.state, "susan"), headers=OPENS)
         assert who(browser, up) == "susan"
 
@@ -47,3 +48,15 @@ def test_somebody_who_is_logged_in_is_asked_first(up: RunningWorkstation) -> Non
         assert who(browser, up) == "joe"
         assert browser.get(other, headers=OPENS).status_code == 200  # used up, and logged in
         assert who(browser, up) == "joe"
+
+
+def test_a_logout_stands_in_the_audit_trail(up: RunningWorkstation) -> None:
+    with direct.Client(follow_redirects=True, timeout=60) as browser:
+        browser.get(login_keys.for_running(up.state, "jemma"), headers=OPENS)
+        assert who(browser, up) == "jemma"
+        browser.get(f"{up.ready['url']}hub/logout", headers=OPENS)
+        gone = browser.get(f"{up.ready['url']}hub/home", headers=OPENS)
+        assert gone.url.path == "/hub/login"
+    (out,) = up.wait_audit("logout", 1)
+    assert (out["actor"], out["target"], out["outcome"]) == ("jemma", "jemma", "done")
+    assert out["address"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import httpx
 import pytest
 
+from benchpool_support import direct
 from benchpool_support.workstation import RunningWorkstation
 
 pytestmark = pytest.mark.slow
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 def opened_by(up: RunningWorkstation, user: str) -> int:
     """Log in with the shared password, open the user's server, and return the status."""
-    with httpx.Client(base_url=up.ready["url"], follow_redirects=True, timeout=60) as session:
+    with direct.Client(base_url=up.ready["url"], follow_redirects=True, timeout=60) as session:
         session.get("/hub/login")
         token = next(c.value for c in session.cookies.jar if c.name == "_xsrf" and c.value)
         session.post(

@@ -8,6 +8,7 @@ import time
 import httpx
 import pytest
 
+from benchpool_support import direct
 from benchpool_support.workstation import RunningWorkstation
 
 pytestmark = pytest.mark.slow
@@ -25,7 +26,7 @@ def test_after_some_wrong_passwords_the_next_try_waits_and_then_the_right_one_le
     up: RunningWorkstation,
 ) -> None:
     def stranger() -> httpx.Client:
-        return httpx.Client(follow_redirects=True, timeout=60, trust_env=False)
+        return direct.Client(follow_redirects=True, timeout=60)
 
     statuses = []
     with stranger() as browser:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import time
 
 from benchpool_scheduler.worker.process_identity import identity
 from benchpool_scheduler.workstation import hub_facts, processes
+from benchpool_support.readable import readable_within
 
 SLEEP = [sys.executable, "-I", "-S", "-c", "import os,time; print(os.getpid(), flush=True); time.sleep(99)"]  # noqa: E501  # fmt: skip
 
@@ -21,7 +21,7 @@ def wait_for_end(pid: int) -> None:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
         return
-    assert select.select([handle], [], [], 20)[0], f"process {pid} lives on"
+    assert readable_within(20, [handle]), f"process {pid} lives on"
     os.close(handle)
 
 

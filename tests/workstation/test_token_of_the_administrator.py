@@ -9,7 +9,6 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import httpx
 import pytest
 
 from benchpool_scheduler.workstation import admin_token
@@ -17,6 +16,7 @@ from benchpool_scheduler.workstation.hub_api import HubApi
 from benchpool_scheduler.workstation.hub_facts import secrets
 from benchpool_scheduler.workstation.options import account
 from benchpool_scheduler.workstation.state import StateFolder
+from benchpool_support import direct
 from benchpool_support.workstation import COMMAND, start
 
 pytestmark = pytest.mark.slow
@@ -39,7 +39,7 @@ async def test_a_token_that_was_exchanged_is_good_no_longer(tmp_path: Path) -> N
         old = up.ready["admin_token"]
         api = up.ready["scheduler_api"]
         headers = {"Authorization": f"token {old}"}
-        assert httpx.get(f"{api}/status", headers=headers, trust_env=False).status_code == 200
+        assert direct.get(f"{api}/status", headers=headers).status_code == 200
 
         file = rotated(state)
         assert file == state / "admin-token"
@@ -47,10 +47,10 @@ async def test_a_token_that_was_exchanged_is_good_no_longer(tmp_path: Path) -> N
         new = file.read_text().strip()
         assert new != old
         began = time.monotonic()
-        while httpx.get(f"{api}/status", headers=headers, trust_env=False).status_code != 401:
+        while direct.get(f"{api}/status", headers=headers).status_code != 401:
             assert time.monotonic() - began < REVOKED_WITHIN_S
         headers = {"Authorization": f"token {new}"}
-        assert httpx.get(f"{api}/status", headers=headers, trust_env=False).status_code == 200
+        assert direct.get(f"{api}/status", headers=headers).status_code == 200
 
         await check_renewal(StateFolder(state), up.ready["hub_api"], new)
         # `benchpool up` itself goes by the file: it counts what runs on when it ends.

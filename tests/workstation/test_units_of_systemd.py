@@ -23,6 +23,8 @@ import pytest
 
 from benchpool_scheduler.worker.process_identity import identity
 from benchpool_scheduler.workstation import findings, units
+from benchpool_scheduler.workstation.finding import Finding
+from benchpool_scheduler.workstation.options import UpOptions
 from benchpool_scheduler.workstation.state import StateFolder
 from benchpool_support.workstation import COMMAND
 
@@ -71,6 +73,19 @@ def test_odd_signs_in_a_path_stay_what_they_are(tmp_path: Path) -> None:
     assert f'"{tmp_path}/my 100%% pool/state"' in installed(home)["ExecStart"]
 
 
+def test_jobs_get_a_cgroup_beside_its_own_where_systemd_knows_how(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = UpOptions(tmp_path / "state")
+    tool = tmp_path / "systemctl"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for number, there in ((252, False), (257, True)):
+        tool.write_text(f"#!/bin/sh\necho 'systemd {number} ({number}.1)'\n")
+        tool.chmod(0o755)
+        text = units.unit("user", options, {"HOME": str(tmp_path)}).text
+        assert ("DelegateSubgroup=benchpool-service" in text) is there
+
+
 def test_options_that_cannot_work_write_no_unit(tmp_path: Path) -> None:
     with pytest.raises(subprocess.CalledProcessError) as failed:
         installed(tmp_path, "--port", "70000")
@@ -82,7 +97,7 @@ def test_the_doctor_knows_the_unit_of_its_state_folder(tmp_path: Path) -> None:
     installed(tmp_path)
     environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
 
-    def service() -> findings.Finding:
+    def service() -> Finding:
         found = findings.look(StateFolder(tmp_path / "state"), environ)
         return next(one for one in found if one.name == "Service")
 

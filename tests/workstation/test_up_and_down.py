@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shlex
 import signal
 import socket
 import stat
@@ -10,11 +13,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from benchpool_scheduler.worker.process_identity import identity
 from benchpool_scheduler.workstation.options import account
+from benchpool_support import direct
 from benchpool_support.workstation import (
     COMMAND,
     DidNotStart,
@@ -24,15 +27,16 @@ from benchpool_support.workstation import (
 
 pytestmark = pytest.mark.slow
 
-READY_KEYS = {"event", "url", "login_url", "hub_api", "scheduler_api", "admin_token", "state",
-              "gpus", "self_test", "seconds"}  # fmt: skip
+READY_KEYS = {"event", "url", "login_url", "hub_api", "scheduler_api", "admin_token",
+              "admin_token_file", "state", "gpus", "self_test", "seconds"}  # fmt: skip
 SLEEPER = {"kind": "command", "argv": ["sleep", "600"]}
 
 
-def benchpool(*words: str) -> subprocess.CompletedProcess[str]:
+def benchpool(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*COMMAND, *words], capture_output=True, text=True, timeout=120, check=False
-    )
+        [*COMMAND, *words], capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, **environment},
+    )  # fmt: skip
 
 
 def running_job(up: RunningWorkstation) -> dict[str, Any]:
@@ -42,7 +46,7 @@ def running_job(up: RunningWorkstation) -> dict[str, Any]:
     return up.wait_job(sent.json()["id"], "running")
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 def test_what_runs_survives_ctrl_c_and_the_next_start_finds_it(
     tmp_path: Path, record_property: Any
 ) -> None:
@@ -53,7 +57,8 @@ def test_what_runs_survives_ctrl_c_and_the_next_start_finds_it(
         assert first.ready["self_test"]["state"] == "succeeded"
         assert [gpu["simulated"] for gpu in first.ready["gpus"]] == [True] * 8
         assert set(first.ready["gpus"][0]) == {"uuid", "model", "simulated"}
-        token_file = state / "admin-token"
+        token_file = Path(first.ready["admin_token_file"])
+        assert token_file == state / "admin-token"
         assert token_file.read_text().strip() == first.ready["admin_token"]
         assert stat.S_IMODE(token_file.stat().st_mode) == 0o600
         assert first.hub.get("/user").json()["admin"]
@@ -62,7 +67,7 @@ def test_what_runs_survives_ctrl_c_and_the_next_start_finds_it(
         job = running_job(first)
         first.start_server(account(), gpus=1)
         pid = first.server_pid(account())
-        lease = first.leases(account())
+        held = first.held(account())
 
         second = benchpool("up", "--state", str(state), "--json", "--port", "0")
         assert (second.returncode, "already runs" in second.stdout) == (1, True)
@@ -80,28 +85,44 @@ def test_what_runs_survives_ctrl_c_and_the_next_start_finds_it(
         assert (found["attempt"], found["started"]) == (job["attempt"], job["started"])
         again.wait_server(account())
         assert again.server_pid(account()) == pid
-        assert again.leases(account()) == lease
+        assert again.held(account()) == held
 
-        down = benchpool("down", "--state", str(state), "--jobs", "pause", "--servers", "stop")
+        shown = benchpool("show", job["id"], BENCHPOOL_STATE=str(state)).stdout
+        assert f"{again.ready['url']}services/benchpool/jobs/{job['id']}" in shown
+
+        down = benchpool("down", "--state", str(state), "--jobs", "pause")
         assert (down.returncode, down.stderr) == (0, "")
         assert again.process.wait(timeout=40) == 0
-        assert identity(pid) is None  # ended, whether its new parent buried it or not
+    # What runs on is counted, and ended by the command that is printed.
     down = benchpool("down", "--state", str(state), "--json")
-    assert (down.returncode, json.loads(down.stdout)["error"]["code"]) == (4, "not-running")
+    error = json.loads(down.stdout)["error"]
+    assert (down.returncode, error["code"]) == (4, "not-running")
+    assert "0 jobs and 1 notebook server of it run on" in error["message"]
+    advised = re.search(r"`benchpool (down [^`]*)` ends them", error["message"])
+    assert advised is not None, error
+    assert identity(pid) is not None
+    ended = benchpool(*shlex.split(advised[1]))
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert identity(pid) is None  # ended, whether its new parent buried it or not
+    down = benchpool("down", "--state", str(state))
+    assert "No benchpool runs from" in down.stderr
+    assert f"`benchpool up --state {state}`" in down.stderr
+    lost = benchpool("jobs", BENCHPOOL_STATE=str(state))
+    assert (lost.returncode, "export BENCHPOOL_STATE=DIR" in lost.stderr) == (4, True)
 
 
 def check_login_links(up: RunningWorkstation) -> None:
     """The link of the ready line logs in once; the verb makes another."""
-    with httpx.Client(follow_redirects=True, timeout=60) as browser:
+    with direct.Client(follow_redirects=True, timeout=60) as browser:
         page = browser.get(up.ready["login_url"])
-        assert (page.status_code, page.url.path) == (200, "/hub/spawn")
+        assert (page.status_code, page.url.path) == (200, "/hub/home")
         assert "key=" not in str(page.url)
         assert account() in page.text
-    late = httpx.get(up.ready["login_url"])
+    late = direct.get(up.ready["login_url"])
     assert (late.status_code, "benchpool login-link" in late.text) == (403, True)
     assert up.wait_logins(2) == [("", "refused"), (account(), "done")]
     fresh = benchpool("login-link", "--state", str(up.state)).stdout.strip()
-    assert httpx.get(fresh).status_code == 302
+    assert direct.get(fresh).status_code == 302
     assert (up.state / "logs" / "hub.log").read_text().count(fresh.partition("key=")[2]) == 0
 
 

@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -15,8 +17,13 @@ from pathlib import Path
 import pytest
 
 from benchpool_scheduler.worker.process_identity import identity
+from benchpool_scheduler.workstation import processes
 from benchpool_scheduler.workstation.hub_api import AwaitedAddress, wait_until
+from benchpool_scheduler.workstation.start_progress import MOST_S, StartProgress
 from benchpool_support.workstation import DidNotStart, RunningWorkstation, start
+
+HUBS_PATIENCE_S = 30
+"""How long a Hub waits by itself for a service that it starts."""
 
 SLEEPER = {"kind": "command", "argv": ["sleep", "600"]}
 
@@ -32,6 +39,15 @@ def end(number, frame):
 
 signal.signal(signal.SIGUSR2, end)
 """
+
+BEGINS_LATE = f"""
+import sys, time
+
+if "benchpool_scheduler.app" in sys.orig_argv:
+    while time.process_time() < {HUBS_PATIENCE_S / 2 + 3}:
+        pass
+"""
+"""Two processes do so, one after the other: what keeps the scheduler running, and the scheduler."""
 
 
 def running_job(up: RunningWorkstation) -> dict[str, object]:
@@ -49,6 +65,17 @@ def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningW
     monkeypatch.setenv("PYTHONPATH", str(code))
     with start(tmp_path / "state") as up:
         yield up
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_scheduler_that_works_long_before_it_answers_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(BEGINS_LATE)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with start(tmp_path / "state") as up:
+        assert up.ready["seconds"] > HUBS_PATIENCE_S
 
 
 @pytest.mark.slow
@@ -119,6 +146,42 @@ async def test_a_start_in_which_nothing_happens_any_more_has_failed(late: str) -
     with pytest.raises(TimeoutError):
         await wait_until(AwaitedAddress(late), 0.5, progress=lambda: "stands still")
     await asyncio.sleep(0)
+
+
+@pytest.fixture
+def busy(request: pytest.FixtureRequest) -> Iterator[int]:
+    """A process that says nothing: it works, or sleeps."""
+    with subprocess.Popen([sys.executable, "-c", request.param]) as process:
+        yield process.pid
+        process.kill()
+
+
+def silent(folder: Path, pid: int) -> StartProgress:
+    return StartProgress(folder, lambda: 0, lambda: processes.processor_s(pid) * 100)
+
+
+@pytest.mark.parametrize("busy", ["while True: pass"], indirect=True)
+async def test_a_silent_start_that_uses_the_processor_is_waited_for(
+    busy: int, late: str, tmp_path: Path
+) -> None:
+    await wait_until(AwaitedAddress(late), 1.0, silent(tmp_path, busy).look)
+
+
+@pytest.mark.parametrize("busy", ["import time; time.sleep(600)"], indirect=True)
+async def test_a_silent_start_that_only_waits_has_failed(busy: int, tmp_path: Path) -> None:
+    nobody = "http://127.0.0.1:9/"
+    with pytest.raises(TimeoutError):
+        await wait_until(AwaitedAddress(nobody), 0.5, silent(tmp_path, busy).look)
+
+
+def test_a_start_that_turns_in_circles_is_no_news_for_ever(tmp_path: Path) -> None:
+    used = iter([10.0, 20.0, 5.0, MOST_S + 1, MOST_S + 100])
+    seen = StartProgress(tmp_path, lambda: 0, lambda: next(used))
+    first, second, less, most, beyond = (seen.look() for _ in range(5))
+    assert first != second
+    assert second == less  # what was begun anew
+    assert less != most
+    assert most == beyond
 
 
 @pytest.mark.slow

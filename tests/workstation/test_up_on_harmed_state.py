@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from benchpool_scheduler.workstation.options import account
 from benchpool_support.workstation import COMMAND, DidNotStart, RunningWorkstation, start
 
 pytestmark = pytest.mark.slow
@@ -44,26 +45,38 @@ def refused(state: Path) -> tuple[str, float]:
 
 
 @pytest.mark.timeout(300)
-def test_a_job_runs_through_the_loss_of_the_database_and_is_taken_in(tmp_path: Path) -> None:
-    state = tmp_path / "state"
+def test_a_job_and_a_bench_outlive_both_databases(tmp_path: Path) -> None:
+    state, me = tmp_path / "state", account()
     with start(state, clear=False) as up:
         job = running_job(up, 3)
-    database = state / "scheduler" / "pool.sqlite"
+        up.start_server(me, gpus=1)
+        pid, (bench,) = up.server_pid(me), up.leases(me)
+    database, hub = state / "scheduler" / "pool.sqlite", state / "hub" / "jupyterhub.sqlite"
     damaged = bytearray(database.read_bytes())
     damaged[4096:] = bytes(len(damaged) - 4096)
     database.write_bytes(damaged)
+    hub.write_bytes(b"x" * 100 + hub.read_bytes()[100:])
     with start(state) as up:
         assert up.ready["self_test"]["state"] == "refused"
-        said = typed(up, "status")
-        assert str(database) in said.replace("\n", "")
+        said = typed(up, "status").replace("\n", "")
+        assert str(database) in said
+        assert f"{hub}.damaged" in said
+        # The Hub knows its server again, and by it the scheduler knows the bench.
+        assert up.server_pid(me) == pid
+        up.wait_leases(me, 1)
+        assert [(it["id"], it["gpus"]) for it in up.leases(me)] == [(bench["id"], bench["gpus"])]
         listed = typed(up, "adopt")
+        assert str(hub) in listed
         assert job["id"] in listed
         assert "precious" in listed
         typed(up, "adopt", job["id"])
         again = up.wait_job(job["id"], "running")
         assert (again["name"], again["attempt"]) == ("precious", 1)
         assert "All that runs is known" in typed(up, "adopt", "--go-on")
+        assert str(hub) not in typed(up, "status").replace("\n", "")
         assert up.scheduler.post("/jobs", json={"entry": SLEEPER}).status_code == 201
+        up.stop_server(me)
+        up.wait_leases(me, 0)
 
 
 @pytest.mark.timeout(300)
@@ -71,21 +84,10 @@ def test_what_cannot_be_read_at_all_is_told_in_seconds_and_left_alone(tmp_path: 
     state = tmp_path / "state"
     with start(state):
         pass
-    database, hub = state / "scheduler" / "pool.sqlite", state / "hub" / "jupyterhub.sqlite"
+    database = state / "scheduler" / "pool.sqlite"
     with sqlite3.connect(database) as db:
         db.execute("PRAGMA user_version = 99")
     sentence, seconds = refused(state)
     assert str(database) in sentence
     assert "version 99" in sentence
     assert seconds < 60  # by the clock of a busy machine; nothing waits for a time-out
-    with sqlite3.connect(database) as db:
-        db.execute("PRAGMA user_version = 3")
-
-    whole = hub.read_bytes()
-    hub.write_bytes(b"x" * 100 + whole[100:])
-    sentence, seconds = refused(state)
-    assert f"mv {hub} {hub}.damaged" in sentence
-    assert seconds < 30
-    hub.rename(f"{hub}.damaged")
-    with start(state):
-        pass

@@ -52,13 +52,19 @@ _SHOWN = frozenset({"html", "HTML", "javascript", "js", "latex", "markdown", "sv
 _OTHER = _SHOWN | {"writefile", "file", "perl", "ruby", "R", "sql", "cython", "pypy", "python2"}
 OWN = "train"
 
+SCREEN_EXTENSIONS = (
+    *("autoreload", "benchpool", "tensorboard", "nb_black", "lab_black"),
+    *("line_profiler", "memory_profiler"),
+)
+"""Extensions of IPython that define no names, and do nothing that a job needs."""
+
 _INSTALL = re.compile(
     r"^(\s*)(?:[%!]{1,2}\s*)?(?:(?:python3?|\{sys\.executable\})\s+-m\s+)?"
     r"((?:uv\s+)?pip3?|conda|mamba|micromamba|uv)\s+(?:install|uninstall|update|add)\b(.*)$"
 )
 _SCREEN = re.compile(
-    r"^(\s*)%(?:matplotlib\b|config\s+(?:InlineBackend|ZMQ)|load_ext\s+(?:autoreload|benchpool|"
-    r"tensorboard|nb_black|lab_black|line_profiler|memory_profiler)\b|autoreload\b|aimport\b|"
+    r"^(\s*)%(?:matplotlib\b|config\s+(?:InlineBackend|ZMQ)|"
+    rf"load_ext\s+(?:{'|'.join(SCREEN_EXTENSIONS)})\b|autoreload\b|aimport\b|"
     r"tensorboard\b|xmode\b|precision\b|pdb\b|debug\b|who|history\b|lsmagic\b|ls\b|pwd\b|clear\b)"
 )
 _FIRST_WORD = re.compile(r"^\s*%%(!|[A-Za-z_]\w*)[^\n]*")
@@ -125,8 +131,8 @@ def _is_command(line: str) -> bool:
 def _installed(found: re.Match[str]) -> str:
     packages = " ".join(word for word in found.group(3).split() if not word.startswith("-"))
     return (
-        f"the install of {packages or 'packages'} is left out: the job runs in this notebook's "
-        "environment and finds what is installed there"
+        f"the install of {packages or 'packages'} is left out: the job finds what its own "
+        "environment has: on one machine this notebook's, on a cluster its image's"
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from benchpool.cells import expressions
+from benchpool.cells import expressions, magics
 from benchpool.cells.def_use import Called, DefUse, FunctionSummary
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -231,7 +231,10 @@ class _Reader(ast.NodeVisitor):
         if name in {"time", "timeit", "prun"}:
             inner = ast.parse(line) if expressions.parses(line) else ast.Module([], [])
             self.certain = self.block(inner.body, self.certain)
-        elif name in {"run", "pylab", "store", "load_ext", "reload_ext"}:
+        elif (
+            name in {"run", "pylab", "store", "load_ext", "reload_ext"}
+            and line not in magics.SCREEN_EXTENSIONS
+        ):
             self.made.defines_unknown = f"%{name} {line}".strip()
             self.made.ambient.setdefault(f"%{name} {line}".strip(), node.lineno)
         elif name in {"cd", "env", "set_env", "pushd", "popd"}:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 KEPT_TEXT = 1 << 20
 KEPT_RICH = 32 << 20
 """Characters of one cell's streams, and of its figures and tables, in the executed copy."""
 
+_LINE = re.compile(r"Cell In\s?\[[^\]]*\], line (\d+)")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 
@@ -32,6 +33,29 @@ def text_of(kind: str, content: Mapping[str, Any]) -> str:
 def plain(text: str) -> str:
     """Return text without terminal colours."""
     return _ANSI.sub("", text)
+
+
+def first_line(text: str) -> str:
+    r"""Return what an exception says, in one line.
+
+    >>> first_line("no such file\n  in /data"), first_line("")
+    ('no such file', '')
+    """
+    return next(iter(text.strip().splitlines()), "")
+
+
+def line_of(outputs: Sequence[Mapping[str, Any]]) -> str:
+    """Return the line of the cell at which it failed, as ``(line 2)``; empty where not known.
+
+    >>> line_of([{"output_type": "error", "traceback": ["Cell In[4], line 2", "----> 2 fit()"]}])
+    ' (line 2)'
+    """
+    for output in outputs:
+        if output.get("output_type") == "error":
+            found = _LINE.search(plain("\n".join(output.get("traceback", []))))
+            if found is not None:
+                return f" (line {found[1]})"
+    return ""
 
 
 class Budget:

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from nbclient.exceptions import CellExecutionError, DeadKernelError
 
 from benchpool.runner import messages
 from benchpool.runner.cell_progress import CellProgress
+from benchpool.runner.heading import heading_of
 from benchpool.runner.interpreter import Interpreter
 from benchpool.runner.kernels import Cells, Kernel, Message
 from benchpool.runner.saving import Copy
@@ -69,7 +71,10 @@ class NotebookRun:
         for cell in notebook.cells:
             if cell.cell_type == "code":
                 cell.outputs, cell.execution_count = [], None
-        self._copy = Copy(notebook, copy)
+        sent: Any = notebook.metadata.get("benchpool", {})
+        path = sent.get("path") if isinstance(sent, dict) else None
+        begun = datetime.now(timezone.utc)  # noqa: UP017 (Python 3.9)
+        self._copy = Copy(notebook, copy, heading_of(os.environ, path, begun))
         self._progress = CellProgress(len(self._code))
         self._kernel = Kernel(kernel.path, folder)
         self._cells = Cells(notebook, self._kernel.manager, self._take)
@@ -127,7 +132,9 @@ class NotebookRun:
         for output in self._notebook.cells[index].outputs:
             if output.output_type == "error":
                 self._write(messages.plain("\n".join(output.traceback)) + "\n")
-        self._say(f"cell {self._number(index)} failed: {failure.name}: {failure.value}")
+        value = messages.first_line(failure.value)
+        where = messages.line_of(self._notebook.cells[index].outputs)
+        self._say(f"cell {self._number(index)} failed: {failure.name}: {value}{where}")
         return status
 
     async def _died(self, index: int) -> int:
@@ -135,7 +142,7 @@ class NotebookRun:
         if self._told():
             return self._paused()
         number = -status if status is not None and status < 0 else None
-        how = f" by signal {number}" if number else ""
+        how = f" by signal {number}" if number else f" with exit code {status or 0}"
         hint = ": often it asked for more memory than there is" if number == signal.SIGKILL else ""
         self._say(f"the kernel ended in cell {self._number(index)}{how}{hint}")
         return 128 + number if number else status or FAILED

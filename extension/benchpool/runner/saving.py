@@ -9,16 +9,25 @@ from pathlib import Path
 
 import nbformat
 
+from benchpool.runner.heading import with_heading
+
 LEAST_S = 1.0
 BUSY_SHARE = 0.05
 """Saving takes at most this part of the time, so that a large notebook is saved less often."""
 
 
 class Copy:
-    """Saves a notebook when told that it changed; needs a running loop for what is put off."""
+    """Saves a notebook when told that it changed; needs a running loop for what is put off.
 
-    def __init__(self, notebook: nbformat.NotebookNode, path: Path) -> None:
+    Args:
+        heading: What its first cell says, in Markdown; None adds none.
+    """
+
+    def __init__(
+        self, notebook: nbformat.NotebookNode, path: Path, heading: str | None = None
+    ) -> None:
         self._notebook = notebook
+        self._heading = heading
         self._path = path
         self._next_at = 0.0
         self._later: asyncio.TimerHandle | None = None
@@ -48,5 +57,8 @@ class Copy:
 
     def _write(self) -> None:
         aside = self._path.with_name(f".{self._path.name}.part")
-        aside.write_text(nbformat.v4.writes(self._notebook), "utf-8")
+        shown = self._notebook
+        if self._heading is not None:
+            shown = with_heading(shown, self._heading)
+        aside.write_text(nbformat.v4.writes(shown), "utf-8")
         os.replace(aside, self._path)

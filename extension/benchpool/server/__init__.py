@@ -6,6 +6,8 @@ else here is judged against the folder that the notebook server serves.
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 PREFIX = "benchpool"
@@ -13,10 +15,14 @@ PREFIX = "benchpool"
 
 def load(server_app: Any) -> None:
     """Add our routes to a Jupyter server."""
-    from benchpool.server import handlers
+    from benchpool.server import example, handlers, terminals
     from benchpool.server.pool_access import PoolAccess
 
+    terminals.set_shell(server_app, os.environ)
     settings = server_app.web_app.settings
     settings["benchpool"] = PoolAccess()
     server_app.web_app.add_handlers(".*$", handlers.routes(settings["base_url"]))
+    # Outside a Hub the folder is one that somebody works in, not a home made for them.
+    if "JUPYTERHUB_API_TOKEN" in os.environ:
+        example.welcome(Path(server_app.contents_manager.root_dir))
     server_app.log.info("benchpool: send to training from this server")

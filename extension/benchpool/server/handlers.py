@@ -18,10 +18,10 @@ from jupyter_server.base.handlers import APIHandler
 from jupyter_server.utils import url_path_join
 from tornado import iostream, web
 
-from benchpool.server import PREFIX, allowed
+from benchpool.server import PREFIX, allowed, example, sent
 from benchpool.server.pool_access import PoolAccess
 from benchpool.server.preparation import Preparer
-from benchpool.server.requests import ResultFiles, decode
+from benchpool.server.requests import ExampleNotebook, ResultFiles, SentJob, decode
 from benchpool.server.served_folder import ServedFolder
 from benchpool_scheduler.client import results, sending, snapshot
 from benchpool_scheduler.contract import NotebookEntry
@@ -39,6 +39,8 @@ def routes(base_url: str) -> list[tuple[str, type[APIHandler]]]:
         "prepare": PrepareHandler,
         "send": SendHandler,
         "result": ResultHandler,
+        "sent": SentHandler,
+        "example": ExampleHandler,
     }
     return [
         (url_path_join(re.escape(base_url), PREFIX, pattern), handler)
@@ -168,6 +170,40 @@ class ResultHandler(Handler):
             await results.fetch_async(client, job, folder, detail.most_workers)
 
 
+class SentHandler(Handler):
+    """``GET sent?job=ID``: what was sent, where it lies, and how it differs from what is there."""
+
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        """Answer for one job."""
+        await self.answer(self._described(self.get_query_argument("job", "")))
+
+    async def _described(self, job: str) -> SentJob:
+        if not _JOB.fullmatch(job):
+            raise NotFound("There is no such job.", field="job")
+        detail, submission, code = await asyncio.gather(
+            self.pool.ask(lambda pool: pool.job(job), ANSWER_S),
+            self.pool.ask(lambda pool: pool.submission(job), ANSWER_S),
+            self.pool.ask(lambda pool: pool.code(job), ANSWER_S),
+        )
+        served = self.preparer.served
+        return await asyncio.to_thread(sent.describe, served, detail.job, submission, code)
+
+
+class ExampleHandler(Handler):
+    """``POST example``: where the example notebook is; it is written if it is not there."""
+
+    @web.authenticated
+    @authorized
+    async def post(self) -> None:
+        """Answer its path."""
+        await self.answer(self._put())
+
+    async def _put(self) -> ExampleNotebook:
+        return ExampleNotebook(await asyncio.to_thread(example.put, self.preparer.served.root))
+
+
 class ForwardHandler(Handler):
     """Requests of the page to the scheduler, with the server's token, by an allow-list."""
 
@@ -216,7 +252,9 @@ class ForwardHandler(Handler):
             if name in self.request.headers
         }
         streams = path == "events" or path.endswith("/stream")
-        timeout = httpx.Timeout(sending.SILENCE_S, connect=5.0) if streams else sending.TIMEOUT
+        # Who looks at a page is told in time that nobody answers.
+        read_s = sending.SILENCE_S if streams else sending.ANSWER_S
+        timeout = httpx.Timeout(30.0, connect=5.0, read=read_s)
         url = quote(path, safe="/") + (f"?{self.request.query}" if self.request.query else "")
         body = self.request.body if method == "POST" else None
         async with self.pool.http.stream(

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from benchpool import checkpoint_detection, drafts, notebooks
-from benchpool.cells import NotebookCell
+from benchpool import checkpoint_detection, drafts, import_problems, notebooks
+from benchpool.cells import NotebookCell, Problem
 from benchpool.drafts import Draft
 from benchpool.kernel_environment import KernelEnvironment, kernel_environment
 from benchpool.server import interpreters
@@ -34,13 +34,16 @@ from benchpool_scheduler.contract import JobSubmission
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 PREVIEW_S = 2.0
 FILES_S = 1.0
-"""How long the dialog waits for the pool, and for the list of files."""
+IMPORTS_S = 1.5
+"""How long the dialog waits for the pool, the list of files, and the Python of the job."""
 
 KNOWN_S = 5.0
-"""For how long a list of files is good: the dialog asks again with each answer changed."""
+"""For how long a list of files, or what is known of imports, is good: the dialog asks again with
+each answer changed."""
 
 LEFT_OUT_SAID = 200
 SCRIPT_BYTES = 1 << 20
@@ -56,6 +59,7 @@ class Preparer:
     usual_kernel: str
     _here: KernelEnvironment = field(default_factory=lambda: kernel_environment(os.environ))
     _surveys: dict[Path, tuple[float, asyncio.Task[snapshot.Survey]]] = field(default_factory=dict)
+    _imports: dict[str, tuple[float, asyncio.Task[list[Problem]]]] = field(default_factory=dict)
 
     async def prepare(self, request: SendRequest) -> Preparation:
         """Answer the dialog.
@@ -67,12 +71,14 @@ class Preparer:
         interpreter = self._interpreter(request, problems)
         draft = await self._draft(request, interpreter or "python3")
         script = self.served.file(request.path) if request.kind == "script" else None
-        files, preview, quota = await asyncio.gather(
+        files, imports, preview, quota = await asyncio.gather(
             self._files(script, problems),
+            self._import_problems(draft, script, interpreter),
             _outcome(self.pool.ask(lambda pool: pool.preview(_asked(draft, script)), PREVIEW_S)),
             _outcome(self.pool.ask(lambda pool: pool.quota(), PREVIEW_S)),
         )
-        said = [SaidProblem(p.level, _sentence(p.text), p.cell, p.line) for p in draft.problems]
+        found = import_problems.in_order([*draft.problems, *imports])
+        said = [SaidProblem(p.level, drafts.sentence(p.text), p.cell, p.line) for p in found]
         refused = preview if isinstance(preview, BenchpoolError) else None
         cells = draft.selection.cells if draft.selection else ()
         folder = Path(draft.submission.output_dir or "").parents[1]
@@ -96,7 +102,9 @@ class Preparer:
         """Return what is sent, with all files. Errors: as ``prepare``, and of the analysis."""
         interpreter = self._python(request)
         draft = await self._draft(request, interpreter, with_files=True)
-        return draft.check()
+        script = self.served.file(request.path) if request.kind == "script" else None
+        checked = await asyncio.to_thread(import_problems.checked, draft, script, self._here)
+        return checked.check()
 
     async def _draft(
         self, request: SendRequest, interpreter: str, *, with_files: bool = False
@@ -141,6 +149,26 @@ class Preparer:
     def _python(self, request: SendRequest) -> str:
         return interpreters.of_kernel(self.specs, request.kernel_name or self.usual_kernel)
 
+    # ------------------------------------------------------------------ imports
+
+    async def _import_problems(
+        self, draft: Draft, script: Path | None, interpreter: str | None
+    ) -> list[Problem]:
+        """Return what is known of the imports by now; sending waits for all of it."""
+        if interpreter is None:
+            return []
+        chosen = draft.selection.cells if draft.selection else ()
+        code = [each.run for each in chosen if each.included] if script is None else [str(script)]
+        task = _kept(
+            self._imports,
+            "\n\0".join([interpreter, str(draft.submission.working_dir), *code]),
+            lambda: asyncio.to_thread(import_problems.problems, draft, script, self._here),
+        )
+        try:
+            return await asyncio.wait_for(asyncio.shield(task), IMPORTS_S)
+        except TimeoutError:
+            return []
+
     # ------------------------------------------------------------------ files
 
     async def _files(self, script: Path | None, problems: list[SaidProblem]) -> Files | None:
@@ -159,14 +187,11 @@ class Preparer:
         return Files(survey.count, survey.bytes, left)
 
     def _survey(self, script: Path) -> asyncio.Task[snapshot.Survey]:
-        now = time.monotonic()
-        self._surveys = {
-            path: known for path, known in self._surveys.items() if now - known[0] < KNOWN_S
-        }
-        if script not in self._surveys:
-            walk = asyncio.to_thread(snapshot.survey, script.parent, must=[script.name])
-            self._surveys[script] = (now, asyncio.ensure_future(walk))
-        return self._surveys[script][1]
+        return _kept(
+            self._surveys,
+            script,
+            lambda: asyncio.to_thread(snapshot.survey, script.parent, must=[script.name]),
+        )
 
     def _checkpoint(self, draft: Draft, script: Path | None) -> Checkpoint:
         if script is not None:
@@ -177,6 +202,18 @@ class Preparer:
             sources = [each.run for each in chosen if each.included]
         seen = checkpoint_detection.detect(sources)
         return Checkpoint(seen.found, seen.text)
+
+
+def _kept(
+    known: dict[K, tuple[float, asyncio.Task[T]]], key: K, ask: Callable[[], Coroutine[Any, Any, T]]
+) -> asyncio.Task[T]:
+    """Return what was asked under a key within the last seconds, else ask."""
+    now = time.monotonic()
+    for old in [each for each, (at, _) in known.items() if now - at >= KNOWN_S]:
+        del known[old]
+    if key not in known:
+        known[key] = (now, asyncio.ensure_future(ask()))
+    return known[key][1]
 
 
 def _asked(draft: Draft, script: Path | None) -> JobSubmission:
@@ -195,8 +232,3 @@ async def _outcome(asked: Awaitable[T]) -> T | BenchpoolError:
 
 def _refusal(error: BenchpoolError) -> Refusal:
     return Refusal(error.code, error.message, error.field, error.numbers)
-
-
-def _sentence(text: str) -> str:
-    """Return a problem's text as the dialog shows it, after the name of the cell."""
-    return text if text.endswith((".", "?")) else f"{text}."

@@ -16,6 +16,7 @@ from benchpool_scheduler.contract import (
     Name,
     Preview,
     Quota,
+    SentCell,
 )
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.errors import InvalidInput, TooLarge
@@ -129,6 +130,38 @@ class ResultFiles(Struct, frozen=True):
     notebook: str | None
     output_dir: str | None
     files: list[str]
+
+
+class SentJob(Struct, frozen=True):
+    """What a job was sent with, for the page.
+
+    Attributes:
+        path: The file in which it failed, else ``origin``, the file that it came from; relative to
+            the folder that the server serves, and null where it is not there.
+        send: As what it can be sent again from here; null for what it cannot.
+        selected: Ids of the cells that were chosen, and ``cell`` that of the one that failed.
+        line: The line that failed, of that cell or file.
+        difference: How the file is otherwise now, as a diff; empty for not at all, null where that
+            is not known.
+    """
+
+    path: str | None
+    origin: str | None
+    send: Literal["cells", "notebook", "script"] | None
+    selected: list[str]
+    cell: str | None
+    line: int | None
+    cells: list[SentCell]
+    text: str | None
+    cut: bool
+    command: list[str]
+    difference: str | None
+
+
+class ExampleNotebook(Struct, frozen=True):
+    """Where the example notebook lies, relative to the folder that the server serves."""
+
+    notebook: str
 
 
 def decode(body: bytes, limit: int) -> SendRequest:

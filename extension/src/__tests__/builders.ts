@@ -28,6 +28,8 @@ export function job(change: Partial<IJob> = {}): IJob {
     progress: null,
     estimated_start: null,
     preemptions: [],
+    pause: null,
+    time_limit_s: null,
     url: '/services/benchpool/jobs/a',
     actions: ['pause', 'cancel', 'change'],
     tags: [],

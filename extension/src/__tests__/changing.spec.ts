@@ -1,56 +1,64 @@
-import { begin, faults, outcome, workersRule } from '../changing';
-import { differing, former } from '../filling';
+import { advised, CHANGE, outcome, remarks, staying } from '../changing';
+import * as examples from '../../../tests/phrases.json';
+import { PATTERN } from '../durations';
+import { asked, differing, former, present } from '../filling';
+import { CHANGEABLE } from '../generated/actions';
 import { job } from './builders';
 
 const gang = job({ state: 'running', workers: 4, min_workers: 4, gpus: 2 });
-const before = begin(gang);
+const before = present(CHANGE, gang);
 
-describe('the workers of a job', () => {
-  it.each(['queued', 'paused'] as const)('may change while it is %s', state => {
-    expect(workersRule({ ...gang, state }, false)).toEqual({
-      fixed: false,
-      note: 'Processes that train together, each with 2 GPUs.'
-    });
+describe('the dialog', () => {
+  it('asks for every field that may change, with what the job has', () => {
+    expect(Object.keys(before)).toEqual(CHANGEABLE.map(row => row.name));
+    expect(before).toMatchObject({ priority: 50, workers: 4, gpus: 2, time_limit_s: '' });
   });
 
-  it.each(['starting', 'running'] as const)('stay while a gang is %s, and why is said', state => {
-    expect(workersRule({ ...gang, state }, true)).toEqual({
-      fixed: true,
-      note: 'It runs with all of its 4 workers or none; pause it first.'
+  it.each(['starting', 'running'] as const)('says why workers of a %s gang stay', state => {
+    expect(staying({ ...gang, state }, ['workers', 'gpus'])).toEqual({
+      workers: 'It runs with all of its 4 workers or none; pause it first.',
+      gpus: 'It can change while the job waits; pause it first.'
     });
-    expect(workersRule(job({ state }), true).note).toBe(
+    expect(staying(job({ state }), ['workers']).workers).toBe(
       'It runs with its one worker; pause it first.'
     );
   });
 
-  it('stay while a gang leaves its GPUs, and why is said', () => {
-    expect(workersRule({ ...gang, state: 'pausing' }, true).note).toBe(
-      'It leaves its GPUs now; change its workers when it waits.'
+  it('says that a job leaves its GPUs', () => {
+    expect(staying({ ...gang, state: 'pausing' }, ['workers']).workers).toBe(
+      'It leaves its GPUs now; change this when it waits.'
     );
   });
 
-  it('come and go while an elastic job runs', () => {
-    expect(workersRule(gang, false).note).toBe(
-      'More come when there is room; the last ones go at once.'
+  it('says what becomes of other workers', () => {
+    expect(remarks(gang).workers).toBe('More come when there is room; the last ones go at once.');
+    expect(remarks({ ...gang, state: 'queued' }).workers).toBe(
+      'Processes that train together, each with 2 GPUs.'
     );
   });
 });
 
 describe('the answers', () => {
   it('that differ are what is sent, and none is sent where none does', () => {
-    expect(differing(before, begin(gang))).toBeNull();
-    expect(differing(before, { priority: 80, workers: 4 })).toEqual({ priority: 80 });
-    expect(differing(before, { priority: 50, workers: 2 })).toEqual({ workers: 2 });
-    expect(differing(before, { priority: 0, workers: 1 })).toEqual({ priority: 0, workers: 1 });
+    expect(differing(before, { ...before })).toBeNull();
+    expect(differing(before, { ...before, time_limit_s: NaN })).toBeNull();
+    expect(differing(before, { ...before, priority: 80 })).toEqual({ priority: 80 });
   });
 
-  it.each([
-    [{ priority: 1000, workers: 4096 }, []],
-    [{ priority: -1, workers: 1 }, ['priority']],
-    [{ priority: 0, workers: 0 }, ['workers']],
-    [{ priority: NaN, workers: 1.5 }, ['priority', 'workers']]
-  ])('%j have faults at %j', (answers, fields) => {
-    expect(Object.keys(faults(answers))).toEqual(fields);
+  it('take a time limit as the command line does', () => {
+    const limited = present(CHANGE, { ...gang, time_limit_s: 5400 });
+    expect(limited.time_limit_s).toBe('1h30m');
+    expect(differing(limited, { ...limited })).toBeNull();
+    expect(asked(CHANGE, { time_limit_s: '2h' })).toEqual({ time_limit_s: 7200 });
+    expect(asked(CHANGE, former(limited, { time_limit_s: 7200 }))).toEqual({ time_limit_s: 5400 });
+    const fits = new RegExp(`^(?:${PATTERN})$`);
+    for (const [text, seconds] of examples.times_read) {
+      expect([text, fits.test(String(text))]).toEqual([text, seconds !== null]);
+    }
+  });
+
+  it('that were emptied ask for nothing', () => {
+    expect(asked(CHANGE, { priority: 80, time_limit_s: NaN })).toEqual({ priority: 80 });
   });
 });
 
@@ -61,10 +69,26 @@ describe('a change', () => {
   });
 
   it.each([
-    [{ priority: 80 }, '“resnet” has priority 80 now.'],
+    [{ priority: 80 }, '“resnet” is to have priority 80.'],
     [{ workers: 4 }, '“resnet” is to have 4 workers.'],
-    [{ priority: 0, workers: 1 }, '“resnet” has priority 0 now and is to have 1 worker.']
+    [{ gpus: 1, time_limit_s: 5400 }, '“resnet” is to have 1 GPU and time limit 1 h 30 min.'],
+    [{ project: 'joe' }, '“resnet” is to have project joe.']
   ])('%j reads %s', (wanted, words) => {
     expect(outcome(gang, wanted)).toBe(words);
+  });
+});
+
+describe('what a reason advises', () => {
+  const reason = { code: 'pool-full', text: '', numbers: { would_start_with: 2 }, remedy: '' };
+  const waiting = job({ state: 'queued', gpus: 4, reason, actions: ['change'] });
+
+  it('is offered while the job waits and may be changed', () => {
+    expect(advised(waiting)).toEqual([
+      { name: 'gpus', wanted: { gpus: 2 }, label: 'Start with 2 GPUs' }
+    ]);
+    expect(advised({ ...waiting, workers: 3 })[0]?.label).toBe('Start with 2 GPUs for each worker');
+    expect(advised({ ...waiting, state: 'running' })).toEqual([]);
+    expect(advised({ ...waiting, actions: [] })).toEqual([]);
+    expect(advised({ ...waiting, reason: null })).toEqual([]);
   });
 });

@@ -145,7 +145,7 @@ describe('arguments', () => {
 describe('a time limit', () => {
   it.each([
     ['', null],
-    ['90', undefined],
+    ['90', 90],
     ['90 min', 5400],
     ['1.5h', 5400],
     ['1 d 12 h', 129_600],

@@ -9,8 +9,26 @@ const action: IFilledAction = {
   done: '{name} of {project} is labelled.',
   ended: true,
   fields: [
-    { name: 'name', title: 'Name', help: '', kind: 'text', least: null, most: null, longest: 100 },
-    { name: 'priority', title: 'Turn', help: '', kind: 'whole', least: 0, most: 9, longest: null }
+    {
+      name: 'name',
+      title: 'Name',
+      help: '',
+      kind: 'text',
+      least: null,
+      most: null,
+      longest: 100,
+      empty: ''
+    },
+    {
+      name: 'priority',
+      title: 'Turn',
+      help: '',
+      kind: 'whole',
+      least: 0,
+      most: 9,
+      longest: null,
+      empty: ''
+    }
   ]
 };
 
@@ -41,7 +59,9 @@ describe('the name of a job', () => {
 
   it('is asked for with the bounds of the service, also where the job has ended', () => {
     expect(rename.ended).toBe(true);
-    expect(rename.fields).toEqual([expect.objectContaining({ kind: 'text', longest: 100 })]);
+    expect(rename.fields).toEqual([
+      expect.objectContaining({ kind: 'text', longest: 100, empty: '' })
+    ]);
     const ended = job({ name: 'old', state: 'succeeded' });
     expect(differing(present(rename, ended), { name: 'new' })).toEqual({ name: 'new' });
     expect(doneText(rename, { ...ended, name: 'new' })).toBe('Its name is new now.');

@@ -1,5 +1,6 @@
 import * as format from '../format';
 import { at, job, NOW, quota } from './builders';
+import type { IPreemption } from '../tokens';
 
 describe('ages', () => {
   it('an age below five seconds is just now, also with a clock that runs behind', () => {
@@ -24,6 +25,14 @@ describe('start estimates', () => {
     expect(format.startRange(estimate, NOW)).toBe(words);
   });
 
+  it('a start is one range with what it rests on', () => {
+    const estimate = { earliest: at(5), likely: at(8), latest: at(12) };
+    const basis = 'learned from 14 runs of yours';
+    expect(format.startSentence({ ...estimate, basis }, NOW)).toBe(`in 5–12 min, ${basis}`);
+    expect(format.startSentence({ ...estimate, basis: null }, NOW)).toBe('in 5–12 min');
+    expect(format.startSentence(null, NOW)).toBeNull();
+  });
+
   it('nothing known gives no words', () => {
     expect(format.startRange(null, NOW)).toBeNull();
     expect(format.startRange({ earliest: null, likely: null, latest: null }, NOW)).toBeNull();
@@ -31,12 +40,6 @@ describe('start estimates', () => {
 });
 
 describe('numbers', () => {
-  it('progress says 100 only when it is done', () => {
-    expect(format.percent(0.999)).toBe('99 %');
-    expect(format.percent(1)).toBe('100 %');
-    expect(format.percent(-1)).toBe('0 %');
-  });
-
   it('sizes carry their unit', () => {
     expect([0, 999, 1000, 2_100_000, 14_000_000].map(format.size)).toEqual([
       '0 B',
@@ -80,14 +83,27 @@ describe('words about a job', () => {
     );
   });
 
-  it('a pause for somebody else names whom, rule and cost', () => {
-    const line = format.preemptionLine(
-      { at: at(-10), for: 'joe', rule: 'R15', lost_gpu_s: 480, resumed_at: null },
-      NOW
+  it('a pause names whom, rule and cost, or who asked for what reason', () => {
+    const known = pause({ cost: '8 min of one GPU (estimate)' });
+    expect(format.pauseLine(known, NOW)).toBe(
+      'paused 10 min ago for joe (rule R15); progress lost: 8 min of one GPU (estimate)'
     );
-    expect(line).toBe(
-      'paused 10 min ago for joe (rule R15), cost 8 min of one GPU, resumes by itself'
+    const asked = pause({ by: 'ada', reason: 'new driver', cost: '2 s of one GPU' });
+    expect(format.pauseLine({ ...asked, resumed_at: at(-2) }, NOW)).toBe(
+      'paused 10 min ago by ada: new driver; progress lost: 2 s of one GPU; resumed 2 min ago'
     );
+  });
+
+  it('the three moments of a pause: the time left, what was saved, and for a while that it is back', () => {
+    const text = 'jemma needs 2 GPUs: saving';
+    const until = new Date(NOW + 24_000).toISOString();
+    expect(format.pauseText({ stage: 'saving', text, at: at(0), until }, NOW)).toBe(
+      `${text}, 24 s left`
+    );
+    const back = { stage: 'back' as const, text: 'back: attempt 2', at: at(-4), until: null };
+    expect(format.pauseText(back, NOW)).toBe('back: attempt 2');
+    expect(format.pauseText({ ...back, at: at(-6) }, NOW)).toBe('');
+    expect(format.pauseText(null, NOW)).toBe('');
   });
 
   it('an attempt says why it ended', () => {
@@ -130,8 +146,63 @@ describe('use and quota', () => {
   it('a project shows use against its guarantee', () => {
     const [project] = quota().projects;
     expect(format.quotaLine({ ...project!, limit: 4, waiting: 1 })).toBe(
-      '2 of 2 guaranteed in use, at most 4, 1 waiting'
+      '2 GPUs held, 2 guaranteed, at most 4, 1 waiting'
     );
     expect(format.quotaLine({ ...project!, quota: null })).toContain('no bound');
+  });
+});
+
+function pause(change: Partial<IPreemption>): IPreemption {
+  return {
+    at: at(-10),
+    for: 'joe',
+    rule: 'R15',
+    lost_gpu_s: 480,
+    resumed_at: null,
+    ended_at: null,
+    unsaved_gpu_s: null,
+    restart_gpu_s: null,
+    saved_at: null,
+    saved_step: null,
+    by: null,
+    reason: '',
+    cost: '',
+    ...change
+  };
+}
+
+describe('a bench that is asked for', () => {
+  const held = { server: 'paper', gpus: ['GPU-1'] };
+
+  it('says who asks, why and what to do', () => {
+    const asked_back = { by: 'ada', at: at(-3), reason: 'two people wait' };
+    expect(format.askedBack({ ...held, asked_back }, NOW)).toBe(
+      'ada asks you to give back 1 GPU of server “paper”, 3 min ago: two people wait. ' +
+        'Save your work, then stop the server: File, Hub Control Panel.'
+    );
+    expect(format.askedBack({ ...held, asked_back: null }, NOW)).toBeNull();
+  });
+});
+
+describe('times in sentences and on hover', () => {
+  it('says instants of the service as the clocks of the reader show them', () => {
+    const shown = new Date('2026-11-28T08:00:00Z').toLocaleString(undefined, {
+      year: 'numeric',
+      month: 'short',
+      day: 'numeric',
+      hour: '2-digit',
+      minute: '2-digit',
+      timeZoneName: 'short'
+    });
+    expect(format.inReadersZone('closed until 2026-11-28 08:00 UTC (disks)')).toBe(
+      `closed until ${shown} (disks)`
+    );
+    expect(format.inReadersZone('2026-99-99 08:00 UTC')).toBe('2026-99-99 08:00 UTC');
+  });
+
+  it('shows on hover the time that the row counts from', () => {
+    expect(format.timingExact(job())).toBe(format.exact(at(-20)));
+    expect(format.timingExact(job({ state: 'queued' }))).toBe(format.exact(at(-30)));
+    expect(format.timingExact(job({ state: 'failed', ended: at(-5) }))).toBe(format.exact(at(-5)));
   });
 });

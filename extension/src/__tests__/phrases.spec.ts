@@ -1,4 +1,5 @@
 import * as examples from '../../../tests/phrases.json';
+import { readSeconds, writtenSeconds } from '../durations';
 import * as phrases from '../phrases';
 
 /** The examples that Python is held to as well: arguments first, the words last. */
@@ -6,6 +7,13 @@ const SAYS = {
   counts: phrases.count,
   gpus: phrases.gpusOfJob,
   durations: phrases.duration,
+  times_read: readSeconds,
+  times_written: writtenSeconds,
+  percents: phrases.percent,
+  dones: phrases.done,
+  pauses: phrases.pauseLeft,
+  log_ends: phrases.logEnd,
+  lefts: phrases.left,
   ages: phrases.ago,
   starts: phrases.startIn,
   attempt_ends: phrases.attemptEnd

@@ -1,14 +1,30 @@
 // Made from the table of operations by docs/generate.py: do not edit.
 
-/** One input: its bounds are those of the service; null is none. */
+/**
+ * One input: its bounds are those of the service; null is none. `names` are written with commas
+ * between them, and as `empty` where there are none; a `duration` is seconds, written as `90m`.
+ */
 export interface IActionField {
   readonly name: string;
   readonly title: string;
   readonly help: string;
-  readonly kind: 'text' | 'whole' | 'number';
+  readonly kind: 'text' | 'whole' | 'number' | 'names' | 'duration';
   readonly least: number | null;
   readonly most: number | null;
   readonly longest: number | null;
+  readonly empty: string;
+}
+
+/**
+ * What may change later of a job: what sentences call it, what its number counts, the number of a
+ * reason that has a value with which the job would start now, and the button for that.
+ */
+export interface IChangeable {
+  readonly name: string;
+  readonly noun: string;
+  readonly unit: string;
+  readonly advised: string;
+  readonly press: string;
 }
 
 /**
@@ -30,18 +46,19 @@ export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAc
   {
     "name": "change",
     "label": "Change",
-    "summary": "Give an accepted job another priority, other workers, or both",
-    "done": "{name} has priority {priority} and is to have {workers_text}.",
+    "summary": "Give an accepted job another priority, size, time limit, project or GPU models",
+    "done": "{name} has {changeable}.",
     "ended": false,
     "fields": [
       {
         "name": "priority",
         "title": "Priority",
-        "help": "Its turn inside the project; higher first.",
+        "help": "Its turn among the jobs of its project, 0 to 1000: a higher one starts first, and may pause lower ones that can be paused; other projects are not touched. Its owner, leads of the project and administrators may set it.",
         "kind": "whole",
         "least": 0,
         "most": 1000,
-        "longest": null
+        "longest": null,
+        "empty": ""
       },
       {
         "name": "workers",
@@ -50,7 +67,48 @@ export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAc
         "kind": "whole",
         "least": 1,
         "most": 4096,
-        "longest": null
+        "longest": null,
+        "empty": ""
+      },
+      {
+        "name": "gpus",
+        "title": "GPUs",
+        "help": "GPUs of each worker.",
+        "kind": "whole",
+        "least": 1,
+        "most": 1024,
+        "longest": null,
+        "empty": ""
+      },
+      {
+        "name": "time_limit_s",
+        "title": "Time limit",
+        "help": "It is ended after so long: 90m, 2h, 3d, or seconds.",
+        "kind": "duration",
+        "least": 1,
+        "most": 31622400,
+        "longest": null,
+        "empty": ""
+      },
+      {
+        "name": "project",
+        "title": "Project",
+        "help": "Whose quota it runs on.",
+        "kind": "text",
+        "least": null,
+        "most": null,
+        "longest": 100,
+        "empty": ""
+      },
+      {
+        "name": "gpu_models",
+        "title": "GPU models",
+        "help": "GPU models it accepts, best first, with commas between them; or any.",
+        "kind": "names",
+        "least": null,
+        "most": null,
+        "longest": null,
+        "empty": "any"
       }
     ]
   },
@@ -68,8 +126,89 @@ export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAc
         "kind": "text",
         "least": null,
         "most": null,
-        "longest": 100
+        "longest": 100,
+        "empty": ""
       }
     ]
   }
 ];
+
+export const CHANGEABLE: readonly IChangeable[] = [
+  {
+    "name": "priority",
+    "noun": "priority",
+    "unit": "",
+    "advised": "",
+    "press": ""
+  },
+  {
+    "name": "workers",
+    "noun": "workers",
+    "unit": "worker",
+    "advised": "",
+    "press": ""
+  },
+  {
+    "name": "gpus",
+    "noun": "GPUs",
+    "unit": "GPU",
+    "advised": "would_start_with",
+    "press": "Start with {value}"
+  },
+  {
+    "name": "time_limit_s",
+    "noun": "time limit",
+    "unit": "",
+    "advised": "",
+    "press": ""
+  },
+  {
+    "name": "project",
+    "noun": "project",
+    "unit": "",
+    "advised": "",
+    "press": ""
+  },
+  {
+    "name": "gpu_models",
+    "noun": "GPU models",
+    "unit": "",
+    "advised": "would_start_on",
+    "press": "Accept {value}"
+  }
+];
+
+/** What may be done about belonging to a project: where, and its verb in a terminal. */
+export const ACCESS = {
+  "ask_access": {
+    "path": "/access/ask",
+    "words": "access ask",
+    "positional": [
+      "project"
+    ]
+  },
+  "add_member": {
+    "path": "/access/add",
+    "words": "access add",
+    "positional": [
+      "project",
+      "user"
+    ]
+  },
+  "remove_member": {
+    "path": "/access/remove",
+    "words": "access remove",
+    "positional": [
+      "project",
+      "user"
+    ]
+  },
+  "decline_access": {
+    "path": "/access/decline",
+    "words": "access decline",
+    "positional": [
+      "project",
+      "user"
+    ]
+  }
+} as const;

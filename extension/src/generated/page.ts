@@ -4,6 +4,23 @@
  */
 
 export interface paths {
+    "/example": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Say where the example notebook is */
+        post: operations["example"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/prepare": {
         parameters: {
             query?: never;
@@ -55,10 +72,36 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/sent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Say what a job was sent with */
+        get: operations["sent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * AskedBack
+         * @description An administrator asks the owner of a bench to give it back; nothing is stopped by it.
+         */
+        AskedBack: {
+            at: string;
+            by: string;
+            reason: string;
+        };
         /**
          * BuildQuota
          * @description A user's fixed quota, the rule it came from, what holds it, what is free of it.
@@ -81,10 +124,16 @@ export interface components {
          * Container
          * @description What a job finds on a cluster: its image (null for the pool's own), and whether its user's
          *     home is mounted, else it works on a copy of what was sent. ``text`` says both, with why.
+         *     ``cpus`` and ``memory_gib`` are what each worker asks for, named by the job or given by the
+         *     pool; 0 asks for none.
          */
         Container: {
+            /** @default 0 */
+            cpus: number;
             home: boolean;
             image: string | null;
+            /** @default 0 */
+            memory_gib: number;
             text: string;
         };
         /**
@@ -108,12 +157,23 @@ export interface components {
         };
         /**
          * EstimatedStart
-         * @description The start as a range; a bound that is not known is null.
+         * @description The start as a range into which four of five starts fall; a bound not known is null.
+         *
+         *     ``basis`` says in words what it rests on, e.g. "learned from 14 runs of its user".
          */
         EstimatedStart: {
+            /** @default null */
+            basis: string | null;
             earliest: string | null;
             latest: string | null;
             likely: string | null;
+        };
+        /**
+         * ExampleNotebook
+         * @description Where the example notebook lies, relative to the folder that the server serves.
+         */
+        ExampleNotebook: {
+            notebook: string;
         };
         /**
          * Files
@@ -125,10 +185,27 @@ export interface components {
             left_out: components["schemas"]["LeftOutFile"][];
         };
         /**
+         * FilesQuota
+         * @description What files of one kind of a user's jobs hold that are kept, against their bound.
+         *
+         *     Attributes:
+         *         part: ``results`` or ``checkpoints``. ``bytes`` is what they take on the disk; ``limit``
+         *             bytes are allowed: whoever has more gets no further jobs.
+         */
+        FilesQuota: {
+            bytes: number;
+            limit: number;
+            part: string;
+        };
+        /**
          * HeldBuild
          * @description Build GPUs held by one notebook server; the default server's name is empty.
+         *
+         *     ``asked_back`` is null while nobody asked for them.
          */
         HeldBuild: {
+            /** @default null */
+            asked_back: components["schemas"]["AskedBack"] | null;
             gpus: string[];
             server: string;
         };
@@ -145,11 +222,18 @@ export interface components {
             ended: string | null;
             estimated_start: components["schemas"]["EstimatedStart"] | null;
             exit_code: number | null;
+            /**
+             * GPU models
+             * @default []
+             */
+            gpu_models: string[];
             gpus: number;
             id: string;
             min_workers: number;
             name: string;
             over_quota: boolean;
+            /** @default null */
+            pause: components["schemas"]["PauseMoment"] | null;
             preemptible: boolean;
             preemptions: components["schemas"]["Preemption"][];
             priority: number;
@@ -164,6 +248,8 @@ export interface components {
              * @default []
              */
             tags: string[];
+            /** @default null */
+            time_limit_s: number | null;
             url: string;
             user: string;
             workers: number;
@@ -190,15 +276,47 @@ export interface components {
             source: string;
         };
         /**
+         * PauseMoment
+         * @description Where the newest pause of a job stands, in words: ``saving`` until ``until``, ``saved`` when
+         *     it has left its GPUs, ``back`` in the attempt that resumed it. ``at`` is when that began.
+         */
+        PauseMoment: {
+            at: string;
+            /** @enum {unknown} */
+            stage: "back" | "saved" | "saving";
+            text: string;
+            until: string | null;
+        };
+        /**
          * Preemption
-         * @description One pause for somebody else (R23): when, for whom, by which rule, at what cost.
+         * @description One pause (R23): when, for whom, by which rule, at what cost.
+         *
+         *     ``lost_gpu_s`` is an estimate until ``unsaved_gpu_s`` is known: from then on it is the GPU time
+         *     since the job last saved, and from ``resumed_at`` on with that of the restart. ``cost`` says so
+         *     in words. Where a person asked, ``by`` is who, with the ``reason`` given, and no rule.
          */
         Preemption: {
             at: string;
+            /** @default null */
+            by: string | null;
+            /** @default  */
+            cost: string;
+            /** @default null */
+            ended_at: string | null;
             for: string;
             lost_gpu_s: number;
+            /** @default  */
+            reason: string;
+            /** @default null */
+            restart_gpu_s: number | null;
             resumed_at: string | null;
             rule: string;
+            /** @default null */
+            saved_at: string | null;
+            /** @default null */
+            saved_step: number | null;
+            /** @default null */
+            unsaved_gpu_s: number | null;
         };
         /**
          * Preparation
@@ -253,8 +371,17 @@ export interface components {
         /**
          * Progress
          * @description What the job last said of itself; ``fraction`` is between 0 and 1.
+         *
+         *     ``fell_from`` is how far an earlier attempt was, where this one is not as far: what had not been
+         *     saved is done again.
+         *     ``ends`` is when it will be at 1 at the pace of this attempt, while it runs; null where that is
+         *     not known.
          */
         Progress: {
+            /** @default null */
+            ends: string | null;
+            /** @default null */
+            fell_from: number | null;
             fraction: number | null;
             text: string | null;
             updated: string;
@@ -262,21 +389,32 @@ export interface components {
         /**
          * ProjectQuota
          * @description One project of a user: ``quota`` and ``limit`` are null where there is no bound.
+         *
+         *     ``parent`` is the project above, null at the top. In the last week its jobs, and those of the
+         *     projects below it, ``gave_back`` so many GPUs beyond its quota to others, in so many ``pauses``.
          */
         ProjectQuota: {
             allocated: number;
             fair_share: number;
+            /** @default 0 */
+            gave_back: number;
             limit: number | null;
             name: string;
+            /** @default null */
+            parent: string | null;
+            /** @default 0 */
+            pauses: number;
             quota: number | null;
             waiting: number;
         };
         /**
          * Quota
-         * @description Answer of ``quota``.
+         * @description Answer of ``quota``; ``files`` of each kind that has a bound.
          */
         Quota: {
             build: components["schemas"]["BuildQuota"];
+            /** @default [] */
+            files: components["schemas"]["FilesQuota"][];
             projects: components["schemas"]["ProjectQuota"][];
             user: string;
         };
@@ -380,7 +518,7 @@ export interface components {
              */
             preferred_level: string | null;
             /**
-             * @description Inside the project; larger goes first.
+             * @description Its turn among the jobs of its project, 0 to 1000: a higher one starts first, and may pause lower ones that can be paused; other projects are not touched. Its owner, leads of the project and administrators may set it.
              * @default 50
              */
             priority: number;
@@ -413,6 +551,42 @@ export interface components {
             workers: number;
         };
         /**
+         * SentCell
+         * @description A cell as it was sent; ``number`` is its place on the sender's screen, from 1.
+         */
+        SentCell: {
+            cell_type: string;
+            id: string;
+            number: number;
+            source: string;
+        };
+        /**
+         * SentJob
+         * @description What a job was sent with, for the page.
+         *
+         *     Attributes:
+         *         path: The file in which it failed, else ``origin``, the file that it came from; relative to
+         *             the folder that the server serves, and null where it is not there.
+         *         send: As what it can be sent again from here; null for what it cannot.
+         *         selected: Ids of the cells that were chosen, and ``cell`` that of the one that failed.
+         *         line: The line that failed, of that cell or file.
+         *         difference: How the file is otherwise now, as a diff; empty for not at all, null where that
+         *             is not known.
+         */
+        SentJob: {
+            cell: string | null;
+            cells: components["schemas"]["SentCell"][];
+            command: string[];
+            cut: boolean;
+            difference: string | null;
+            line: number | null;
+            origin: string | null;
+            path: string | null;
+            selected: string[];
+            send: ("cells" | "notebook" | "script") | null;
+            text: string | null;
+        };
+        /**
          * State
          * @description The life of a job (design, section 4).
          * @enum {unknown}
@@ -425,17 +599,21 @@ export interface components {
     headers: never;
     pathItems: never;
 }
+export type AskedBack = components['schemas']['AskedBack'];
 export type BuildQuota = components['schemas']['BuildQuota'];
 export type Checkpoint = components['schemas']['Checkpoint'];
 export type Container = components['schemas']['Container'];
 export type ErrorAnswer = components['schemas']['ErrorAnswer'];
 export type ErrorBody = components['schemas']['ErrorBody'];
 export type EstimatedStart = components['schemas']['EstimatedStart'];
+export type ExampleNotebook = components['schemas']['ExampleNotebook'];
 export type Files = components['schemas']['Files'];
+export type FilesQuota = components['schemas']['FilesQuota'];
 export type HeldBuild = components['schemas']['HeldBuild'];
 export type Job = components['schemas']['Job'];
 export type LeftOutFile = components['schemas']['LeftOutFile'];
 export type LiveCell = components['schemas']['LiveCell'];
+export type PauseMoment = components['schemas']['PauseMoment'];
 export type Preemption = components['schemas']['Preemption'];
 export type Preparation = components['schemas']['Preparation'];
 export type PreparedCell = components['schemas']['PreparedCell'];
@@ -448,9 +626,40 @@ export type Refusal = components['schemas']['Refusal'];
 export type ResultFiles = components['schemas']['ResultFiles'];
 export type SaidProblem = components['schemas']['SaidProblem'];
 export type SendRequest = components['schemas']['SendRequest'];
+export type SentCell = components['schemas']['SentCell'];
+export type SentJob = components['schemas']['SentJob'];
 export type State = components['schemas']['State'];
 export type $defs = Record<string, never>;
 export interface operations {
+    example: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Say where the example notebook is */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExampleNotebook"];
+                };
+            };
+            /** @description A refusal or a failure */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     prepare: {
         parameters: {
             query?: never;
@@ -535,6 +744,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description A refusal or a failure */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    sent: {
+        parameters: {
+            query: {
+                job: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Say what a job was sent with */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SentJob"];
                 };
             };
             /** @description A refusal or a failure */

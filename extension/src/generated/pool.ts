@@ -4,7 +4,24 @@
  */
 
 export interface paths {
-    "/adopt": {
+    "/access": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the wishes to belong to a project */
+        get: operations["access"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/access/add": {
         parameters: {
             query?: never;
             header?: never;
@@ -12,6 +29,75 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
+        put?: never;
+        /** Let a user into a project */
+        post: operations["add_member"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/access/ask": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ask to belong to a project */
+        post: operations["ask_access"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/access/decline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Decline a wish to belong to a project */
+        post: operations["decline_access"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/access/remove": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Take a user out of a project */
+        post: operations["remove_member"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/adopt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List running jobs that the database does not know, and what cannot be read */
+        get: operations["doubts"];
         put?: never;
         /** Take in or end what runs and is not known */
         post: operations["adopt"];
@@ -47,7 +133,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Tell of a login, as the Hub does */
+        /** Tell of a login or a logout, as the Hub does */
         post: operations["report_login"];
         delete?: never;
         options?: never;
@@ -89,6 +175,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/config": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the text of the configuration */
+        get: operations["config"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/config/apply": {
         parameters: {
             query?: never;
@@ -117,6 +220,74 @@ export interface paths {
         put?: never;
         /** Say what a benchpool.yaml would change */
         post: operations["check_config"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the versions of the configuration */
+        get: operations["config_log"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/revert": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Put a former version in force again, as a new one */
+        post: operations["revert_config"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/set": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Set single values of the configuration */
+        post: operations["set_config"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/estimates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read how true the estimates of starts were */
+        get: operations["estimates"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -235,8 +406,42 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Give an accepted job another priority, other workers, or both */
+        /** Give an accepted job another priority, size, time limit, project or GPU models */
         post: operations["change"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{job}/code": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read back the cells or the script that were sent */
+        get: operations["code"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{job}/discard": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Delete files of a job that has ended, for good */
+        post: operations["discard"];
         delete?: never;
         options?: never;
         head?: never;
@@ -432,6 +637,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/leases/{lease}/ask-back": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ask the owner of a bench to give it back */
+        post: operations["ask_back"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/metrics": {
         parameters: {
             query?: never;
@@ -443,6 +665,91 @@ export interface paths {
         get: operations["metrics"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/nodes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the machines of the pool */
+        get: operations["nodes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/nodes/{node}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Let nothing more start on a machine */
+        post: operations["drain_node"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/nodes/{node}/note": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Write down what people should know of a machine */
+        post: operations["note_node"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/nodes/{node}/open": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Let jobs and benches start on a machine again */
+        post: operations["open_node"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/nodes/{node}/window": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Set the maintenance window of a machine */
+        post: operations["maintain_node"];
         delete?: never;
         options?: never;
         head?: never;
@@ -492,6 +799,23 @@ export interface paths {
         };
         /** Read this document */
         get: operations["openapi"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/people": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the users of the Hub and those whom the configuration names */
+        get: operations["people"];
         put?: never;
         post?: never;
         delete?: never;
@@ -573,6 +897,44 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * AccessAsk
+         * @description A wish to belong to a project.
+         */
+        AccessAsk: {
+            /** @description Which one. */
+            project: string;
+            /** @default null */
+            reason: string | null;
+        };
+        /**
+         * AccessDecision
+         * @description Who is let into a project, sent out of it, or declined.
+         */
+        AccessDecision: {
+            /** @description Which one. */
+            project: string;
+            /** @default null */
+            reason: string | null;
+            /** @description Who. */
+            user: string;
+        };
+        /**
+         * AccessRequest
+         * @description A wish that was not granted yet.
+         *
+         *     ``declined`` is why it was, null while nobody has decided; ``decides`` whether the reader may.
+         */
+        AccessRequest: {
+            at: string;
+            /** @default false */
+            decides: boolean;
+            /** @default null */
+            declined: string | null;
+            project: string;
+            reason: string;
+            user: string;
+        };
+        /**
          * ActionReason
          * @description Body of ``pause``, ``resume`` and ``cancel``: the reason is shown to the job's owner.
          */
@@ -597,6 +959,15 @@ export interface components {
             go_on: boolean;
             /** @default null */
             id: string | null;
+        };
+        /**
+         * AskedBack
+         * @description An administrator asks the owner of a bench to give it back; nothing is stopped by it.
+         */
+        AskedBack: {
+            at: string;
+            by: string;
+            reason: string;
         };
         /**
          * Attempt
@@ -710,6 +1081,14 @@ export interface components {
             missing: string[];
         };
         /**
+         * BenchWanted
+         * @description Body of ``ask_back``: why, for the owner to read.
+         */
+        BenchWanted: {
+            /** @description Why, for its owner to read. */
+            reason: string;
+        };
+        /**
          * BuildQuota
          * @description A user's fixed quota, the rule it came from, what holds it, what is free of it.
          */
@@ -730,30 +1109,107 @@ export interface components {
         };
         /**
          * ConfigurationChange
-         * @description Answer of ``config check`` and ``config apply``: what changes for whom, a line each.
+         * @description What changes for whom, a line each; answer of all that checks or changes the configuration.
+         *
+         *     ``version`` is what it is called in ``config log``, null where nothing came into force. ``file``
+         *     is where the text in force is kept, null where no file keeps it.
          */
         ConfigurationChange: {
             applied: boolean;
             changes: string[];
+            /** @default null */
+            file: string | null;
+            /** @default null */
+            version: number | null;
             /** @default [] */
             warnings: string[];
+        };
+        /**
+         * ConfigurationEdit
+         * @description Settings to put in force together.
+         *
+         *     With ``base``, the version that somebody looked at, they are refused where another one came
+         *     into force since.
+         */
+        ConfigurationEdit: {
+            /** @default null */
+            base: number | null;
+            /** @default null */
+            reason: string | null;
+            settings: components["schemas"]["Setting"][];
+        };
+        /**
+         * ConfigurationRevert
+         * @description The version to put in force again; by default the one before that in force.
+         */
+        ConfigurationRevert: {
+            /** @default null */
+            reason: string | null;
+            /** @default null */
+            version: number | null;
+        };
+        /**
+         * ConfigurationText
+         * @description The text of a version; without version 0, where none was recorded.
+         */
+        ConfigurationText: {
+            /** @default null */
+            file: string | null;
+            text: string;
+            version: number;
+        };
+        /**
+         * ConfigurationVersion
+         * @description One version that came into force.
+         *
+         *     Attributes:
+         *         number: Counts from 1; the largest is the one in force.
+         *         author: The Hub's name of who did it; empty where the file or the objects were changed.
+         *         changes: What it changed for whom, a line each.
+         *         reverts: The version whose text it has, of a revert.
+         *         hash: SHA-256 of its text.
+         */
+        ConfigurationVersion: {
+            at: string;
+            /** @default  */
+            author: string;
+            /** @default [] */
+            changes: string[];
+            /** @default  */
+            hash: string;
+            number: number;
+            /** @default  */
+            reason: string;
+            /** @default null */
+            reverts: number | null;
+            way: components["schemas"]["VersionWay"];
         };
         /**
          * Container
          * @description What a job finds on a cluster: its image (null for the pool's own), and whether its user's
          *     home is mounted, else it works on a copy of what was sent. ``text`` says both, with why.
+         *     ``cpus`` and ``memory_gib`` are what each worker asks for, named by the job or given by the
+         *     pool; 0 asks for none.
          */
         Container: {
+            /** @default 0 */
+            cpus: number;
             home: boolean;
             image: string | null;
+            /** @default 0 */
+            memory_gib: number;
             text: string;
         };
         /**
          * Doubts
          * @description Answer of ``adopt``: what is not known. ``hold`` is why nothing new begins, else null.
+         *
+         *     ``hub`` tells what the Hub's own database has lost, else null.
          */
         Doubts: {
             hold: string | null;
+            /** @default null */
+            hub: string | null;
             unknown: components["schemas"]["UnknownRun"][];
             unreadable: components["schemas"]["UnreadableRecord"][];
         };
@@ -777,19 +1233,53 @@ export interface components {
             };
         };
         /**
+         * EstimateHorizon
+         * @description How true estimates were whose likely start was so many seconds away; null has no end.
+         *
+         *     Of ``starts``, so many fell inside what was said, came ``before`` it, and ``after`` it.
+         */
+        EstimateHorizon: {
+            after: number;
+            before: number;
+            inside: number;
+            starts: number;
+            up_to_s: number | null;
+        };
+        /**
          * EstimatedStart
-         * @description The start as a range; a bound that is not known is null.
+         * @description The start as a range into which four of five starts fall; a bound not known is null.
+         *
+         *     ``basis`` says in words what it rests on, e.g. "learned from 14 runs of its user".
          */
         EstimatedStart: {
+            /** @default null */
+            basis: string | null;
             earliest: string | null;
             latest: string | null;
             likely: string | null;
         };
         /**
+         * FilesQuota
+         * @description What files of one kind of a user's jobs hold that are kept, against their bound.
+         *
+         *     Attributes:
+         *         part: ``results`` or ``checkpoints``. ``bytes`` is what they take on the disk; ``limit``
+         *             bytes are allowed: whoever has more gets no further jobs.
+         */
+        FilesQuota: {
+            bytes: number;
+            limit: number;
+            part: string;
+        };
+        /**
          * Gpu
          * @description One GPU; holder fields are null for readers who may not see them.
+         *
+         *     ``idle_since``: on a bench of which the Hub has seen nothing since then, for over an hour.
          */
         Gpu: {
+            /** @default null */
+            idle_since: string | null;
             index: number;
             job: string | null;
             memory_mib: number | null;
@@ -807,7 +1297,7 @@ export interface components {
          * @description What a GPU is doing, as pool page and ``status`` name it.
          * @enum {unknown}
          */
-        GpuState: "broken" | "build-free" | "build-held" | "foreign" | "free" | "train-over-quota" | "train-within-quota";
+        GpuState: "broken" | "build-free" | "build-held" | "closed" | "foreign" | "free" | "train-over-quota" | "train-within-quota";
         /**
          * Health
          * @description The scheduler's own state; ``problems`` are sentences, empty when all is well.
@@ -821,8 +1311,12 @@ export interface components {
         /**
          * HeldBuild
          * @description Build GPUs held by one notebook server; the default server's name is empty.
+         *
+         *     ``asked_back`` is null while nobody asked for them.
          */
         HeldBuild: {
+            /** @default null */
+            asked_back: components["schemas"]["AskedBack"] | null;
             gpus: string[];
             server: string;
         };
@@ -850,11 +1344,18 @@ export interface components {
             ended: string | null;
             estimated_start: components["schemas"]["EstimatedStart"] | null;
             exit_code: number | null;
+            /**
+             * GPU models
+             * @default []
+             */
+            gpu_models: string[];
             gpus: number;
             id: string;
             min_workers: number;
             name: string;
             over_quota: boolean;
+            /** @default null */
+            pause: components["schemas"]["PauseMoment"] | null;
             preemptible: boolean;
             preemptions: components["schemas"]["Preemption"][];
             priority: number;
@@ -869,6 +1370,8 @@ export interface components {
              * @default []
              */
             tags: string[];
+            /** @default null */
+            time_limit_s: number | null;
             url: string;
             user: string;
             workers: number;
@@ -879,11 +1382,19 @@ export interface components {
          *
          *     ``priority`` is its turn inside its project, higher first. ``workers`` may change while it
          *     waits; while it runs only for a job with ``min_workers``: more come when there is room, the
-         *     last ones go at once.
+         *     last ones go at once. All else changes while it waits or is paused.
          */
         JobChange: {
             /** @default null */
+            gpu_models: string[] | null;
+            /** @default null */
+            gpus: number | null;
+            /** @default null */
             priority: number | null;
+            /** @default null */
+            project: string | null;
+            /** @default null */
+            time_limit_s: number | null;
             /** @default null */
             workers: number | null;
         };
@@ -898,7 +1409,8 @@ export interface components {
          * JobDetail
          * @description Answer of ``show``: the job and its attempts; ``container`` is null on a workstation.
          *
-         *     ``fixed`` names what ``change`` would be refused now, of what it can change at all.
+         *     ``fixed`` names what ``change`` would be refused now, of what it can change at all. ``kept`` is
+         *     null until the job has ended. ``pauses`` are all, also those that a person asked for.
          */
         JobDetail: {
             attempts: components["schemas"]["Attempt"][];
@@ -907,6 +1419,31 @@ export interface components {
             /** @default [] */
             fixed: string[];
             job: components["schemas"]["Job"];
+            /** @default null */
+            kept: components["schemas"]["Kept"] | null;
+            /** @default [] */
+            pauses: components["schemas"]["Preemption"][];
+        };
+        /**
+         * JobDiscard
+         * @description Body of ``discard``: the kinds of files of an ended job that are deleted for good.
+         */
+        JobDiscard: {
+            /**
+             * @description Delete its checkpoints.
+             * @default false
+             */
+            checkpoints: boolean;
+            /**
+             * @description Delete its logs.
+             * @default false
+             */
+            logs: boolean;
+            /**
+             * @description Delete what it brought home to the pool.
+             * @default false
+             */
+            results: boolean;
         };
         /**
          * JobNow
@@ -998,7 +1535,7 @@ export interface components {
              */
             preferred_level: string | null;
             /**
-             * @description Inside the project; larger goes first.
+             * @description Its turn among the jobs of its project, 0 to 1000: a higher one starts first, and may pause lower ones that can be paused; other projects are not touched. Its owner, leads of the project and administrators may set it.
              * @default 50
              */
             priority: number;
@@ -1048,12 +1585,36 @@ export interface components {
             user: string;
         };
         /**
+         * Kept
+         * @description Until when an ended job and its files of each kind are kept; some may be gone already.
+         *
+         *     A job that many newer ones follow goes earlier (``retention.ended_jobs``).
+         */
+        Kept: {
+            checkpoints: string;
+            job: string;
+            logs: string;
+            results: string;
+        };
+        /**
          * Lease
-         * @description Build GPUs held by one notebook server.
+         * @description Build GPUs held by one notebook server; ``last_active``: the Hub saw it do something last.
+         *
+         *     ``denied_devices`` is told to the spawner that starts the server, on one machine: major and
+         *     minor numbers of the device files of other GPUs, which the server must not open.
          */
         Lease: {
+            /** @default null */
+            asked_back: components["schemas"]["AskedBack"] | null;
+            /** @default [] */
+            denied_devices: [
+                number,
+                number
+            ][];
             gpus: string[];
             id: string;
+            /** @default null */
+            last_active: string | null;
             server: string;
             since: string;
             spawn: string;
@@ -1164,15 +1725,30 @@ export interface components {
         };
         /**
          * LoginReport
-         * @description Body of what the Hub tells about a login.
+         * @description Body of what the Hub tells about a login or a logout.
          */
         LoginReport: {
+            /**
+             * @default login
+             * @enum {unknown}
+             */
+            action: "login" | "logout";
             /** @default  */
             address: string;
             outcome: components["schemas"]["AuditOutcome"];
             user: string;
             /** @description How: link, password, or another. */
             way: string;
+        };
+        /**
+         * MaintenanceWindow
+         * @description A time in which nothing starts on a node; ``by`` is who set it.
+         */
+        MaintenanceWindow: {
+            begins: string;
+            by: string;
+            ends: string;
+            reason: string;
         };
         /**
          * Missing
@@ -1193,6 +1769,42 @@ export interface components {
             module: string;
         };
         /**
+         * NodeIntake
+         * @description Whether a node takes starts.
+         * @enum {unknown}
+         */
+        NodeIntake: "draining" | "maintenance" | "not-ready" | "open";
+        /**
+         * NodeNote
+         * @description Body of ``note_node``: an empty text takes the note away.
+         */
+        NodeNote: {
+            /**
+             * @description What people should know of it; empty for nothing.
+             * @default
+             */
+            text: string;
+        };
+        /**
+         * NodeOpened
+         * @description Body of ``open_node``.
+         */
+        NodeOpened: {
+            /**
+             * @description Why, for the audit trail.
+             * @default
+             */
+            reason: string;
+        };
+        /**
+         * NodeReason
+         * @description Body of ``drain_node``.
+         */
+        NodeReason: {
+            /** @description Why, in a few words that waiting people read. */
+            reason: string;
+        };
+        /**
          * NodeRequirement
          * @description What a label of a machine must be like, as Kubernetes says it; its name is metadata.name.
          */
@@ -1202,6 +1814,21 @@ export interface components {
             operator: "DoesNotExist" | "Exists" | "Gt" | "In" | "Lt" | "NotIn";
             /** @default [] */
             values: string[];
+        };
+        /**
+         * NodeWindow
+         * @description Body of ``maintain_node``: it replaces the window that the node has.
+         */
+        NodeWindow: {
+            /**
+             * Format: date-time
+             * @description When it begins.
+             */
+            begins: string;
+            /** @description How long, in seconds. */
+            lasts_s: number;
+            /** @description Why, in a few words that waiting people read. */
+            reason: string;
         };
         /**
          * NotebookEntry
@@ -1216,12 +1843,81 @@ export interface components {
             notebook: string;
         };
         /**
+         * PauseMoment
+         * @description Where the newest pause of a job stands, in words: ``saving`` until ``until``, ``saved`` when
+         *     it has left its GPUs, ``back`` in the attempt that resumed it. ``at`` is when that began.
+         */
+        PauseMoment: {
+            at: string;
+            /** @enum {unknown} */
+            stage: "back" | "saved" | "saving";
+            text: string;
+            until: string | null;
+        };
+        /**
+         * Person
+         * @description One user: of the Hub, or named in the configuration.
+         *
+         *     Attributes:
+         *         quota: Build GPUs, and ``rule`` where that number comes from; ``held`` of them are in use.
+         *         projects: The projects that the user may send jobs to; ``leads`` those that they lead.
+         *         last_seen: When the Hub saw something of them last; null where it did not.
+         *         known: The Hub knows them.
+         */
+        Person: {
+            /** @default false */
+            admin: boolean;
+            /** @default [] */
+            groups: string[];
+            held: number;
+            /** @default true */
+            known: boolean;
+            /** @default null */
+            last_seen: string | null;
+            /** @default [] */
+            leads: string[];
+            name: string;
+            /** @default [] */
+            projects: string[];
+            quota: number;
+            rule: string;
+        };
+        /**
          * PoolGpus
          * @description The GPUs that train may use, and those that running jobs hold.
          */
         PoolGpus: {
             allocated: number;
             gpus: number;
+        };
+        /**
+         * PoolNode
+         * @description One machine of the pool.
+         *
+         *     ``text`` says in a sentence whether it takes starts. ``held`` of its ``gpus`` are in use by
+         *     ``jobs`` jobs and ``benches`` notebook servers. ``since``, ``by`` and ``reason`` are those of a
+         *     drain. ``unfinished`` jobs that run there may go on beyond the beginning of its window.
+         */
+        PoolNode: {
+            benches: number;
+            /** @default null */
+            by: string | null;
+            gpus: number;
+            held: number;
+            intake: components["schemas"]["NodeIntake"];
+            jobs: number;
+            name: string;
+            /** @default  */
+            note: string;
+            /** @default null */
+            reason: string | null;
+            /** @default null */
+            since: string | null;
+            text: string;
+            /** @default 0 */
+            unfinished: number;
+            /** @default null */
+            window: components["schemas"]["MaintenanceWindow"] | null;
         };
         /**
          * PoolNow
@@ -1239,14 +1935,34 @@ export interface components {
         };
         /**
          * Preemption
-         * @description One pause for somebody else (R23): when, for whom, by which rule, at what cost.
+         * @description One pause (R23): when, for whom, by which rule, at what cost.
+         *
+         *     ``lost_gpu_s`` is an estimate until ``unsaved_gpu_s`` is known: from then on it is the GPU time
+         *     since the job last saved, and from ``resumed_at`` on with that of the restart. ``cost`` says so
+         *     in words. Where a person asked, ``by`` is who, with the ``reason`` given, and no rule.
          */
         Preemption: {
             at: string;
+            /** @default null */
+            by: string | null;
+            /** @default  */
+            cost: string;
+            /** @default null */
+            ended_at: string | null;
             for: string;
             lost_gpu_s: number;
+            /** @default  */
+            reason: string;
+            /** @default null */
+            restart_gpu_s: number | null;
             resumed_at: string | null;
             rule: string;
+            /** @default null */
+            saved_at: string | null;
+            /** @default null */
+            saved_step: number | null;
+            /** @default null */
+            unsaved_gpu_s: number | null;
         };
         /**
          * Preview
@@ -1272,8 +1988,17 @@ export interface components {
         /**
          * Progress
          * @description What the job last said of itself; ``fraction`` is between 0 and 1.
+         *
+         *     ``fell_from`` is how far an earlier attempt was, where this one is not as far: what had not been
+         *     saved is done again.
+         *     ``ends`` is when it will be at 1 at the pace of this attempt, while it runs; null where that is
+         *     not known.
          */
         Progress: {
+            /** @default null */
+            ends: string | null;
+            /** @default null */
+            fell_from: number | null;
             fraction: number | null;
             text: string | null;
             updated: string;
@@ -1298,12 +2023,21 @@ export interface components {
         /**
          * ProjectQuota
          * @description One project of a user: ``quota`` and ``limit`` are null where there is no bound.
+         *
+         *     ``parent`` is the project above, null at the top. In the last week its jobs, and those of the
+         *     projects below it, ``gave_back`` so many GPUs beyond its quota to others, in so many ``pauses``.
          */
         ProjectQuota: {
             allocated: number;
             fair_share: number;
+            /** @default 0 */
+            gave_back: number;
             limit: number | null;
             name: string;
+            /** @default null */
+            parent: string | null;
+            /** @default 0 */
+            pauses: number;
             quota: number | null;
             waiting: number;
         };
@@ -1339,10 +2073,12 @@ export interface components {
         };
         /**
          * Quota
-         * @description Answer of ``quota``.
+         * @description Answer of ``quota``; ``files`` of each kind that has a bound.
          */
         Quota: {
             build: components["schemas"]["BuildQuota"];
+            /** @default [] */
+            files: components["schemas"]["FilesQuota"][];
             projects: components["schemas"]["ProjectQuota"][];
             user: string;
         };
@@ -1390,6 +2126,54 @@ export interface components {
             path: string;
         };
         /**
+         * SentCell
+         * @description A cell as it was sent; ``number`` is its place on the sender's screen, from 1.
+         */
+        SentCell: {
+            cell_type: string;
+            id: string;
+            number: number;
+            source: string;
+        };
+        /**
+         * SentCode
+         * @description What a job was sent to run: the cells of a notebook, or the text of a script.
+         *
+         *     ``command`` is what a job without either runs. ``text`` is null for a script whose file did not
+         *     travel; ``cut`` says that it goes on.
+         */
+        SentCode: {
+            /** @default [] */
+            cells: components["schemas"]["SentCell"][];
+            /** @default [] */
+            command: string[];
+            /** @default false */
+            cut: boolean;
+            job: string;
+            /** @enum {unknown} */
+            kind: "command" | "notebook" | "script";
+            source: components["schemas"]["Source"] | null;
+            /** @default null */
+            text: string | null;
+        };
+        /**
+         * Setting
+         * @description One value of the configuration to set, or names to add to a list or take from it.
+         *
+         *     ``key`` is written with dots: ``build.users.susan``, ``projects.vision.quota``,
+         *     ``policy.grace_s``. A null value takes the key away. ``projects.vision.name`` makes the project
+         *     ``vision``, and with null removes it.
+         */
+        Setting: {
+            /** @default [] */
+            add: string[];
+            key: string;
+            /** @default [] */
+            remove: string[];
+            /** @default null */
+            value: boolean | number | string | string[] | null;
+        };
+        /**
          * SnapshotFile
          * @description One file of the submitted folder; the content is an uploaded object.
          */
@@ -1411,6 +2195,16 @@ export interface components {
             kind: "cells" | "magic" | "notebook" | "python" | "script" | "self-test" | "terminal";
             /** @default null */
             path: string | null;
+        };
+        /**
+         * StartEstimates
+         * @description How true the estimates of starts were in this pool, of the newest starts.
+         *
+         *     ``wanted`` is the part that should fall inside.
+         */
+        StartEstimates: {
+            horizons: components["schemas"]["EstimateHorizon"][];
+            wanted: number;
         };
         /**
          * State
@@ -1486,10 +2280,17 @@ export interface components {
             why: string;
         };
         /**
+         * VersionWay
+         * @description How a version came into force.
+         * @enum {unknown}
+         */
+        VersionWay: "apply" | "objects" | "reload" | "revert" | "set" | "start";
+        /**
          * WhatIf
          * @description Answer of ``whatif``; nothing was changed.
          *
-         *     ``changes`` and ``warnings`` are those of ``config check``. ``jobs`` are those that would fare
+         *     ``changes`` and ``warnings`` are those of ``config check``. ``people`` says of everybody whose
+         *     jobs would fare otherwise what that is, a sentence each. ``jobs`` are those that would fare
          *     otherwise, oldest first; ``jobs_left_out`` counts what did not fit into the answer. ``history``
          *     is there when it was asked for.
          */
@@ -1503,6 +2304,8 @@ export interface components {
             jobs: components["schemas"]["JobWhatIf"][];
             /** @default 0 */
             jobs_left_out: number;
+            /** @default [] */
+            people: string[];
             projects: components["schemas"]["ProjectWhatIf"][];
             text: string;
             /** @default [] */
@@ -1512,7 +2315,8 @@ export interface components {
          * WhatIfQuestion
          * @description What would be otherwise: another ``benchpool.yaml``, more GPUs, or both.
          *
-         *     ``config`` is the text of the file; without it the one in force stays. Model and nodes of the
+         *     ``config`` is the text of the file; without it the one in force stays. ``settings`` are set in
+         *     it, as ``config set`` would. Model and nodes of the
          *     added GPUs are by default like most of the pool's. ``history_days`` asks also how waits and use
          *     of the jobs that ended in the last so many days would have been.
          */
@@ -1527,6 +2331,8 @@ export interface components {
             history_days: number | null;
             /** @default 0 */
             more_gpus: number;
+            /** @default [] */
+            settings: components["schemas"]["Setting"][];
         };
         /**
          * Why
@@ -1567,22 +2373,33 @@ export interface components {
     headers: never;
     pathItems: never;
 }
+export type AccessAsk = components['schemas']['AccessAsk'];
+export type AccessDecision = components['schemas']['AccessDecision'];
+export type AccessRequest = components['schemas']['AccessRequest'];
 export type ActionReason = components['schemas']['ActionReason'];
 export type AdoptionRequest = components['schemas']['AdoptionRequest'];
+export type AskedBack = components['schemas']['AskedBack'];
 export type Attempt = components['schemas']['Attempt'];
 export type AuditCheck = components['schemas']['AuditCheck'];
 export type AuditOutcome = components['schemas']['AuditOutcome'];
 export type AuditPage = components['schemas']['AuditPage'];
 export type AuditRecord = components['schemas']['AuditRecord'];
 export type BackupMade = components['schemas']['BackupMade'];
+export type BenchWanted = components['schemas']['BenchWanted'];
 export type BuildQuota = components['schemas']['BuildQuota'];
 export type CommandEntry = components['schemas']['CommandEntry'];
 export type ConfigurationChange = components['schemas']['ConfigurationChange'];
+export type ConfigurationEdit = components['schemas']['ConfigurationEdit'];
+export type ConfigurationRevert = components['schemas']['ConfigurationRevert'];
+export type ConfigurationText = components['schemas']['ConfigurationText'];
+export type ConfigurationVersion = components['schemas']['ConfigurationVersion'];
 export type Container = components['schemas']['Container'];
 export type Doubts = components['schemas']['Doubts'];
 export type ErrorAnswer = components['schemas']['ErrorAnswer'];
 export type ErrorBody = components['schemas']['ErrorBody'];
+export type EstimateHorizon = components['schemas']['EstimateHorizon'];
 export type EstimatedStart = components['schemas']['EstimatedStart'];
+export type FilesQuota = components['schemas']['FilesQuota'];
 export type Gpu = components['schemas']['Gpu'];
 export type GpuState = components['schemas']['GpuState'];
 export type Health = components['schemas']['Health'];
@@ -1592,10 +2409,12 @@ export type Job = components['schemas']['Job'];
 export type JobChange = components['schemas']['JobChange'];
 export type JobDeleted = components['schemas']['JobDeleted'];
 export type JobDetail = components['schemas']['JobDetail'];
+export type JobDiscard = components['schemas']['JobDiscard'];
 export type JobNow = components['schemas']['JobNow'];
 export type JobRename = components['schemas']['JobRename'];
 export type JobSubmission = components['schemas']['JobSubmission'];
 export type JobWhatIf = components['schemas']['JobWhatIf'];
+export type Kept = components['schemas']['Kept'];
 export type Lease = components['schemas']['Lease'];
 export type LeaseRequest = components['schemas']['LeaseRequest'];
 export type LineAnswer = components['schemas']['LineAnswer'];
@@ -1605,11 +2424,20 @@ export type Liveness = components['schemas']['Liveness'];
 export type LogEnd = components['schemas']['LogEnd'];
 export type LogText = components['schemas']['LogText'];
 export type LoginReport = components['schemas']['LoginReport'];
+export type MaintenanceWindow = components['schemas']['MaintenanceWindow'];
 export type Missing = components['schemas']['Missing'];
 export type ModuleEntry = components['schemas']['ModuleEntry'];
+export type NodeIntake = components['schemas']['NodeIntake'];
+export type NodeNote = components['schemas']['NodeNote'];
+export type NodeOpened = components['schemas']['NodeOpened'];
+export type NodeReason = components['schemas']['NodeReason'];
 export type NodeRequirement = components['schemas']['NodeRequirement'];
+export type NodeWindow = components['schemas']['NodeWindow'];
 export type NotebookEntry = components['schemas']['NotebookEntry'];
+export type PauseMoment = components['schemas']['PauseMoment'];
+export type Person = components['schemas']['Person'];
 export type PoolGpus = components['schemas']['PoolGpus'];
+export type PoolNode = components['schemas']['PoolNode'];
 export type PoolNow = components['schemas']['PoolNow'];
 export type Preemption = components['schemas']['Preemption'];
 export type Preview = components['schemas']['Preview'];
@@ -1623,13 +2451,18 @@ export type Quota = components['schemas']['Quota'];
 export type Reason = components['schemas']['Reason'];
 export type ReplayFigures = components['schemas']['ReplayFigures'];
 export type ScriptEntry = components['schemas']['ScriptEntry'];
+export type SentCell = components['schemas']['SentCell'];
+export type SentCode = components['schemas']['SentCode'];
+export type Setting = components['schemas']['Setting'];
 export type SnapshotFile = components['schemas']['SnapshotFile'];
 export type Source = components['schemas']['Source'];
+export type StartEstimates = components['schemas']['StartEstimates'];
 export type State = components['schemas']['State'];
 export type Status = components['schemas']['Status'];
 export type Toleration = components['schemas']['Toleration'];
 export type UnknownRun = components['schemas']['UnknownRun'];
 export type UnreadableRecord = components['schemas']['UnreadableRecord'];
+export type VersionWay = components['schemas']['VersionWay'];
 export type WhatIf = components['schemas']['WhatIf'];
 export type WhatIfQuestion = components['schemas']['WhatIfQuestion'];
 export type Why = components['schemas']['Why'];
@@ -1637,6 +2470,150 @@ export type WorkloadWhatIf = components['schemas']['WorkloadWhatIf'];
 export type ResponseError = components['responses']['Error'];
 export type $defs = Record<string, never>;
 export interface operations {
+    access: {
+        parameters: {
+            query?: {
+                user?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessRequest"][];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    add_member: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AccessDecision"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConfigurationChange"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    ask_access: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AccessAsk"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessRequest"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    decline_access: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AccessDecision"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessRequest"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    remove_member: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AccessDecision"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConfigurationChange"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    doubts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Doubts"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     adopt: {
         parameters: {
             query?: never;
@@ -1759,9 +2736,35 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    config: {
+        parameters: {
+            query?: {
+                version?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConfigurationText"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     apply_config: {
         parameters: {
-            query?: never;
+            query?: {
+                file?: string | null;
+                reason?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -1786,7 +2789,9 @@ export interface operations {
     };
     check_config: {
         parameters: {
-            query?: never;
+            query?: {
+                file?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -1804,6 +2809,100 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ConfigurationChange"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    config_log: {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConfigurationVersion"][];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    revert_config: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConfigurationRevert"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConfigurationChange"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    set_config: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConfigurationEdit"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConfigurationChange"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    estimates: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartEstimates"];
                 };
             };
             default: components["responses"]["Error"];
@@ -1884,6 +2983,11 @@ export interface operations {
                 state?: ("cancelled" | "failed" | "paused" | "pausing" | "queued" | "running" | "starting" | "succeeded") | null;
                 limit?: number;
                 tag?: string | null;
+                search?: string | null;
+                offset?: number;
+                user?: string | null;
+                live?: boolean;
+                reason?: string | null;
             };
             header?: never;
             path?: never;
@@ -1999,6 +3103,56 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["JobChange"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    code: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SentCode"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    discard: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobDiscard"];
             };
         };
         responses: {
@@ -2349,6 +3503,33 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    ask_back: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                lease: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BenchWanted"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lease"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     metrics: {
         parameters: {
             query?: never;
@@ -2365,6 +3546,135 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    nodes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolNode"][];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    drain_node: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NodeReason"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolNode"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    note_node: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NodeNote"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolNode"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    open_node: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NodeOpened"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolNode"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    maintain_node: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NodeWindow"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolNode"];
                 };
             };
             default: components["responses"]["Error"];
@@ -2436,6 +3746,27 @@ export interface operations {
                 };
                 content: {
                     "application/json": Record<string, never>;
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    people: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Person"][];
                 };
             };
             default: components["responses"]["Error"];

@@ -149,6 +149,37 @@ looks for a place while the old ones are still ending there, and not again when 
 {{ .Values.scheduler.storage.claim | default (printf "%s-scheduler" (include "benchpool.fullname" .)) }}
 {{- end }}
 
+{{/* A CronJob of copies: (list . "copy" "hub"). Names of CronJobs have at most 52 signs. */}}
+{{- define "benchpool.copyName" -}}
+{{ printf "%s-%s-%s" (include "benchpool.fullname" (index . 0) | trunc 39 | trimSuffix "-") (index . 1) (index . 2) }}
+{{- end }}
+
+{{/*
+"true" where the volume of a part is copied: (list . "hub"). Not where there is none (a Hub's
+database elsewhere, another release's Hub), nor where one pod alone may mount it.
+*/}}
+{{- define "benchpool.copied" -}}
+{{- $root := index . 0 -}}
+{{- if $root.Values.backup.enabled -}}
+{{- if eq (index . 1) "hub" -}}
+{{- and $root.Values.hub.enabled (not $root.Values.hub.database.url) -}}
+{{- else -}}
+{{- ne $root.Values.scheduler.storage.accessMode "ReadWriteOncePod" -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* The CronJobs that copy, separated by commas. */}}
+{{- define "benchpool.copyNames" -}}
+{{- $found := list -}}
+{{- range $part := list "hub" "pool" -}}
+{{- if eq (include "benchpool.copied" (list $ $part)) "true" -}}
+{{- $found = append $found (include "benchpool.copyName" (list $ "copy" $part)) -}}
+{{- end -}}
+{{- end -}}
+{{ join "," $found }}
+{{- end }}
+
 {{- define "benchpool.pullSecrets" -}}
 {{- with .Values.images.pullSecrets }}
 imagePullSecrets:

@@ -93,6 +93,10 @@ class JumpingClock:
         """Return seconds since the epoch."""
         return EPOCH_S + self._loop.time()
 
+    def of_wall(self, at: float) -> float:
+        """Return the same: all times here are this clock's."""
+        return at
+
 
 class WatchedStore(SqliteStore):
     """The durable store; time stands still while its thread writes."""

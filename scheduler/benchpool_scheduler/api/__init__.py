@@ -9,11 +9,13 @@ from typing import Any
 from tornado.web import url
 
 from benchpool_scheduler.api import (
+    access,
     audit,
     configuration,
     jobs,
     leases,
     logs,
+    nodes,
     objects,
     openapi,
     operation,
@@ -107,8 +109,10 @@ def _routes(traffic: Traffic, timing: Timing, document: bytes) -> tuple[Route, .
         views.handlers(timing),
         leases.HANDLERS,
         objects.HANDLERS,
+        access.HANDLERS,
         configuration.HANDLERS,
         planning.HANDLERS,
+        nodes.HANDLERS,
         audit.HANDLERS,
         operation.handlers(traffic, document),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -33,12 +34,15 @@ async def handled(route: Route, request: Request) -> Answer:
     """Do what is asked, and have it in the trail before it is answered."""
     before = _job_before(route.operation, request)
     answer = await route.handle(request)
-    if route.operation.audited and answer.status != ACCEPTED:
+    only_asks = getattr(request.body, "only_asks", False)
+    if route.operation.audited and answer.status != ACCEPTED and not only_asks:
         http = request.transport.request
         deed = done(
             *(route.operation, request.caller, http, request.path),
             *(request.body, answer.value, before),
         )
+        if not deed.reason and (why := getattr(request.query, "reason", None)):
+            deed = replace(deed, reason=why)
         await request.pool.audit.record(deed)
     return answer
 

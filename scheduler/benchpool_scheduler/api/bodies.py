@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchpool_scheduler.contract.operation import KIB, MIB
-from benchpool_scheduler.errors import BenchpoolError, TooMany, TooSlow
+from benchpool_scheduler.errors import BenchpoolError, TooLarge, TooMany, TooSlow
 from benchpool_scheduler.service.process.memory import give_back_memory
 
 RETRY_S = 5
@@ -48,6 +48,10 @@ class BodyBounds:
 class Bodies:
     """All bodies that are on their way or being answered.
 
+    Attributes:
+        requests: Those that were admitted. ``bytes``: of bodies in memory. ``lingering``: refused
+            ones whose connection is kept a moment longer, so that the sender reads why.
+
     >>> bodies = Bodies(BodyBounds(user_requests=1))
     >>> first = bodies.admit("susan", 10)
     >>> bodies.admit("susan", 10)
@@ -63,6 +67,7 @@ allowed: try again in 5 s.
     def __init__(self, bounds: BodyBounds | None = None) -> None:
         self.bounds = bounds or BodyBounds()
         self.requests = 0
+        self.lingering = 0
         self.bytes = 0
         self._most_bytes = 0
         self._broken = 0
@@ -185,6 +190,15 @@ class Body:
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
+
+
+def too_large(size: int, limit: int) -> TooLarge:
+    """Return the refusal of a body of that many bytes."""
+    return TooLarge(
+        f"The body has {size} bytes, the limit here is {limit}: send less.",
+        code="body-too-large",
+        numbers={"bytes": size, "limit": limit},
+    )
 
 
 def _too_many(what: str, limit: int) -> TooMany:

@@ -12,17 +12,50 @@ from benchpool_scheduler.contract.operations import Operations
 
 async def check(request: Request) -> Answer:
     """Answer what a configuration would change."""
-    return Answer(request.pool.configuration.check(request.caller, request.body))
+    configuration = request.pool.configuration
+    return Answer(configuration.check(request.caller, request.body, request.query.file))
 
 
 async def apply(request: Request) -> Answer:
     """Put a configuration in force: all or nothing."""
-    return Answer(await request.pool.configuration.apply(request.caller, request.body))
+    asked = request.query
+    return Answer(
+        await request.pool.configuration.apply(
+            request.caller, request.body, asked.file, asked.reason or ""
+        )
+    )
+
+
+async def set_values(request: Request) -> Answer:
+    """Set single values of the configuration."""
+    return Answer(await request.pool.configuration.set(request.caller, request.body))
+
+
+async def revert(request: Request) -> Answer:
+    """Put a former version in force again."""
+    return Answer(await request.pool.configuration.revert(request.caller, request.body))
+
+
+async def log(request: Request) -> Answer:
+    """Answer the versions that the configuration had."""
+    versions = request.pool.configuration.versions
+    return Answer(await versions.log(request.caller, request.query.limit))
+
+
+async def text(request: Request) -> Answer:
+    """Answer the text of the configuration."""
+    versions = request.pool.configuration.versions
+    return Answer(await versions.text(request.caller, request.query.version))
 
 
 async def backup(request: Request) -> Answer:
     """Answer where a new copy lies."""
     return Answer(await request.pool.backups.make_for(request.caller))
+
+
+async def doubts(request: Request) -> Answer:
+    """Answer what is not known."""
+    return Answer(request.pool.adoption.doubts(request.caller))
 
 
 async def adopt(request: Request) -> Answer:
@@ -33,6 +66,11 @@ async def adopt(request: Request) -> Answer:
 HANDLERS: Mapping[Operation[Any], Handle] = {
     Operations.check_config: check,
     Operations.apply_config: apply,
+    Operations.set_config: set_values,
+    Operations.revert_config: revert,
+    Operations.config_log: log,
+    Operations.config: text,
     Operations.backup: backup,
+    Operations.doubts: doubts,
     Operations.adopt: adopt,
 }

@@ -71,7 +71,7 @@ def text(data: bytes) -> str:
         raise Malformed(f"The body is no UTF-8 text (byte {bad.start}).") from bad
 
 
-def query(pairs: Mapping[str, Sequence[str]], type_: type[T]) -> T:
+def query(pairs: Mapping[str, Sequence[Any]], type_: type[T]) -> T:
     """Read the parameters of an address.
 
     Raises:

@@ -18,12 +18,12 @@ import msgspec
 from tornado.web import HTTPError, stream_request_body
 
 from benchpool_scheduler.api import audit, callers, decoding
-from benchpool_scheduler.api.bodies import Bodies, Body
+from benchpool_scheduler.api.bodies import Bodies, Body, too_large
 from benchpool_scheduler.api.decoding import Malformed
 from benchpool_scheduler.api.identity import Identity
 from benchpool_scheduler.api.limits import Limits
 from benchpool_scheduler.api.metrics import Traffic
-from benchpool_scheduler.api.routing import Answer, Request, Route, Sink, Transport
+from benchpool_scheduler.api.routing import Answer, Request, Route, Sink, Transport, nothing_at
 from benchpool_scheduler.contract.operation import KIB, Media, Who
 from benchpool_scheduler.errors import (
     BenchpoolError,
@@ -31,7 +31,6 @@ from benchpool_scheduler.errors import (
     NotAuthenticated,
     NotFound,
     ServerFault,
-    TooLarge,
     TooMany,
     TooSlow,
     Unavailable,
@@ -47,6 +46,8 @@ SMALL = 64 * KIB
 MOST_DISCARDED = 2**40
 LINGER_S = 5.0
 """A body that was refused is read and thrown away for so long, that its sender sees the answer."""
+MOST_LINGERING = 64
+"""When so many are read and thrown away, the connections of others are closed with the answer."""
 
 HEADERS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
@@ -155,6 +156,8 @@ class Endpoint(Transport):
 
     async def _handle(self, route: Route, request: Request) -> Answer:
         request = self._with_body(route, request)
+        if route.of_history:
+            await self._service.pool.whole()
         if route.operation.gives is not Media.EVENTS:
             return await audit.handled(route, request)
         streams = self._service.open_streams
@@ -171,7 +174,7 @@ class Endpoint(Transport):
     def _admit_method(self) -> None:
         self._route = self._routes.get(self.request.method or "")
         if not self._routes:
-            raise NotFound("There is no such address: see openapi.json for those there are.")
+            raise nothing_at(self.request.path)
         if self._route is None:
             known = ", ".join(sorted(self._routes))
             raise MethodNotThere(f"This address has no {self.request.method}, only {known}.")
@@ -197,7 +200,7 @@ class Endpoint(Transport):
     def _admit_body(self, size: int) -> None:
         wanted = self._require_route().operation
         if size > wanted.max_body:
-            raise _too_large(size, wanted.max_body)
+            raise too_large(size, wanted.max_body)
         kind = self.request.headers.get("Content-Type", "").split(";")[0].strip().lower()
         if wanted.takes is not None and kind != wanted.takes.value:
             raise Malformed(
@@ -264,7 +267,7 @@ class Endpoint(Transport):
         body = self._require_body()
         body.add(chunk)
         if body.received > limit:
-            raise _too_large(body.received, limit)
+            raise too_large(body.received, limit)
 
     def _with_body(self, route: Route, request: Request) -> Request:
         if self._sink is not None:
@@ -318,7 +321,8 @@ class Endpoint(Transport):
         if self._finished or not self._has_body(size):
             return
         self._let_go()
-        if "Expect" in self.request.headers:  # it is not sent before we say so
+        told_first = "Expect" in self.request.headers  # it is not sent before we say so
+        if told_first or self._service.bodies.lingering >= MOST_LINGERING:
             self._refuse(error)
             return
         self._allow(max(size, MOST_DISCARDED), 2 * LINGER_S)
@@ -329,6 +333,7 @@ class Endpoint(Transport):
             self.write(data)
             self.flush()
         self._lingering = asyncio.get_running_loop().call_later(LINGER_S, self._refuse, error)
+        self._service.bodies.lingering += 1
 
     def _cut_off(self, error: BenchpoolError) -> None:
         """End a body that comes too slowly."""
@@ -354,6 +359,7 @@ class Endpoint(Transport):
         if self._lingering is not None:
             self._lingering.cancel()
             self._lingering = None
+            self._service.bodies.lingering -= 1
 
     def _as_error(self, failed: Exception) -> BenchpoolError:
         if isinstance(failed, BenchpoolError):
@@ -387,11 +393,3 @@ class Endpoint(Transport):
         self._request = None
         name = self._route.operation.name if self._route else "none"
         self._service.traffic.count(name, self.get_status(), self.request.request_time())
-
-
-def _too_large(size: int, limit: int) -> TooLarge:
-    return TooLarge(
-        f"The body has {size} bytes, the limit here is {limit}: send less.",
-        code="body-too-large",
-        numbers={"bytes": size, "limit": limit},
-    )

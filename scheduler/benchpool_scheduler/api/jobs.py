@@ -46,6 +46,19 @@ async def submission(request: Request) -> Answer:
     return Answer(request.pool.jobs.submission(request.caller, request.path["job"]))
 
 
+async def discard(request: Request) -> Answer:
+    """Delete files of an ended job; answer the job."""
+    job = await request.pool.files.discard(request.caller, request.path["job"], request.body)
+    return Answer(request.pool.jobs.detail(request.caller, job).job)
+
+
+async def code(request: Request) -> Answer:
+    """Answer the cells or the script that were sent."""
+    job = request.path["job"]
+    submission = request.pool.jobs.submission(request.caller, job)
+    return Answer(await request.pool.contents.code(job, submission))
+
+
 def act(action: str) -> Handle:
     """Return what does an action to a job."""
 
@@ -64,5 +77,7 @@ HANDLERS: Mapping[Operation[Any], Handle] = {
     Operations.job: show,
     Operations.why: why,
     Operations.submission: submission,
+    Operations.discard: discard,
+    Operations.code: code,
     **{one: act(one.name) for one in declared(JobActions)},
 }

@@ -32,6 +32,12 @@ async def release(request: Request) -> Answer:
     return Answer(status=204)
 
 
+async def ask_back(request: Request) -> Answer:
+    """Ask the owner of a bench for it."""
+    lease = request.path["lease"]
+    return Answer(await request.pool.benches.ask_back(request.caller, lease, request.body))
+
+
 async def list_leases(request: Request) -> Answer:
     """Answer the leases of one user, or all."""
     return Answer(request.pool.benches.leases(request.caller, request.query.user))
@@ -43,4 +49,5 @@ HANDLERS: Mapping[Operation[Any], Handle] = {
     Operations.line: list_line,
     Operations.leases: list_leases,
     Operations.release: release,
+    Operations.ask_back: ask_back,
 }

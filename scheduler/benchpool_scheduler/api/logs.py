@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from benchpool_scheduler.api.routing import Answer, Handle, Request
-from benchpool_scheduler.api.stream import Frame, Timing, relay, resume_from
+from benchpool_scheduler.api.stream import Frame, Timing, encoded, relay, resume_from
 from benchpool_scheduler.contract import ENDED, FollowQuery, LogEnd, LogQuery, LogText, ResultsQuery
 from benchpool_scheduler.contract.operation import Operation
 from benchpool_scheduler.contract.operations import Operations
@@ -88,7 +88,7 @@ async def _begin(request: Request, worker: WorkerId, since: datetime | None, off
 
 async def _frames(
     request: Request, job: str, attempt: int, worker: int, offset: int
-) -> AsyncIterator[list[Frame]]:
+) -> AsyncIterator[bytes]:
     pool, caller = request.pool, request.caller
     while True:
         chunk = await pool.logs.read(
@@ -98,10 +98,10 @@ async def _frames(
         if used or chunk.skipped:
             text = chunk.data[:used].decode("utf-8", "replace")
             piece = LogText(attempt, chunk.offset, text, chunk.skipped)
-            yield [Frame(chunk.offset + used, "log", msgspec.json.encode(piece))]
+            yield encoded([Frame(chunk.offset + used, "log", msgspec.json.encode(piece))])
         offset = chunk.offset + used
         if chunk.ended:
-            yield [Frame(offset, "end", msgspec.json.encode(LogEnd(attempt)))]
+            yield encoded([Frame(offset, "end", msgspec.json.encode(LogEnd(attempt)))])
             return
         if not used:
             more = await pool.logs.wait(
@@ -114,7 +114,7 @@ async def _frames(
             )
             if not more and pool.jobs.detail(caller, job).job.state in ENDED:
                 # It ended without ever starting this worker: nothing will come.
-                yield [Frame(offset, "end", msgspec.json.encode(LogEnd(attempt)))]
+                yield encoded([Frame(offset, "end", msgspec.json.encode(LogEnd(attempt)))])
                 return
 
 

@@ -6,16 +6,20 @@ An operation exists only in the table of the contract; here each of them gets it
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sized
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+from urllib.parse import unquote
 
 from tornado.web import RequestHandler
 
 from benchpool_scheduler.api.identity import Identity
 from benchpool_scheduler.contract.operation import Operation
 from benchpool_scheduler.contract.operations import OPERATIONS
+from benchpool_scheduler.errors import NotFound
 from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.service.access import rights
 
 
 class Transport(RequestHandler):
@@ -84,6 +88,12 @@ class Route:
     handle: Handle
     receive: Receive | None = None
 
+    @property
+    def of_history(self) -> bool:
+        """Whether all jobs must be known for it, also those that ended long ago."""
+        first, name = self.operation.path.partition("/")[0], self.operation.name
+        return first in {"jobs", "history", "whatif"} and name != "submit"
+
 
 def bound(
     handlers: Mapping[Operation[Any], Handle], receivers: Mapping[Operation[Any], Receive]
@@ -98,3 +108,15 @@ def bound(
     if unbound or unknown:
         raise LookupError(f"operations without handler: {unbound}; not in the table: {unknown}")
     return tuple(Route(one, handlers[one], receivers.get(one)) for one in OPERATIONS)
+
+
+def nothing_at(path: str) -> NotFound:
+    """Return what is said of an address that there is not; a job's name is no id of one.
+
+    >>> print(nothing_at("/services/benchpool/api/v1/jobs/my-fit/cancel"))
+    There is no job 'my-fit' that you may see; `benchpool jobs --all` lists them.
+    """
+    named = re.search(r"/api/v1/jobs/([^/]+)", path)
+    if named:
+        return rights.no_job(unquote(named[1]))
+    return NotFound("There is no such address: see openapi.json for those there are.")

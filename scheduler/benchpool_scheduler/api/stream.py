@@ -1,4 +1,4 @@
-"""Server-sent events: one loop that relays a source to a connection.
+"""Server-sent events: connections that are told of the feed, or relay a source of their own.
 
 Every 15 s of silence a comment keeps proxies from cutting the line; every few seconds the caller
 is asked for again, and the stream ends when the answer differs (logged out, other rights): the
@@ -8,15 +8,17 @@ reader connects anew and resumes by the last event's id. A reader that does not 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tornado.iostream import StreamClosedError
 
-from benchpool_scheduler.api.routing import Request
+from benchpool_scheduler.api.routing import Request, Transport
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Unavailable
+from benchpool_scheduler.service import FeedEvent
 
 STREAMS_AT_ONCE = 100
 """With more open streams their callers are checked less often."""
@@ -75,10 +77,99 @@ def resume_from(request: Request, given: int | None) -> int | None:
     return int(last)
 
 
-async def relay(request: Request, pieces: AsyncIterator[list[Frame]], timing: Timing) -> None:
-    """Send frames, those of a piece at once, until they end or either side leaves.
+def encoded(frames: Iterable[Frame]) -> bytes:
+    """Return the bytes of some events together."""
+    return b"".join([frame.encoded() for frame in frames])
 
-    The source is asked for its first frame before the answer begins, so that whoever sees the
+
+class Outlet:
+    """A connection as a listener of the feed: each piece is written at once, none is waited for.
+
+    Args:
+        encode: Returns the bytes of a piece.
+
+    Attributes:
+        written: When something was written last (monotonic seconds).
+    """
+
+    def __init__(
+        self, transport: Transport, encode: Callable[[Sequence[FeedEvent]], bytes]
+    ) -> None:
+        self._transport = transport
+        self._encode = encode
+        self._flushing: asyncio.Future[None] | None = None
+        self._then: Callable[[], None] | None = None
+        self.written = time.monotonic()
+
+    @property
+    def free(self) -> bool:
+        """Whether all that was written has left."""
+        return self._flushing is None
+
+    def ready(self, then: Callable[[], None]) -> bool:
+        """Tell whether it can take more; else ``then`` is called when it can."""
+        if self._flushing is not None:
+            self._then = then
+        return self._flushing is None
+
+    def take(self, piece: Sequence[FeedEvent]) -> None:
+        """Write what the reader is told."""
+        self.write(self._encode(piece))
+
+    def write(self, data: bytes) -> None:
+        """Write bytes; only while it is free."""
+        self.written = time.monotonic()
+        self._transport.write(data)
+        flushing = self._transport.flush()
+        if not flushing.done():
+            self._flushing = flushing
+            flushing.add_done_callback(self._flushed)
+        elif flushing.exception() is not None:
+            self.end()
+
+    def end(self) -> None:
+        """End the stream."""
+        self._transport.gone.set()
+
+    def _flushed(self, flushing: asyncio.Future[None]) -> None:
+        self._flushing = None
+        if flushing.cancelled() or flushing.exception() is not None:
+            self.end()
+        if self._then is not None:
+            then, self._then = self._then, None
+            then()
+
+
+async def hold(request: Request, outlet: Outlet, timing: Timing) -> None:
+    """Keep a connection open that is told of the feed, until either side leaves.
+
+    Nothing is awaited before the answer begins: whoever sees the stream open misses nothing.
+    """
+    transport, checked = request.transport, time.monotonic()
+    _announce(transport)
+    outlet.write(HEARTBEAT)
+    while not transport.gone.is_set():
+        recheck_s = timing.recheck_of(request.streams)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(timing.heartbeat_s, recheck_s)):
+                await transport.gone.wait()
+        now = time.monotonic()
+        if now - checked >= recheck_s:
+            checked = now
+            if not await _same_caller(request):
+                break
+        if not outlet.free and now - outlet.written >= timing.slow_s:
+            break
+        if outlet.free and now - outlet.written >= timing.heartbeat_s:
+            outlet.write(HEARTBEAT)
+    if not transport._finished:
+        transport.finish()
+
+
+async def relay(request: Request, pieces: AsyncIterator[bytes], timing: Timing) -> None:
+    """Send events, encoded, those of a piece at once, until they end or either side leaves.
+
+    The source is asked for its first piece before the answer begins, so that whoever sees the
     stream open misses nothing that happens from then on.
     """
     transport, checked = request.transport, time.monotonic()
@@ -108,10 +199,10 @@ async def relay(request: Request, pieces: AsyncIterator[list[Frame]], timing: Ti
                     written = now
                 continue
             written = now
-            frames = upcoming.result()
-            if frames is None:
+            piece = upcoming.result()
+            if piece is None:
                 return
-            await _write(request, b"".join([frame.encoded() for frame in frames]), timing)
+            await _write(request, piece, timing)
             upcoming = asyncio.ensure_future(anext(pieces, None))
     except (StreamClosedError, TimeoutError):
         return
@@ -122,10 +213,13 @@ async def relay(request: Request, pieces: AsyncIterator[list[Frame]], timing: Ti
 
 
 async def _begin(request: Request, timing: Timing) -> None:
-    transport = request.transport
+    _announce(request.transport)
+    await _write(request, HEARTBEAT, timing)
+
+
+def _announce(transport: Transport) -> None:
     transport.set_header("Content-Type", "text/event-stream; charset=utf-8")
     transport.set_header("X-Accel-Buffering", "no")
-    await _write(request, HEARTBEAT, timing)
 
 
 async def _write(request: Request, data: bytes, timing: Timing) -> None:

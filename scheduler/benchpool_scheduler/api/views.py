@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from benchpool_scheduler.api.routing import Answer, Handle, Request
-from benchpool_scheduler.api.stream import Frame, Timing, relay, resume_from
+from benchpool_scheduler.api.stream import Frame, Outlet, Timing, encoded, hold, resume_from
 from benchpool_scheduler.contract.operation import Operation
 from benchpool_scheduler.contract.operations import Operations
 from benchpool_scheduler.service import FeedEvent
 
+KEPT = 16
+"""So many pieces are kept as bytes: those that readers of other projects are given just now."""
 
-async def events(request: Request, timing: Timing) -> Answer:
+
+async def events(request: Request, timing: Timing, encodings: Encodings) -> Answer:
     """Stream what happens, as far as the caller may see it."""
     after = resume_from(request, request.query.after)
-    await relay(request, _frames(request.pool.events.pieces(request.caller, after)), timing)
+    outlet = Outlet(request.transport, encodings.of)
+    with request.pool.events.to(outlet, request.caller, after):
+        await hold(request, outlet, timing)
     return Answer()
 
 
 async def quota(request: Request) -> Answer:
-    """Answer build quota and projects of a user."""
-    return Answer(request.pool.views.quota(request.caller, request.query.user))
+    """Answer build quota and projects of a user, and what the files of its jobs hold."""
+    answer = request.pool.views.quota(request.caller, request.query.user)
+    return Answer(replace(answer, files=await request.pool.files.of(answer.user)))
+
+
+async def estimates(request: Request) -> Answer:
+    """Answer how true the estimates of starts were."""
+    return Answer(request.pool.estimates.accuracy())
+
+
+async def people(request: Request) -> Answer:
+    """Answer who there is."""
+    return Answer(request.pool.people.all(request.caller))
 
 
 async def status(request: Request) -> Answer:
@@ -30,15 +49,30 @@ async def status(request: Request) -> Answer:
     return Answer(request.pool.views.status(request.caller, gpus=request.query.gpus))
 
 
-async def _frames(pieces: AsyncIterator[Sequence[FeedEvent]]) -> AsyncIterator[list[Frame]]:
-    async for piece in pieces:
-        yield [Frame(event.seq, event.kind, event.data) for event in piece]
+class Encodings:
+    """Pieces of the feed as bytes, made once for all readers who are given the same piece."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[int, tuple[Sequence[FeedEvent], bytes]] = OrderedDict()
+
+    def of(self, piece: Sequence[FeedEvent]) -> bytes:
+        """Return the bytes of a piece; the same object for the same object."""
+        known = self._known.get(id(piece))
+        if known is None or known[0] is not piece:
+            frames = (Frame(event.seq, event.kind, event.data) for event in piece)
+            # With the piece itself, which so keeps its identity to itself.
+            known = self._known[id(piece)] = piece, encoded(frames)
+            while len(self._known) > KEPT:
+                self._known.popitem(last=False)
+        return known[1]
 
 
 def handlers(timing: Timing) -> Mapping[Operation[Any], Handle]:
     """Return who answers; ``timing`` is that of event streams."""
     return {
-        Operations.events: partial(events, timing=timing),
+        Operations.events: partial(events, timing=timing, encodings=Encodings()),
         Operations.quota: quota,
         Operations.status: status,
+        Operations.people: people,
+        Operations.estimates: estimates,
     }

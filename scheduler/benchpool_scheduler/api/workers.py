@@ -54,6 +54,7 @@ class ProgressBody(Struct, frozen=True, forbid_unknown_fields=True):
     text: Annotated[str, Meta(max_length=500)] | None = None
     metrics: Annotated[dict[str, float], Meta(max_length=100)] = {}
     checkpoint_at: float | None = None
+    checkpoint_step: Annotated[int, Meta(ge=0)] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +292,8 @@ async def _progress(at: _AgentEndpoint, worker: WorkerId) -> None:
         said = msgspec.json.decode(at.body, type=ProgressBody)
     except (msgspec.DecodeError, UnicodeDecodeError) as bad:
         raise InvalidInput(f"The progress cannot be read: {bad}.") from bad
-    at.agents.agent_api.progress(worker, said.fraction, said.text, said.metrics, said.checkpoint_at)
+    saved = (said.checkpoint_at, said.checkpoint_step)
+    at.agents.agent_api.progress(worker, said.fraction, said.text, said.metrics, *saved)
     at.answer({})
 
 

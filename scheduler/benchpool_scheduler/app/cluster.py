@@ -22,6 +22,7 @@ from benchpool_scheduler.api import Api, HubIdentity
 from benchpool_scheduler.api.workers import Agents
 from benchpool_scheduler.app import serving, standby
 from benchpool_scheduler.app.cluster_configuration import ClusterConfiguration
+from benchpool_scheduler.app.cluster_copies import ClusterCopies, how_to_copy
 from benchpool_scheduler.app.cluster_options import ClusterOptions, own_name
 from benchpool_scheduler.app.cluster_status import ClusterStatus
 from benchpool_scheduler.app.settings import SchedulerApp
@@ -134,9 +135,12 @@ class Replica:
         pool = await self._make_pool(election, connection, namespace, runtime, configuration)
         await pool.open()
         status = ClusterStatus(connection, configuration, election.epoch)
+        own = self._options.own_namespace or namespace
+        copies = ClusterCopies(connection, own, self._options.copying)
         tasks = [
             asyncio.create_task(configuration.follow(pool)),
             asyncio.create_task(status.keep(pool)),
+            asyncio.create_task(copies.keep(pool)),
         ]
         for task in tasks:
             task.add_done_callback(partial(_tell_end, pool))
@@ -207,7 +211,13 @@ class Replica:
                 nodes_for_claim=runtime.nodes_for_claim,
                 pinned=runtime.pinned,
                 home_path=self._options.home_path,
+                backup=how_to_copy(
+                    self._options.own_namespace or namespace,
+                    self._options.copying,
+                    self._options.release,
+                ),
             ),
+            default_amounts=self._options.default_amounts,
             announce=store.announce,
             contents=objects,
             keep_configuration=configuration.keep,

@@ -98,6 +98,7 @@ class ClusterConfiguration:
             for resource in RESOURCES
         }
         self._changed = asyncio.Event()
+        self._kept_texts = 0
 
     # ------------------------------------------------------------------ at the start
 
@@ -108,8 +109,7 @@ class ClusterConfiguration:
         nothing else.
         """
         await self._take_over_file()
-        found = await self._read_all()
-        document = declared.document(found)
+        document = _document(await self._read())
         try:
             new = configuration.load(document.text, SOURCE)
         except InvalidInput as error:
@@ -158,9 +158,14 @@ class ClusterConfiguration:
     async def keep(self, text: str) -> None:
         """Let the objects say what a text says, and nothing else. Errors: Unavailable."""
         wanted = declared.objects(text)
-        before = await self._objects()
-        await self._put(wanted, None)
-        await self._delete(before - declared.names(wanted))
+        try:
+            before = await self._objects()
+            await self._put(wanted, None)
+            await self._delete(before - declared.names(wanted))
+        finally:
+            # What was read before this is of some of the objects as they were.
+            self._kept_texts += 1
+            self._changed.set()
         self._keep_good(declared.document(wanted).text)
 
     async def _put(self, wanted: Iterable[Declared], mark: str | None) -> None:
@@ -209,12 +214,13 @@ class ClusterConfiguration:
         ]
         return frozenset(found)
 
-    async def _read_all(self) -> list[Declared]:
-        found: list[Declared] = []
-        for resource in RESOURCES:
-            listing = await self._connection.list(resource.kind, as_=_Seen)
-            found += filter(None, (_declared(resource, one) for one in listing.items))
-        return found
+    async def _read(self) -> list[tuple[Resource, _Seen]]:
+        """Read all objects as they are now: what is watched may be older than our own writing."""
+        return [
+            (resource, one)
+            for resource in RESOURCES
+            for one in (await self._connection.list(resource.kind, as_=_Seen)).items
+        ]
 
     # ------------------------------------------------------------------ following
 
@@ -253,16 +259,19 @@ class ClusterConfiguration:
         return found
 
     async def _take_in(self, pool: Pool) -> None:
-        seen = [
-            (resource, one)
-            for resource in RESOURCES
-            for one in self._reflectors[resource.kind.plural].items.values()
-        ]
-        found = [one for one in (_declared(resource, one) for resource, one in seen) if one]
-        document = declared.document(found)
+        kept = self._kept_texts
+        try:
+            seen = await self._read()
+        except (KubeFailure, KubeUnavailable) as failed:
+            log.warning("the settings of the cluster cannot be read: %s", failed)
+            self._changed.set()
+            return
+        document = _document(seen)
         fault: tuple[Declared | None, str] | None = None
         try:
-            change = await pool.configuration.use(document.text, SOURCE)
+            change = await pool.configuration.use(
+                document.text, SOURCE, overtaken=lambda: self._kept_texts != kept
+            )
         except InvalidInput as error:
             fault = document.fault(error)
             pool.observed.report(
@@ -272,6 +281,8 @@ class ClusterConfiguration:
             pool.observed.report("configuration", error.message)
             return
         else:
+            if change is None:
+                return  # it is read again
             pool.observed.report("configuration", None)
             self._keep_good(document.text)
             for line in (*change.warnings, *change.changes):
@@ -302,6 +313,10 @@ class ClusterConfiguration:
 
 def _generation(one: _Seen) -> int:
     return one.metadata.generation or 0
+
+
+def _document(seen: Iterable[tuple[Resource, _Seen]]) -> Document:
+    return declared.document([one for it in seen if (one := _declared(*it)) is not None])
 
 
 def _declared(resource: Resource, one: _Seen) -> Declared | None:

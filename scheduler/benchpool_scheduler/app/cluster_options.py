@@ -13,6 +13,7 @@ from benchpool_scheduler.app.serving import cookie_secret
 from benchpool_scheduler.app.settings import variable
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.runtime.kubernetes import ClusterSettings
+from benchpool_scheduler.service import DefaultAmounts
 
 SECRET_BYTES = 32
 
@@ -71,6 +72,12 @@ class ClusterOptions(Configurable):
     priority_class = traitlets.Unicode("", help="Priority class of workers.").tag(
         config=True, env="BENCHPOOL_PRIORITY_CLASS"
     )
+    copies = traitlets.Unicode(
+        "", help="CronJobs of its own namespace that copy volumes, separated by commas."
+    ).tag(config=True, env="BENCHPOOL_COPIES")
+    release = traitlets.Unicode("", help="The release of Helm that this is a part of.").tag(
+        config=True, env="BENCHPOOL_RELEASE"
+    )
     server_secret = traitlets.Unicode(
         "",
         help="At least 32 signs, the same in every replica; by default made in the state folder.",
@@ -101,13 +108,21 @@ class ClusterOptions(Configurable):
             agent_image=self.agent_image,
             agent_url=f"{self.url_for_workers.rstrip('/')}/workers",
             pull_policy=self.pull_policy,
-            cpus_per_gpu=self.cpus_per_gpu,
-            memory_gib_per_gpu=self.memory_gib_per_gpu,
             cpu_limit=self.cpu_limit,
             priority_class=self.priority_class,
             pull_secrets=tuple(_words(self.pull_secrets)),
             tolerations=tuple({"key": key, "operator": "Exists"} for key in _words(self.tolerated)),
         )
+
+    @property
+    def default_amounts(self) -> DefaultAmounts:
+        """What workers ask for whose job names nothing."""
+        return DefaultAmounts(self.cpus_per_gpu, self.memory_gib_per_gpu)
+
+    @property
+    def copying(self) -> tuple[str, ...]:
+        """The CronJobs that copy what is not in the API server."""
+        return tuple(_words(self.copies))
 
     def secret(self, state: Path) -> bytes:
         """Return the secret by which agents and sessions are known. Errors: InvalidInput."""

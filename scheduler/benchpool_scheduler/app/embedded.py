@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Literal
 
 from benchpool_scheduler.api import Api, HubIdentity
-from benchpool_scheduler.app import last_good, serving, starting
+from benchpool_scheduler.app import last_good, serving, start_faults, starting
 from benchpool_scheduler.app.settings import SchedulerApp
 from benchpool_scheduler.app.start_status import StartReport
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.hub import HubDirectory
+from benchpool_scheduler.runtime import SandboxLevel
 from benchpool_scheduler.runtime.local import DeviceSource, LocalRuntime, find_devices, simulated
 from benchpool_scheduler.service import CONFIGURATION, Pool, allowed_environment
 from benchpool_scheduler.store.sqlite import SqliteStore
@@ -76,14 +77,26 @@ class EmbeddedServer:
         try:
             return await self._open_some()
         except Exception as error:
-            sentence, status = _why(error)
+            sentence, status = self._why(error)
             self._report.failed(sentence, status)
-            log.error("%s", sentence, exc_info=not isinstance(error, BenchpoolError))
+            log.error("%s", sentence, exc_info=not isinstance(error, BenchpoolError | OSError))
             # The Hub looks for an answer now and then, and ends where it finds none.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(TELL_S):
                     await self._stop.wait()
             sys.exit(status)
+
+    def _why(self, error: Exception) -> tuple[str, int]:
+        """Return why a start failed, as a sentence, and with what status the process ends."""
+        if isinstance(error, OSError):
+            error = start_faults.told(error, self._state)
+        if isinstance(error, BenchpoolError):
+            return error.message, error.exit_status
+        return (
+            f"The scheduler could not start ({type(error).__name__}: {error}); the lines after "
+            "this one in the log say where.",
+            1,
+        )
 
     async def _open_some(self) -> Pool:
         """Open the pool with what the file says, else with what was in force before."""
@@ -125,9 +138,10 @@ class EmbeddedServer:
         accounts: Literal["shared", "system"] = (
             "system" if settings.accounts == "system" else "shared"
         )
+        sandbox: SandboxLevel = settings.sandbox
         return Pool(
             SqliteStore(self._state / "scheduler", lost=self._end, progress=self._report.count),
-            LocalRuntime(self._state, _devices(settings)),
+            LocalRuntime(self._state, _devices(settings), sandbox=sandbox),
             configuration,
             state=self._state,
             directory=self._directory,
@@ -165,17 +179,6 @@ class EmbeddedServer:
         for line in (*change.warnings, *change.changes):
             log.info("configuration: %s", line)
         log.info("configuration: in force, %d changes", len(change.changes))
-
-
-def _why(error: Exception) -> tuple[str, int]:
-    """Return why a start failed, as a sentence, and with what status the process ends."""
-    if isinstance(error, BenchpoolError):
-        return error.message, error.exit_status
-    return (
-        f"The scheduler could not start ({type(error).__name__}: {error}); the lines after this "
-        "one in the log say where.",
-        1,
-    )
 
 
 def _devices(settings: SchedulerApp) -> DeviceSource:

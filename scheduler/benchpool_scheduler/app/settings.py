@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import get_args
 from urllib.parse import urlsplit
 
 import traitlets
 from traitlets.config import Application
+
+from benchpool_scheduler.runtime import SandboxLevel
 
 
 def variable(name: str, default: str = "") -> str:
@@ -47,6 +50,11 @@ class SchedulerApp(Application):
     gpu_model = traitlets.Unicode(help="Model of simulated GPUs; BENCHPOOL_GPU_MODEL.").tag(
         config=True
     )
+    sandbox = traitlets.Enum(
+        get_args(SandboxLevel),
+        help="How jobs of one machine are kept from each other: `auto`, `full` (temporary folders "
+        "of their own also where all run under one account), `off`; BENCHPOOL_SANDBOX.",
+    ).tag(config=True)
     worker_environment = traitlets.List(
         traitlets.Unicode(),
         help="Variables that every worker gets: NAME takes the scheduler's value, NAME=VALUE "
@@ -91,6 +99,10 @@ class SchedulerApp(Application):
     @traitlets.default("gpu_model")
     def _default_gpu_model(self) -> str:
         return variable("BENCHPOOL_GPU_MODEL", "A100")
+
+    @traitlets.default("sandbox")
+    def _default_sandbox(self) -> str:
+        return variable("BENCHPOOL_SANDBOX", "auto")
 
     @traitlets.default("worker_environment")
     def _default_worker_environment(self) -> list[str]:

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from benchpool_scheduler.cli import views
+from benchpool_scheduler.cli import config_views
 from benchpool_scheduler.cli.screen import Screen
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Options
@@ -29,6 +29,7 @@ from benchpool_scheduler.configuration import declared
 from benchpool_scheduler.configuration.declared import Declared
 from benchpool_scheduler.configuration.nodes import BoundedLoader
 from benchpool_scheduler.contract import ENDED, ConfigurationChange, Job, JobSubmission, State
+from benchpool_scheduler.contract.changes import ROWS, in_words
 from benchpool_scheduler.contract.kubernetes import API_VERSION
 from benchpool_scheduler.errors import Forbidden, InvalidInput, Refused
 from benchpool_scheduler.resources.declaring import Resource
@@ -60,12 +61,14 @@ class File:
 def apply(session: Session, options: Options) -> int:
     """Apply a file; everything in it is read before anything is done."""
     path = Path(options["file"])
-    file = read(_text(path), "standard input" if str(path) == "-" else str(path))
+    source = "standard input" if str(path) == "-" else str(path)
+    file = read(_text(path), source)
     client, screen = session.client, session.screen
     me = client.quota().user if any(it.spec.user for it in file.jobs) else None
     for wanted in file.jobs:
         _check_user(wanted, me)
-    change = None if file.configuration is None else client.apply_config(file.configuration)
+    text = file.configuration
+    change = None if text is None else client.apply_config(text, file=source)
     jobs = []
     for wanted in file.jobs:
         job, text = _apply_job(client, wanted)
@@ -87,7 +90,7 @@ def _show(screen: Screen, change: ConfigurationChange | None, jobs: Sequence[Job
     if screen.json:
         screen.value({"configuration": change, "jobs": jobs})
     elif change is not None:
-        views.change(screen, change)
+        config_views.change(screen, change)
 
 
 # --------------------------------------------------------------------------- reading
@@ -199,7 +202,7 @@ def _check_user(wanted: Wanted, me: str | None) -> None:
 def _apply_job(client: Client, wanted: Wanted) -> tuple[Job, str]:
     """Bring a job to what is wanted; return it and what was done."""
     submission = submission_of(wanted)
-    job = client.submit(submission)
+    job = _accepted(client, submission)
     _check_same(client.submission(job.id), submission, wanted.name)
     if job.state in ENDED:
         return job, "is over"
@@ -207,14 +210,32 @@ def _apply_job(client: Client, wanted: Wanted) -> tuple[Job, str]:
     if submission.name is not None and job.name != submission.name:
         job = client.rename(job.id, submission.name)
         done = f"is called {job.name} from now on"
-    if (job.priority, job.workers) != (submission.priority, submission.workers):
-        job = client.change(job.id, priority=submission.priority, workers=submission.workers)
-        done = f"has priority {job.priority} and workers {job.workers} from now on"
+    asked = {name: getattr(submission, name) for name in ROWS}
+    others = {
+        name: value
+        for name, value in asked.items()
+        if value is not None and value != getattr(job, name)
+    }
+    if others:
+        job = client.change(job.id, **others)
+        said = " and ".join(in_words(name, value) for name, value in others.items())
+        done = f"has {said} from now on"
     if wanted.spec.suspend and job.state is not State.PAUSED:
         return client.pause(job.id, "its file says suspend: true"), "is told to pause"
     if not wanted.spec.suspend and job.state is State.PAUSED:
         return client.resume(job.id), "goes on"
     return job, done
+
+
+def _accepted(client: Client, submission: JobSubmission) -> Job:
+    """Submit a job; one that was applied before with other content is brought to it later."""
+    try:
+        return client.submit(submission)
+    except Refused as refused:
+        known = refused.numbers.get("job") if refused.code == "repeated-key" else None
+        if not isinstance(known, str):
+            raise
+        return client.job(known).job
 
 
 def submission_of(wanted: Wanted) -> JobSubmission:
@@ -227,14 +248,15 @@ def submission_of(wanted: Wanted) -> JobSubmission:
     return msgspec.structs.replace(submission, name=name, key=key)
 
 
-CHANGEABLE = ("key", "name", "priority", "workers")
+FREE = frozenset({"key", "name"})
 """Fields of a submission that may be otherwise when it is applied again."""
 
 
 def _check_same(there: JobSubmission, wanted: JobSubmission, name: str) -> None:
     for field in there.__struct_fields__:
         was, now = getattr(there, field), getattr(wanted, field)
-        if field in CHANGEABLE or was == now or (field == "project" and now is None):
+        left_out = field == "project" and now is None
+        if field in FREE or was == now or left_out or (field in ROWS and now is not None):
             continue
         raise Refused(
             f"{name} was applied before with another {field}, and a job stays as it was accepted: "

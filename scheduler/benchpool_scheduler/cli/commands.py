@@ -9,18 +9,20 @@ import click
 
 from benchpool_scheduler import __version__
 from benchpool_scheduler.cli import entry
+from benchpool_scheduler.cli.config_verbs import SET
 from benchpool_scheduler.cli.machine_verbs import MACHINE_VERBS
 from benchpool_scheduler.cli.pool_verbs import POOL_VERBS
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Verb, option
 from benchpool_scheduler.cli.whatif_verb import WHATIF
 
-VERBS: tuple[Verb, ...] = (*POOL_VERBS, WHATIF, *MACHINE_VERBS)
+VERBS: tuple[Verb, ...] = (*POOL_VERBS, SET, WHATIF, *MACHINE_VERBS)
 """Everything that ``benchpool`` can be told."""
 
 GROUPS = {
     "token": "The token of the administrator.",
-    "config": "Check or apply the pool's configuration.",
+    "config": "Look at the pool's configuration, change it, and its versions.",
+    "node": "Say whether a machine takes starts: drain, open, note, window.",
 }
 
 JSON = option("--json", is_flag=True, help="Print one JSON value.")
@@ -41,7 +43,7 @@ class JobCommand(click.Command):
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """Say what follows our own options."""
         pieces = super().collect_usage_pieces(ctx)
-        return [*pieces, "(SCRIPT | -m MODULE | -- COMMAND...)", "[ARGS...]"]
+        return [*pieces, "(SCRIPT | NOTEBOOK | -m MODULE | -- COMMAND...)", "[ARGS...]"]
 
 
 def command(verb: Verb) -> click.Command:

@@ -1,13 +1,13 @@
 """From the words of a command line to what a job runs. Pure, apart from looking for files.
 
-``benchpool submit [OPTIONS] (SCRIPT | -m MODULE | -- COMMAND...) [ARGS...]``: our options come
-first; from the script, module or command on, every word belongs to the job.
+``benchpool submit [OPTIONS] (SCRIPT | NOTEBOOK | -m MODULE | -- COMMAND...) [ARGS...]``: our
+options come first; from the script, module or command on, every word belongs to the job.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
-import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,15 @@ from pathlib import Path, PurePath
 
 import click
 
-from benchpool_scheduler.contract import CommandEntry, Entry, ModuleEntry, ScriptEntry
+from benchpool_scheduler.cli import notebooks
+from benchpool_scheduler.contract import (
+    CommandEntry,
+    Entry,
+    ModuleEntry,
+    NotebookEntry,
+    ScriptEntry,
+    durations,
+)
 from benchpool_scheduler.errors import InvalidInput
 
 
@@ -53,8 +61,19 @@ def read(words: Sequence[str], folder: Path) -> Entry:
             return ModuleEntry(module, rest)
         case ["--"] | ["-m"] | []:
             raise InvalidInput(
-                "There is nothing to run: name a SCRIPT, -m MODULE, or -- COMMAND.", field="entry"
+                "There is nothing to run: name a SCRIPT or NOTEBOOK, -m MODULE, or -- COMMAND.",
+                field="entry",
             )
+        case [notebook, *rest] if notebook.endswith(".ipynb"):
+            if rest:
+                raise InvalidInput(
+                    f"A notebook takes no arguments, and {rest[0]} stands after {notebook}: "
+                    "options of benchpool come before it.",
+                    field="entry",
+                )
+            path = _below(notebook, folder)
+            digest = hashlib.sha256(notebooks.cells_of(path)).hexdigest()
+            return NotebookEntry(digest, path.name)
         case [script, *rest]:
             return ScriptEntry(_script(script, folder), rest)
     raise AssertionError("all lists are covered")
@@ -92,27 +111,28 @@ def interpreter(environ: Mapping[str, str]) -> str:
     return shutil.which("python3", path=path) or shutil.which("python", path=path) or sys.executable
 
 
-def _script(word: str, folder: Path) -> str:
+def _below(word: str, folder: Path) -> Path:
+    """Return a file of the folder that goes with the job. Errors: InvalidInput."""
     path = Path(os.path.normpath(folder / word))
     if not path.is_file():
         raise InvalidInput(
-            f"There is no file {word} in {folder}: name a script below this folder, or a command "
-            f"after `--`.",
-            field="entry",
-        )
-    if path.suffix == ".ipynb":
-        raise InvalidInput(
-            f"{word} is a notebook: send it from JupyterLab, or with benchpool.submit in Python.",
-            field="entry",
-        )
-    if path.suffix not in (".py", ".pyw", ""):
-        raise InvalidInput(
-            f"{word} is no Python script: run it as a command, `benchpool submit -- ./{word}`.",
+            f"There is no file {word} in {folder}: name a script or a notebook below this folder, "
+            "or a command after `--`.",
             field="entry",
         )
     if not path.is_relative_to(folder):
         raise InvalidInput(
             f"{word} is not below {folder}, whose files go with the job: start there.",
+            field="entry",
+        )
+    return path
+
+
+def _script(word: str, folder: Path) -> str:
+    path = _below(word, folder)
+    if path.suffix not in (".py", ".pyw", ""):
+        raise InvalidInput(
+            f"{word} is no Python script: run it as a command, `benchpool submit -- ./{word}`.",
             field="entry",
         )
     return path.relative_to(folder).as_posix()
@@ -126,10 +146,9 @@ def since(text: str | None, now: datetime) -> datetime | None:
     """
     if text is None:
         return None
-    ago = re.fullmatch(r"(\d{1,9})([smhd]?)", text)
+    ago = durations.seconds(text)
     if ago is not None:
-        seconds = int(ago[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[ago[2]]
-        return now - timedelta(seconds=min(seconds, 10 * 366 * 86400))
+        return now - timedelta(seconds=min(ago, 10 * 366 * 86400))
     try:
         at = datetime.fromisoformat(text)
     except ValueError as bad:

@@ -37,7 +37,12 @@ def _up(session: Session, options: Options) -> int:
         tls_cert=options["tls_cert"],
         tls_key=options["tls_key"],
         public_host=options["public_host"],
+        subdomains=options["subdomains"],
         insecure=options["insecure"],
+        sandbox=options["sandbox"],
+        server_sandbox=options["server_sandbox"],
+        server_memory=options["server_memory"],
+        server_cpus=options["server_cpus"],
         json=session.screen.json,
     )
     return _install(session, options["install"], given) if options["install"] else up.run(given)
@@ -195,8 +200,20 @@ MACHINE_VERBS: tuple[Verb, ...] = (
                  help="The key of --tls-cert (PEM), without a password."),
           option("--public-host", metavar="NAME",
                  help="The name under which browsers come; the address of --bind."),
+          option("--subdomains", is_flag=True,
+                 help="Each user's servers at a name of their own below --public-host."),
           option("--insecure", is_flag=True,
                  help="Listen elsewhere than on loopback without encryption."),
+          option("--sandbox", type=click.Choice(["auto", "full", "off"]), default="auto",
+                 help="How jobs are kept from each other; full gives each job a /tmp of its own "
+                      "also where all run under one account."),
+          option("--server-sandbox", type=click.Choice(["auto", "full", "off"]), default="auto",
+                 help="How notebook servers are kept from each other; full gives each a /tmp of "
+                      "its own, and no rights by sudo, also where all run under one account."),
+          option("--server-memory", type=float, metavar="GIB",
+                 help="Memory that each notebook server may take; no bound by default."),
+          option("--server-cpus", type=float, metavar="N",
+                 help="Processor cores that each notebook server may take; no bound by default."),
           option("--install", type=click.Choice(["auto", "system", "user"]), is_flag=False,
                  flag_value="auto",
                  help="Write a systemd unit that starts it so, and start nothing: of the system "
@@ -209,7 +226,7 @@ MACHINE_VERBS: tuple[Verb, ...] = (
                  help="What becomes of running jobs."),
           option("--servers", type=click.Choice(["keep", "stop"]), default="keep",
                  help="What becomes of notebook servers.")), remote=False),
-    Verb(("backup",), "Copy databases and configuration while benchpool runs.", _backup,
+    Verb(("backup",), "Copy databases, configuration and audit trail while it runs.", _backup,
          (argument("to", metavar="DIR|-"),),
          "DIR is a new folder; - writes a tar file to standard output. Run it on the machine of "
          "the service. Files of jobs and homes are not in it."),

@@ -12,7 +12,14 @@ from typing import Any
 
 import click
 
-from benchpool_scheduler.cli import views
+from benchpool_scheduler.cli import (
+    access_views,
+    bench_views,
+    config_views,
+    node_views,
+    views,
+    words,
+)
 from benchpool_scheduler.cli.screen import Screen
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Options, Verb, argument, option
@@ -24,11 +31,19 @@ from benchpool_scheduler.contract import (
     InLine,
     Job,
     JobDetail,
+    Lease,
     Quota,
+    SentCode,
+    StartEstimates,
     Why,
 )
-from benchpool_scheduler.contract.forms import Field, PlainVerb, fields
+from benchpool_scheduler.contract.access import AccessRequest
+from benchpool_scheduler.contract.configuration import ConfigurationText, ConfigurationVersion
+from benchpool_scheduler.contract.forms import Field, PlainVerb, fields, filled_in
+from benchpool_scheduler.contract.nodes import PoolNode
 from benchpool_scheduler.contract.operation import Given, Media, Operation
+from benchpool_scheduler.contract.options import FLAGS
+from benchpool_scheduler.contract.people import Person
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 
 SHOWN: Mapping[Any, Callable[[Screen, Any], None]] = {
@@ -36,11 +51,21 @@ SHOWN: Mapping[Any, Callable[[Screen, Any], None]] = {
     list[Job]: views.jobs,
     JobDetail: views.job,
     Why: views.why,
+    SentCode: views.code,
     Quota: views.quota,
+    list[Person]: views.people,
     list[InLine]: views.line,
-    ConfigurationChange: views.change,
+    ConfigurationChange: config_views.change,
+    ConfigurationText: config_views.text,
+    list[ConfigurationVersion]: config_views.versions,
     AuditCheck: views.audit_check,
     Doubts: views.doubts,
+    StartEstimates: views.estimates,
+    list[PoolNode]: node_views.nodes,
+    PoolNode: node_views.node,
+    AccessRequest: access_views.request,
+    Lease: bench_views.asked_back,
+    list[AccessRequest]: access_views.requests,
 }
 """How an answer is shown to people, by its type."""
 
@@ -61,10 +86,14 @@ def plain(one: Operation[Any]) -> Verb:
 
 
 def _once(one: Operation[Any], session: Session, options: Options) -> int:
+    if one.verb is not None and one.verb.reads is not None and not any(options.values()):
+        one = one.verb.reads
     answer = session.client.send(_call(one, options, options["id"] if one.parts else None))
     if session.screen.json:
         session.screen.value(answer)
     else:
+        if one.takes is Media.YAML:
+            session.screen.line(words.clean(f"Read {options['file'].absolute()}."))
         SHOWN[one.answer](session.screen, answer)
     return 1 if getattr(answer, "ok", True) is False else 0
 
@@ -94,13 +123,28 @@ def _call(one: Operation[Any], options: Options, id_: str | None) -> Call[Any]:
     if one.takes is Media.YAML:
         body = read(options["file"], "file")
     elif one.body is not None:
-        body = one.body(**{field.name: options[field.name] for field in fields(one.body)})
+        given = {field.name: _given(field, options) for field in fields(one.body)}
+        # What was not said is left to the default of the body.
+        body = one.body(**{name: value for name, value in given.items() if value is not None})
     asked = {
-        field.name: options[field.name]
+        field.name: _asked(options[field.name])
         for field in fields(one.query)
         if options.get(field.name, field.default) != field.default
     }
-    return one.ask(Given({} if id_ is None else {"job": id_}, asked, body))
+    part = {} if id_ is None else {one.parts[0]: id_}
+    return one.ask(Given(part, asked, body))
+
+
+def _asked(value: Any) -> Any:
+    """Return a value as an address carries it: of a file its name."""
+    return str(value) if isinstance(value, Path) else value
+
+
+def _given(field: Field, options: Options) -> Any:
+    given = options[field.name]
+    if field.kind == "duration":
+        return filled_in(field, [given or ""])
+    return filled_in(field, given) if field.kind == "names" else given
 
 
 def read(path: Path, field: str) -> str:
@@ -112,10 +156,13 @@ def read(path: Path, field: str) -> str:
 
 
 def _params(one: Operation[Any], verb: PlainVerb) -> Iterator[click.Parameter]:
+    part = (one.parts or ("job",))[0]
     if one.parts:
         many = {"nargs": -1, "required": True}
         yield (
-            argument("ids", metavar="ID...", **many) if verb.many else argument("id", metavar="ID")
+            argument("ids", metavar="ID...", **many)
+            if verb.many
+            else argument("id", metavar=METAVARS.get(part, part.upper()))
         )
     if one.takes is Media.YAML:
         path = click.Path(path_type=Path, dir_okay=False)
@@ -123,17 +170,28 @@ def _params(one: Operation[Any], verb: PlainVerb) -> Iterator[click.Parameter]:
     asked = (*fields(one.query), *(() if one.body is None else fields(one.body)))
     known = {field.name: field for field in asked if field.name not in verb.hidden}
     for name in verb.positional:
-        yield argument(name, metavar=name.upper(), required=known[name].required)
+        field = known[name]
+        metavar = name.upper() if field.required else f"[{name.upper()}]"
+        yield argument(name, metavar=metavar, required=field.required, type=_type(field))
     for name, field in known.items():
         if name not in verb.positional:
             yield _option(field)
 
 
+METAVARS = {"job": "ID"}
+"""What a part of an address is called in the help; others by their own name."""
+
+
 def _option(field: Field) -> click.Option:
-    name = f"--{field.name.replace('_', '-')}"
+    name = FLAGS.get(field.name) or f"--{field.name.replace('_', '-')}"
     if field.kind == "flag":
         return option(name, field.name, is_flag=True, help=field.help)
-    return option(name, field.name, type=_type(field), help=field.help)
+    settings: dict[str, Any] = (
+        {"required": True} if field.required else {"multiple": field.kind == "names"}
+    )
+    if field.kind == "duration":
+        settings["metavar"] = "TIME"
+    return option(name, field.name, type=_type(field), help=field.help, **settings)
 
 
 def _type(field: Field) -> click.ParamType[Any] | None:

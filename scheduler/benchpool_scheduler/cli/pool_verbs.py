@@ -10,7 +10,9 @@ from typing import Any
 
 import click
 
+from benchpool_scheduler import phrases
 from benchpool_scheduler.cli import applying, entry, following, submitting, views
+from benchpool_scheduler.cli.node_verbs import WINDOW
 from benchpool_scheduler.cli.plain_verbs import plain
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Options, Verb, argument, option, submit_option
@@ -55,12 +57,18 @@ def _logs(session: Session, options: Options) -> int:
         pieces = following.follow(
             client, client.job(id_).job.id, worker=worker, say=screen.aside, since=since
         )
+    written = False
     try:
         for piece in pieces:
             screen.bytes(piece)
+            written = True
     except KeyboardInterrupt:
         screen.aside(submitting.runs_on(client.job(id_).job))
         return submitting.INTERRUPTED
+    if not written:
+        gone = phrases.no_longer_kept(client.job(id_).kept, "logs", datetime.now(UTC))
+        if gone:
+            screen.aside(gone)
     return 0
 
 
@@ -74,6 +82,8 @@ def _results(session: Session, options: Options) -> int:
         screen.value({"folder": str(folder), "files": files})
     elif files:
         screen.line(f"{len(files)} files in {folder}")
+    elif gone := phrases.no_longer_kept(detail.kept, "results", datetime.now(UTC)):
+        screen.line(gone)
     else:
         screen.line("Nothing was sent: results lie in the folder that the job was sent from.")
     return 0
@@ -105,15 +115,15 @@ The current folder's files go with the job: those that git would track, without 
 and what looks like a secret; .benchpoolignore leaves more out. The job runs with the Python that
 `python3` means here: of the active environment, else on the path. Its results come back to
 benchpool-results/. Options of benchpool come first; every word from SCRIPT, -m or -- on belongs to
-the job."""
+the job. Of a NOTEBOOK all cells run in order; the executed copy is among the results."""
 
 _APPLY_DETAILS = """\
 The same files on a workstation and on a cluster. Project, NodePool and PoolSettings objects are put
 in force as a whole, like a benchpool.yaml. A TrainingJob becomes your job; applied again it is the
 same one: spec.suspend pauses and resumes it, spec.priority and spec.workers change it."""
 
-SUBMIT = Verb(("submit",), "Send a script, module or command of this folder to the pool.", _submit,
-              tuple(_SUBMIT_PARAMS), _SUBMIT_DETAILS, command=True)  # fmt: skip
+SUBMIT = Verb(("submit",), "Send a script, notebook, module or command of this folder to the pool.",
+              _submit, tuple(_SUBMIT_PARAMS), _SUBMIT_DETAILS, command=True)  # fmt: skip
 LOGS = Verb(("logs",), "Print the log of a job.", _logs,
             (_ID,
              option("-f", "--follow", is_flag=True, help="Follow it, through all attempts."),
@@ -155,6 +165,7 @@ APPLY = Verb(("apply",), "Apply YAML: a benchpool.yaml, or objects as kubectl ta
 _AFTER: Mapping[Operation[Any], tuple[Verb, ...]] = {
     Operations.job: (LOGS, RESULTS),
     Operations.line: (STATUS, HISTORY, AUDIT, APPLY),
+    Operations.note_node: (WINDOW,),
 }
 """Verbs that do more than ask once, by the operation whose plain verb they stand behind."""
 

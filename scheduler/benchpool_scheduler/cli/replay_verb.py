@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import click
 
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Options, Verb, argument, option
+from benchpool_scheduler.errors import InvalidInput
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -15,14 +17,36 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 def _replay(session: Session, options: Options) -> int:
     from benchpool_scheduler.simulation import replay
 
-    given = dict(options)
-    trace = Path(given.pop("trace"))
-    return replay.run(replay.ReplayOptions(trace, **given, json=session.screen.json))
+    given, screen = dict(options), session.screen
+    trace, days = given.pop("trace"), given.pop("past")
+    if (trace is None) == (days is None):
+        raise InvalidInput(
+            "Name a TRACE to replay, or --history DAYS for what this pool ran; not both.",
+            field="trace",
+        )
+    if days is None:
+        return replay.run(replay.ReplayOptions(Path(trace), **given, json=screen.json))
+    with tempfile.TemporaryDirectory() as folder:
+        own = Path(folder) / "history.csv"
+        past = session.client.history(days)
+        if len(past.splitlines()) < 2:
+            raise InvalidInput(
+                f"No job ran and ended in the last {days:g} days, so there is nothing to replay: "
+                "name more days, or a trace.",
+                field="history",
+            )
+        own.write_bytes(past)
+        if given["gpus"] is None and given["nodes"] is None:
+            given["gpus"] = len(session.client.status().gpus)
+        return replay.run(replay.ReplayOptions(own, **given, json=screen.json))
 
 
 REPLAY = Verb(
     ("replay",), "Run the decision core over a recorded workload in virtual time.", _replay,
-    (argument("trace", metavar="TRACE", type=click.Path(dir_okay=False)),
+    (argument("trace", metavar="[TRACE]", required=False, type=click.Path(dir_okay=False)),
+     option("--history", "past", type=click.FloatRange(min=0, min_open=True), metavar="DAYS",
+            help="Instead of a trace: what this pool ran and ended in the last DAYS days, on as "
+            "many GPUs as it has unless --gpus or --nodes say otherwise; for administrators."),
      option("--gpus", type=click.IntRange(1), metavar="N",
             help="A pool of N GPUs without nodes: counts only."),
      option("--nodes", type=click.IntRange(1), metavar="K",
@@ -46,7 +70,11 @@ REPLAY = Verb(
      option("--seed", type=int, default=0, metavar="N", help="Seed of --sample."),
      option("--sample", type=click.FloatRange(0, 1, min_open=True), default=1.0, metavar="P",
             help="Keep a random share of the jobs."),
+     option("--estimates", is_flag=True,
+            help="Ask every half hour when waiting jobs will start, and say how true it was."),
+     option("--judged-from", type=click.FloatRange(0), metavar="DAY",
+            help="Count only estimates made from this day of the trace on; those before teach."),
      option("--jobs-out", type=_FILE, metavar="FILE", help="Write one row per job.")),
     "Run times are hidden from the scheduler. Every job runs to its end; utilisation is measured "
-    "over the window.", remote=False,
+    "over the window.",
 )  # fmt: skip

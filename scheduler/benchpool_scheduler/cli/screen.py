@@ -21,19 +21,23 @@ from benchpool_scheduler.errors import BenchpoolError
 
 PIPED_WIDTH = 80
 WIDEST = 140
+GAP = 2
+"""Columns of the terminal after each column of a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column: its heading and how it behaves when there is little room.
 
-    ``middle`` cuts in the middle to ``width``; ``rest`` takes what the others leave.
+    ``width`` cuts in the middle; ``rest`` takes what the others leave, on several lines with
+    ``wrap``.
     """
 
     heading: str
     align: Literal["left", "right"] = "left"
     width: int | None = None
     rest: bool = False
+    wrap: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,21 +86,30 @@ class Screen:
         for name, value in pairs:
             self._out.print(Text(f"{name:<12}"), Text(value), sep="", soft_wrap=True)
 
-    def table(self, columns: Sequence[Column], rows: Iterable[Sequence[str | Cell]]) -> None:
-        """Print a table that fits the width."""
-        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    def table(self, columns: Sequence[Column], rows: Iterable[Sequence[str | Cell]]) -> list[int]:
+        """Print a table that fits the width; return the rows whose last column was cut."""
+        table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="dim")
         for column in columns:
             table.add_column(
                 column.heading,
                 justify=column.align,
-                no_wrap=True,
+                no_wrap=not column.wrap,
                 overflow="ellipsis",
                 ratio=1 if column.rest else None,
             )
         table.expand = any(column.rest for column in columns)
-        for row in rows:
-            table.add_row(*map(_text, columns, row))
+        shown = [list(map(_text, columns, row)) for row in rows]
+        for row in shown:
+            table.add_row(*row)
         self._out.print(table)
+        return self._cut(columns, shown)
+
+    def _cut(self, columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> list[int]:
+        """Return the rows whose last column had too little room beside the others."""
+        room = self._out.width - GAP
+        for at, column in enumerate(columns[:-1]):
+            room -= GAP + max([len(column.heading), *(row[at].cell_len for row in rows)])
+        return [at for at, row in enumerate(rows) if row[-1].cell_len > room]
 
     def aside(self, text: str) -> None:
         """Say something beside the output, on standard error."""
@@ -117,7 +130,8 @@ class Screen:
 
 def _text(column: Column, cell: str | Cell) -> Text:
     value = cell if isinstance(cell, Cell) else Cell(cell)
-    text = words.clean(value.text)
+    # A tree stands by the spaces before its names.
+    text = " " * (len(value.text) - len(value.text.lstrip(" "))) + words.clean(value.text)
     if column.width is not None:
         text = words.cut_in_middle(text, column.width)
     return Text(text, style=value.style)

@@ -35,7 +35,7 @@ class Session:
     @cached_property
     def client(self) -> Client:
         """A client of the service."""
-        self.screen.origin = self.credentials.url
+        self.screen.origin = self.credentials.page or self.credentials.url
         return Client(self.credentials, tell=self.screen.aside)
 
     def close(self) -> None:

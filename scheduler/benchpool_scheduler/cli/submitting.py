@@ -7,19 +7,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchpool_scheduler.cli import entry as entries
-from benchpool_scheduler.cli import following, words
+from benchpool_scheduler.cli import following, notebooks, words
 from benchpool_scheduler.cli.session import Session
-from benchpool_scheduler.client import snapshot
+from benchpool_scheduler.client import imports, snapshot
 from benchpool_scheduler.contract import (
     ENDED,
+    CommandEntry,
     Entry,
     Job,
     JobSubmission,
+    NotebookEntry,
     ScriptEntry,
     Source,
     State,
 )
 from benchpool_scheduler.contract.options import fields_of, written
+from benchpool_scheduler.errors import InvalidInput
 
 RESULTS = "benchpool-results"
 INTERRUPTED = 130
@@ -30,9 +33,10 @@ def submit(session: Session, command: Sequence[str], options: Mapping[str, Any])
     entry = entries.read(command, session.folder)
     files = _snapshot(session, entry)
     submission = _submission(session, entry, files, options)
+    _check_imports(session, submission, command)
     # What cannot be accepted is said before anything is uploaded.
     preview = session.client.preview(submission)
-    snapshot.upload(session.client, files.contents)
+    snapshot.upload(session.client, {**files.contents, **_notebook(session, entry, command)})
     job = session.client.submit(submission)
     if not options["wait"]:
         _say_accepted(session, job, preview.text, submission)
@@ -74,6 +78,13 @@ def _snapshot(session: Session, entry: Entry) -> snapshot.FolderSnapshot:
     return taken
 
 
+def _notebook(session: Session, entry: Entry, command: Sequence[str]) -> dict[str, bytes]:
+    """Return the contents of the notebook that is sent, by their sum."""
+    if not isinstance(entry, NotebookEntry):
+        return {}
+    return {entry.notebook: notebooks.cells_of(session.folder / command[0])}
+
+
 def _submission(
     session: Session, entry: Entry, files: snapshot.FolderSnapshot, options: Mapping[str, Any]
 ) -> JobSubmission:
@@ -89,9 +100,32 @@ def _submission(
         "output_dir": str(session.folder / RESULTS / folder),
         "files": list(files.files),
         "source": Source(kind="terminal", path=str(session.folder)),
-        "image": options["image"] or session.environ.get("BENCHPOOL_IMAGE") or None,
+        "image": options["image"] or session.environ.get(imports.IMAGE) or None,
     }
     return JobSubmission(entry=entry, **fields_of(written(options, session.environ)) | here)
+
+
+def _check_imports(session: Session, submission: JobSubmission, command: Sequence[str]) -> None:
+    """Refuse what has imports that are known to fail in the Python that will run it.
+
+    Raises:
+        InvalidInput: With the first of them.
+    """
+    entry = submission.entry
+    if isinstance(entry, CommandEntry):
+        return
+    if submission.image is not None and submission.image != session.environ.get(imports.IMAGE):
+        session.screen.aside(f"{imports.unchecked(submission.image)}.")
+        return
+    notebook = command[0] if isinstance(entry, NotebookEntry) else None
+    found = imports.missing_of(session.folder, submission, session.environ, notebook)
+    for each in sorted(found, key=lambda each: not each.sure):
+        line = f", line {each.line}" if each.line else ""
+        said = f"{each.where}{line}: {each.text}"
+        said = said if said.endswith("?") else f"{said}."
+        if each.sure:
+            raise InvalidInput(said, field="entry")
+        session.screen.aside(said)
 
 
 def _plain(name: str) -> str:

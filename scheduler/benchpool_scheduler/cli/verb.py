@@ -57,6 +57,8 @@ def submit_option(of: SubmitOption) -> click.Option:
         return option(*names, multiple=True, **settings)
     if takes.type is str:
         return option(*names, **settings)
+    if takes.duration:
+        return option(*names, **settings)  # ``fields_of`` reads it, as it does in Python
     bounds: Any = click.IntRange if takes.type is int else click.FloatRange
     type_ = bounds(min=takes.least, max=takes.most)
     return option(*names, type=type_, default=takes.default, **settings)

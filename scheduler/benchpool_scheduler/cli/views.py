@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from shlex import join, quote
 
 from benchpool_scheduler import phrases
 from benchpool_scheduler.cli import words
@@ -11,17 +12,24 @@ from benchpool_scheduler.cli.screen import Cell, Column, Screen
 from benchpool_scheduler.contract import (
     AuditCheck,
     AuditPage,
-    ConfigurationChange,
     Doubts,
     InLine,
     Job,
     JobDetail,
+    Preemption,
     ProjectQuota,
     Quota,
+    SentCode,
+    StartEstimates,
+    State,
     Status,
     Why,
+    as_tree,
 )
+from benchpool_scheduler.contract.changes import Advised, advice_of, advised
 from benchpool_scheduler.contract.forms import titled
+from benchpool_scheduler.contract.options import FLAGS
+from benchpool_scheduler.contract.people import Person
 
 JOB_COLUMNS = (
     Column("ID"),
@@ -52,6 +60,14 @@ AUDIT_COLUMNS = (
     Column("WHAT", rest=True),
 )
 
+ESTIMATE_COLUMNS = (
+    Column("START SEEMED AWAY"),
+    Column("ESTIMATES", align="right"),
+    Column("IN THE RANGE", align="right"),
+    Column("EARLIER", align="right"),
+    Column("LATER", align="right"),
+)
+
 LINE_COLUMNS = (
     Column("PLACE", align="right"),
     Column("USER", width=16),
@@ -73,12 +89,15 @@ PROJECT_COLUMNS = (
 
 
 def jobs(screen: Screen, listed: Sequence[Job]) -> None:
-    """Show a list of jobs."""
+    """Show a list of jobs; below it what failed in full where the list has no room for that."""
     if not listed:
-        screen.line("No jobs yet. Send one with `benchpool submit --gpus 1 train.py`.")
+        screen.line("There are no such jobs. Send one with `benchpool submit --gpus 1 train.py`.")
         return
     now = datetime.now(UTC)
-    screen.table(JOB_COLUMNS, [_job_row(job, now) for job in listed])
+    cut = screen.table(JOB_COLUMNS, [_job_row(job, now) for job in listed])
+    for one in (listed[at] for at in cut):
+        if one.state is State.FAILED:
+            screen.line(f"{words.short(one.id)}  {words.clean(words.note(one, now))}")
 
 
 def job(screen: Screen, detail: JobDetail) -> None:
@@ -89,16 +108,22 @@ def job(screen: Screen, detail: JobDetail) -> None:
     screen.facts((name, words.clean(value)) for name, value in _job_facts(one, now) if value)
     if detail.container is not None:
         screen.facts([("Container", words.clean(detail.container.text))])
+    if detail.kept is not None:
+        screen.facts([("Kept", phrases.kept_for(detail.kept, now))])
     screen.facts([("Page", words.clean(screen.link(one.url)))])
-    for preemption in one.preemptions:
-        screen.line(
-            f"Paused at {words.local(preemption.at)} for {words.clean(preemption.for_)} by rule "
-            f"{preemption.rule}; it cost {phrases.gpu_time(preemption.lost_gpu_s)}"
-            + (f"; resumed {words.local(preemption.resumed_at)}." if preemption.resumed_at else ".")
-        )
+    for pause in detail.pauses:
+        screen.line(_pause(pause))
     if detail.attempts:
         screen.line()
         screen.table(ATTEMPT_COLUMNS, _attempt_rows(detail, now))
+
+
+def _pause(pause: Preemption) -> str:
+    who = f"for {pause.for_} by rule {pause.rule}" if pause.by is None else f"by {pause.by}"
+    why = f" ({pause.reason})" if pause.reason else ""
+    on = f"; resumed {words.local(pause.resumed_at)}" if pause.resumed_at else ""
+    lost = f"progress lost: {pause.cost}"
+    return words.clean(f"Paused at {words.local(pause.at)} {who}{why}; {lost}{on}.")
 
 
 def why(screen: Screen, answer: Why) -> None:
@@ -110,11 +135,73 @@ def why(screen: Screen, answer: Why) -> None:
     now = datetime.now(UTC)
     screen.facts(
         [
-            ("Starts", phrases.start_range(answer.estimated_start, now)),
+            ("Starts", phrases.start_sentence(answer.estimated_start, now)),
             ("With", words.clean(answer.would_start_with or answer.reason.remedy)),
+            *_to_do(answer.job, advice_of(answer.reason)),
             ("Code", answer.reason.code),
         ]
     )
+
+
+def _to_do(job: str, advice: Iterable[Advised]) -> list[tuple[str, str]]:
+    """Return the commands that do what a reason advises."""
+    verb = f"benchpool change {words.short(job)}"
+    return [("Do that", f"{verb} {FLAGS[it.name]} {quote(it.text)}") for it in advice]
+
+
+def code(screen: Screen, answer: SentCode) -> None:
+    """Show what a job was sent to run, as it can be run again."""
+    if answer.kind == "command":
+        screen.line(words.clean(join(answer.command)))
+    elif answer.kind == "script" and answer.text is None:
+        screen.aside("Its script was not copied: it ran where it lies.")
+    for line in (answer.text or "").splitlines():
+        screen.line(phrases.visible(line.expandtabs(4)))
+    if answer.cut:
+        screen.aside("The script goes on; its first MiB is shown.")
+    for cell in answer.cells:
+        screen.heading(f"# cell {cell.number}")
+        mark = "" if cell.cell_type == "code" else "# "
+        for line in cell.source.splitlines():
+            screen.line(mark + phrases.visible(line.expandtabs(4)))
+        screen.line("")
+
+
+def estimates(screen: Screen, answer: StartEstimates) -> None:
+    """Show how true estimates of starts were."""
+    screen.table(
+        ESTIMATE_COLUMNS,
+        [
+            phrases.horizon_row(it.up_to_s, it.starts, it.inside, it.before, it.after)
+            for it in answer.horizons
+        ],
+    )
+    screen.line(f"Wanted in the range: {phrases.percent(answer.wanted)}.")
+
+
+PEOPLE_COLUMNS = (
+    Column("USER", width=16),
+    Column("BENCH", align="right"),
+    Column("FROM", width=18),
+    Column("LAST SEEN"),
+    Column("PROJECTS", rest=True),
+)
+
+
+def people(screen: Screen, answer: Sequence[Person]) -> None:
+    """Show who there is."""
+    now = datetime.now(UTC)
+    rows = []
+    for one in answer:
+        seen = (
+            "never" if one.last_seen is None else phrases.ago((now - one.last_seen).total_seconds())
+        )
+        leads = [f"{name} (leads)" for name in one.leads if name not in one.projects]
+        led = [f"{name} (leads)" if name in one.leads else name for name in one.projects]
+        rows.append(
+            (one.name, f"{one.held}/{one.quota}", one.rule, seen, ", ".join([*led, *leads]) or "-")
+        )
+    screen.table(PEOPLE_COLUMNS, rows)
 
 
 def quota(screen: Screen, answer: Quota) -> None:
@@ -129,6 +216,8 @@ def quota(screen: Screen, answer: Quota) -> None:
         (f"Server {one.server or '(default)'}", f"{len(one.gpus)} GPUs: {', '.join(one.gpus)}")
         for one in build.held
     )
+    if answer.files:
+        screen.facts([("Kept files", phrases.files_held(answer.files))])
     if answer.projects:
         screen.line()
         projects(screen, answer.projects)
@@ -198,14 +287,14 @@ def projects(screen: Screen, listed: Sequence[ProjectQuota]) -> None:
         PROJECT_COLUMNS,
         [
             (
-                one.name,
+                f"{'  ' * depth}{words.clean(one.name)}",
                 words.bound(one.quota),
                 str(one.fair_share),
                 str(one.allocated),
                 words.bound(one.limit),
                 str(one.waiting),
             )
-            for one in listed
+            for depth, one in as_tree(listed)
         ],
     )
 
@@ -232,17 +321,6 @@ def status(screen: Screen, answer: Status, own: Sequence[Job]) -> None:
         jobs(screen, own)
 
 
-def change(screen: Screen, answer: ConfigurationChange) -> None:
-    """Show what a configuration changes for whom."""
-    for warning in answer.warnings:
-        screen.line(f"! {words.clean(warning)}")
-    for line in answer.changes:
-        screen.line(words.clean(line))
-    if not answer.changes:
-        screen.line("Nothing changes.")
-    screen.line("In force." if answer.applied else "Only looked: nothing was changed.")
-
-
 def _job_row(job: Job, now: datetime) -> tuple[str | Cell, ...]:
     sign, colour = words.STATE_SIGNS[job.state]
     gpus = str(job.gpus) if job.workers == 1 else f"{job.workers}×{job.gpus}"
@@ -253,7 +331,7 @@ def _job_row(job: Job, now: datetime) -> tuple[str | Cell, ...]:
         gpus,
         job.project,
         words.age(job, now),
-        words.note(job),
+        words.note(job, now),
     )
 
 
@@ -261,9 +339,11 @@ def _job_facts(job: Job, now: datetime) -> list[tuple[str, str]]:
     workers = "" if job.workers == 1 else f" on each of {job.workers} workers"
     reason = "" if job.reason is None else job.reason.text
     return [
+        ("Pause", phrases.pause_words(job.pause, now)),
         ("Reason", reason),
         ("Remedy", "" if job.reason is None else job.reason.remedy),
-        ("Starts", phrases.start_range(job.estimated_start, now) if reason else ""),
+        *_to_do(job.id, advised(job)),
+        ("Starts", phrases.start_sentence(job.estimated_start, now) if reason else ""),
         ("Progress", words.note(job) if job.progress and not reason else ""),
         ("Id", job.id),
         ("Project", f"{job.project}, of {job.user}, priority {job.priority}"),
@@ -297,6 +377,8 @@ def doubts(screen: Screen, answer: Doubts) -> None:
     """Show what runs and is not known, and what cannot be read."""
     if answer.hold is not None:
         screen.line(f"! {words.clean(answer.hold)}")
+    if answer.hub is not None:
+        screen.line(f"! {words.clean(answer.hub)}")
     for job in answer.unknown:
         what = f"{job.name} of {job.user} in {job.project}" if job.name else "of unknown name"
         gpus = "GPUs unknown" if job.gpus is None else f"{phrases.count(len(job.gpus), 'GPU')}"
@@ -310,5 +392,5 @@ def doubts(screen: Screen, answer: Doubts) -> None:
         )
     if answer.unknown or answer.unreadable:
         screen.line("`benchpool adopt ID` takes one in, `benchpool adopt ID --end` ends it.")
-    elif answer.hold is None:
+    elif answer.hold is None and answer.hub is None:
         screen.line("All that runs is known, and every record can be read.")

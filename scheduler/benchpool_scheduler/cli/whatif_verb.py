@@ -23,6 +23,7 @@ from benchpool_scheduler.contract import (
     WhatIfQuestion,
     WorkloadWhatIf,
 )
+from benchpool_scheduler.phrases import gpu_time
 
 PROJECT_COLUMNS = (
     Column("PROJECT", width=18),
@@ -105,7 +106,7 @@ def show(screen: Screen, answer: WhatIf) -> None:
     screen.heading(words.clean(answer.text))
     for warning in answer.warnings:
         screen.line(f"! {words.clean(warning)}")
-    for line in answer.changes:
+    for line in (*answer.changes, *answer.people):
         screen.line(words.clean(line))
     if answer.projects:
         screen.line()
@@ -199,13 +200,13 @@ def _state(now: JobNow) -> str:
 def _fate(now: JobNow) -> Cell:
     if now.preempted:
         state = "paused" if now.state == "waits" else _state(now)
-        return Cell(f"{state}; loses {now.lost_gpu_s:.0f} GPU s", "yellow")
+        return Cell(f"{state}; loses {gpu_time(now.lost_gpu_s)}", "yellow")
     if now.reason is not None:
         return Cell(f"{now.state}: {now.reason.text}")
     return Cell(_state(now) + (", moved" if now.moved else ""), "green")
 
 
-_OWN = ("trace", "policy", "jobs_out", "gpus_per_node")
+_OWN = (*("trace", "policy", "jobs_out", "gpus_per_node", "past", "estimates", "judged_from"),)
 REPLAY_OPTIONS = tuple(param for param in REPLAY.params if param.name not in _OWN)
 """The options of ``benchpool replay`` that say which workload is replayed, and on what."""
 

@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 
 from benchpool_scheduler.contract import Job, State
-from benchpool_scheduler.phrases import duration, failed_with, visible
+from benchpool_scheduler.phrases import done, duration, failed_with, left, pause_words, visible
 
 STATE_SIGNS: Mapping[State, tuple[str, str]] = {
     State.QUEUED: ("◔", "yellow"),
@@ -48,9 +48,8 @@ def cut_in_middle(text: str, width: int) -> str:
 
 
 def age(job: Job, now: datetime) -> str:
-    """Return how long a job has waited or run, or how long it ran."""
-    begin = job.started or job.submitted
-    return duration(((job.ended or now) - begin).total_seconds())
+    """Return how long ago a job was sent, whatever became of it."""
+    return duration((now - job.submitted).total_seconds())
 
 
 def local(at: datetime | None) -> str:
@@ -58,16 +57,34 @@ def local(at: datetime | None) -> str:
     return "-" if at is None else f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
-def note(job: Job) -> str:
-    """Return what to say beside the state: why it waits, how far it is, how it ended."""
-    if job.state is State.FAILED and job.exit_code is not None:
-        return failed_with(job.exit_code)
+def note(job: Job, now: datetime | None = None) -> str:
+    """Return what to say beside the state: why it waits, how far it is, how it ended.
+
+    The newest pause comes first while it is one: who needs the room, what was saved, that it is
+    back.
+
+    Args:
+        now: Without it nothing is said of a pause.
+    """
+    pause = "" if now is None else pause_words(job.pause, now)
+    rest = _rest(job)
+    if job.pause is not None and job.pause.stage == "saving" and pause:
+        return pause  # the reason says the same at more length
+    return "; ".join(part for part in (pause, rest) if part)
+
+
+def _rest(job: Job) -> str:
     if job.reason is not None:
         return job.reason.text
+    if job.state is State.FAILED and job.exit_code is not None:
+        return failed_with(job.exit_code)
     if job.progress is None:
         return "over quota: may be paused for others" if job.over_quota else ""
-    part = "" if job.progress.fraction is None else f"{job.progress.fraction:.0%} "
-    return f"{part}{job.progress.text or ''}".strip()
+    progress = job.progress
+    part = "" if progress.fraction is None else f"{done(progress.fraction, progress.fell_from)} "
+    ends = progress.ends
+    rest = left(None if ends is None else (ends - datetime.now(UTC)).total_seconds())
+    return ", ".join(filter(None, [f"{part}{progress.text or ''}".strip(), rest]))
 
 
 def bound(value: int | None) -> str:

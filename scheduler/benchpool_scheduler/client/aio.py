@@ -67,13 +67,13 @@ class AsyncClient(Operations, AsyncSender):
         tries = self.patience.tries(call)
         while True:
             try:
-                return await self._once(call)
+                return await self._once(call, tries.silent)
             except BenchpoolError as failed:
                 pause = tries.pause_after(call, failed)
             await asyncio.sleep(pause)
 
-    async def _once(self, call: Call[T]) -> T:
-        options, content = sending.request_options(call), call.given.content
+    async def _once(self, call: Call[T], silent: bool) -> T:
+        options, content = sending.request_options(call, silent), call.given.content
         if isinstance(content, Path):
             size = (await asyncio.to_thread(content.stat)).st_size
             options["headers"]["Content-Length"] = str(size)
@@ -83,7 +83,7 @@ class AsyncClient(Operations, AsyncSender):
         try:
             answer = await self._http.request(call.operation.method, call.path, **options)
         except httpx.HTTPError as failed:
-            raise sending.translated(failed, self.credentials.url) from failed
+            raise sending.translated(failed, self.credentials.url, call) from failed
         return answers.read(
             call, answer.status_code, answer.headers, answer.content, self.credentials.url
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import NoneType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -90,6 +90,23 @@ def not_reachable(url: str, cause: str) -> errors.Unavailable:
         f"benchpool at {url} is not reachable ({cause}): start it with `benchpool up`, "
         "or name another with --url or BENCHPOOL_URL.",
         code="not-reachable",
+    )
+
+
+SILENT = "no-answer"
+"""Code of an error for a request that was taken and not answered."""
+
+
+def silent(url: str, call: Call[Any] | None = None) -> errors.Unavailable:
+    """Return the error for a service that takes a request and says nothing."""
+    if call is None or not call.operation.audited:
+        then = "try again in a minute"
+    elif call.has_key:
+        then = "try again in a minute; what carries a key counts once"
+    else:
+        then = "it may still be done; look before you ask for it again"
+    return errors.Unavailable(
+        f"benchpool at {url} took the request and does not answer: {then}.", code=SILENT
     )
 
 

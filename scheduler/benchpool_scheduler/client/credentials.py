@@ -8,6 +8,7 @@ environment is given by the caller: only command line and application read it th
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 import msgspec
 import platformdirs
 
+from benchpool_scheduler.client import elsewhere
 from benchpool_scheduler.errors import InvalidInput, NotAuthenticated, Unavailable
 
 
@@ -22,12 +24,13 @@ from benchpool_scheduler.errors import InvalidInput, NotAuthenticated, Unavailab
 class Credentials:
     """Address of the service (``http://host/services/benchpool``) and the caller's token.
 
-    The token is never part of ``repr``.
+    The token is never part of ``repr``. ``page`` is where browsers go, where that is known.
     """
 
     url: str
     token: str
     source: str = "given"
+    page: str = ""
 
     def __repr__(self) -> str:
         return f"Credentials(url={self.url!r}, source={self.source!r})"
@@ -79,6 +82,8 @@ def discover(
         return Credentials(_service_url(said_url), said_token, "given" if url else "environment")
     folder = state or state_folder(environ)
     running = read_running(folder)
+    if running is None and state is None and not environ.get("BENCHPOOL_STATE"):
+        folder, running = _elsewhere(folder, said_url)
     if said_url:
         address = _service_url(said_url)
         if running is not None and _service_url(running.scheduler_api) == address:
@@ -89,13 +94,35 @@ def discover(
         )
     if running is None:
         raise Unavailable(
-            "No benchpool is known here: start one with `benchpool up`, or name one with --url "
-            "or BENCHPOOL_URL.",
+            f"No benchpool runs from {folder}: start one with `benchpool up`; one that was started "
+            "with `--state DIR` is found after `export BENCHPOOL_STATE=DIR`; one elsewhere is "
+            "named with --url and --token, or BENCHPOOL_URL and BENCHPOOL_TOKEN.",
             code="not-reachable",
         )
     # A notebook server's token without its BENCHPOOL_URL belongs to some other hub.
     own = token or environ.get("BENCHPOOL_TOKEN") or _read_token(folder, running)
-    return Credentials(_service_url(running.scheduler_api), own, str(folder))
+    return Credentials(
+        _service_url(running.scheduler_api), own, str(folder), page=running.url or ""
+    )
+
+
+def _elsewhere(usual: Path, said_url: str | None) -> tuple[Path, Running | None]:
+    """Return the one ``benchpool up`` that runs from another state folder, if there is one.
+
+    Errors: Unavailable where several run and none is named.
+    """
+    found = [(one, start) for one in elsewhere.running() if (start := read_running(one))]
+    if said_url:
+        address = _service_url(said_url)
+        found = [each for each in found if _service_url(each[1].scheduler_api) == address]
+    if len(found) > 1 and not said_url:
+        which = " or ".join(f"`export BENCHPOOL_STATE={shlex.quote(str(one))}`" for one, _ in found)
+        raise Unavailable(
+            f"{len(found)} benchpools run here, none from the usual folder {usual}: say which one "
+            f"with {which}.",
+            code="not-reachable",
+        )
+    return found[0] if found else (usual, None)
 
 
 def read_running(folder: Path) -> Running | None:

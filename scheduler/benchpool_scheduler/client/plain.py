@@ -67,13 +67,13 @@ class Client(Operations, PlainSender):
         tries = self.patience.tries(call)
         while True:
             try:
-                return self._once(call)
+                return self._once(call, tries.silent)
             except BenchpoolError as failed:
                 pause = tries.pause_after(call, failed)
             time.sleep(pause)
 
-    def _once(self, call: Call[T]) -> T:
-        options, content = sending.request_options(call), call.given.content
+    def _once(self, call: Call[T], silent: bool) -> T:
+        options, content = sending.request_options(call, silent), call.given.content
         method, path = call.operation.method, call.path
         try:
             if isinstance(content, Path):
@@ -85,7 +85,7 @@ class Client(Operations, PlainSender):
                 options["content"] = call.body if content is None else content
                 answer = self._http.request(method, path, **options)
         except httpx.HTTPError as failed:
-            raise sending.translated(failed, self.credentials.url) from failed
+            raise sending.translated(failed, self.credentials.url, call) from failed
         return answers.read(
             call, answer.status_code, answer.headers, answer.content, self.credentials.url
         )

@@ -18,6 +18,14 @@ from benchpool_scheduler.errors import BenchpoolError, Unavailable
 from benchpool_scheduler.phrases import duration
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+ANSWER_S = 9.0
+"""How long an answer is waited for before somebody is told: a submission is answered within 8 s, so
+a service that is silent for longer was stopped, or is at its bounds. What is sent again goes by a
+new connection, which a cluster leads to another replica."""
+
+SILENT_S = 30.0
+"""How long the second try of what has no key waits for its answer."""
+
 SILENCE_S = 45.0
 """A stream without even a heartbeat (every 15 s) for this long is cut and opened again."""
 
@@ -51,13 +59,20 @@ def client_options(credentials: Credentials, timeout: httpx.Timeout) -> dict[str
     }
 
 
-def request_options(call: Call[Any]) -> dict[str, Any]:
-    """Return the options of one request but for its content."""
+def request_options(call: Call[Any], silent: bool = False) -> dict[str, Any]:
+    """Return the options of one request but for its content.
+
+    Args:
+        silent: It was sent already and not answered.
+    """
     takes = call.operation.takes
     headers = {} if takes is None else {"Content-Type": takes.value}
     options: dict[str, Any] = {"params": list(call.query), "headers": headers}
     if call.takes_s is not None:
         options["timeout"] = httpx.Timeout(call.takes_s, connect=5.0)
+    elif call.given.content is None:
+        read_s = SILENT_S if silent and not call.has_key else ANSWER_S
+        options["timeout"] = httpx.Timeout(30.0, connect=5.0, read=read_s)
     return options
 
 
@@ -70,8 +85,10 @@ def stream_options(call: Call[Any]) -> dict[str, Any]:
     }
 
 
-def translated(failed: httpx.HTTPError, url: str) -> BenchpoolError:
-    """Return our error for one of the connection."""
+def translated(failed: httpx.HTTPError, url: str, call: Call[Any] | None = None) -> BenchpoolError:
+    """Return our error for one of the connection; ``call`` is what was sent."""
+    if isinstance(failed, httpx.ReadTimeout):
+        return answers.silent(url, call)
     cause = "it took too long" if isinstance(failed, httpx.TimeoutException) else _cause(failed)
     return answers.not_reachable(url, cause)
 
@@ -97,11 +114,14 @@ class Patience:
         usual_s: For what may be repeated.
         keyed_s: At least this long for what carries a key.
         tell: Is told when a wait begins to be noticed.
+        silent: What has no key, and may be repeated, is sent once more to a service that took it
+            and does not answer, and is waited for longer then.
     """
 
     usual_s: float = 0.0
     keyed_s: float = KEYED_PATIENCE_S
     tell: Tell | None = None
+    silent: bool = True
 
     def tries(self, call: Call[Any]) -> Tries:
         """Return the tries of one call; the first one is due now."""
@@ -109,12 +129,18 @@ class Patience:
 
 
 class Tries:
-    """The tries of one call, until its patience is over."""
+    """The tries of one call, until its patience is over.
+
+    Attributes:
+        silent: The last try was not answered.
+    """
 
     def __init__(
         self, patience: Patience, most_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        self.silent = False
         self._tell = patience.tell
+        self._once_more = patience.silent
         self._most_s = most_s
         self._clock = clock
         self._begun = clock()
@@ -123,12 +149,18 @@ class Tries:
     def pause_after(self, call: Call[Any], failed: BenchpoolError) -> float:
         """Return the seconds until the next try; raise what failed when it was the last."""
         pause, now = next(self._pauses), self._clock()
-        if now + pause > self._begun + self._most_s or not may_repeat(call, failed):
+        self.silent = failed.code == answers.SILENT
+        once_more = self.silent and self._once_more and not call.has_key
+        over = now + pause > self._begun + self._most_s and not once_more
+        if over or not may_repeat(call, failed):
             raise failed
         if self._tell is not None and now - self._begun > SAID_AFTER_S:
-            cause = failed.message.split(": start it with")[0]
-            self._tell(f"{cause}; trying again for up to {duration(self._most_s)}.")
+            cause = failed.message.split(": ")[0] if self.silent else failed.message
+            cause = cause.split(": start it with")[0]
+            most_s = max(self._most_s, SILENT_S) if once_more else self._most_s
+            self._tell(f"{cause}; trying again for up to {duration(most_s)}.")
             self._tell = None
+        self._once_more = self._once_more and not self.silent
         return pause
 
 

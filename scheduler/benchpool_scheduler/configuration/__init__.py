@@ -1,25 +1,39 @@
-"""``benchpool.yaml``: read, checked, compared."""
+"""``benchpool.yaml``: read, checked, compared, changed."""
 
 from benchpool_scheduler.configuration.comparison import compare
+from benchpool_scheduler.configuration.editing import command_of, edited
 from benchpool_scheduler.configuration.first import default_configuration
-from benchpool_scheduler.configuration.loader import load
+from benchpool_scheduler.configuration.loader import line_of, load
+from benchpool_scheduler.configuration.personal import among, with_personal, written
 from benchpool_scheduler.configuration.settings import (
+    EVERYBODY,
     Budgets,
     Build,
     Configuration,
     Level,
     NodePool,
+    PersonalProject,
     ProjectSettings,
 )
+from benchpool_scheduler.configuration.trying import attempt
 
 __all__ = [
+    "EVERYBODY",
     "Budgets",
     "Build",
     "Configuration",
     "Level",
     "NodePool",
+    "PersonalProject",
     "ProjectSettings",
+    "among",
+    "attempt",
+    "command_of",
     "compare",
     "default_configuration",
+    "edited",
+    "line_of",
     "load",
+    "with_personal",
+    "written",
 ]

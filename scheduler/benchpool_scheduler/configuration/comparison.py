@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 
-from benchpool_scheduler.configuration.settings import Configuration, ProjectSettings
+from benchpool_scheduler.configuration.settings import (
+    Configuration,
+    PersonalProject,
+    ProjectSettings,
+)
+from benchpool_scheduler.phrases import count
 
 _PROJECT_KEYS = {
     "parent": "parent",
@@ -43,7 +48,8 @@ def compare(old: Configuration, new: Configuration) -> list[str]:
 def _build(old: Configuration, new: Configuration) -> Iterable[str]:
     was, now = old.build, new.build
     if was.default != now.default:
-        yield (f"Build quota of users whom nothing else names: {was.default} → {now.default} GPUs.")
+        change = _gpus(was.default, now.default)
+        yield f"Build quota of users whom nothing else names: {change}."
     yield from _quotas("group", was.groups, now.groups)
     yield from _quotas("user", was.users, now.users)
     if was.reserve != now.reserve:
@@ -57,9 +63,18 @@ def _build(old: Configuration, new: Configuration) -> Iterable[str]:
 def _quotas(kind: str, was: Mapping[str, int], now: Mapping[str, int]) -> Iterable[str]:
     for name in sorted(was.keys() | now.keys()):
         if was.get(name) != now.get(name):
-            before = was.get(name, "not set")
-            after = now.get(name, "not set")
-            yield f"Build quota of {kind} {name}: {before} → {after} GPUs."
+            yield f"Build quota of {kind} {name}: {_gpus(was.get(name), now.get(name))}."
+
+
+def _gpus(was: int | None, now: int | None) -> str:
+    """Return one quota and another; None is not set.
+
+    >>> _gpus(1, 2), _gpus(None, 1), _gpus(1, None)
+    ('1 → 2 GPUs', 'not set → 1 GPU', '1 GPU → not set')
+    """
+    if now is None:
+        return f"{count(was or 0, 'GPU')} → not set"
+    return f"{'not set' if was is None else was} → {count(now, 'GPU')}"
 
 
 def _projects(old: Configuration, new: Configuration) -> Iterable[str]:
@@ -74,6 +89,8 @@ def _projects(old: Configuration, new: Configuration) -> Iterable[str]:
         else:
             quota = _value(settings.project.quota, "quota")
             yield f"Project {name} ({_people(settings)}) is new, guaranteed quota {quota}."
+            if settings.each is not None:
+                yield f"Project {name}: {_each(settings.each)}."
 
 
 def _project(was: ProjectSettings, now: ProjectSettings) -> Iterable[str]:
@@ -82,6 +99,8 @@ def _project(was: ProjectSettings, now: ProjectSettings) -> Iterable[str]:
         if before != after:
             change = f"{_value(before, key)} → {_value(after, key)}"
             yield f"Project {now.name} ({_people(now)}): {words} {change}."
+    if was.each != now.each:
+        yield f"Project {now.name} ({_people(now)}): {_each(was.each)} → {_each(now.each)}."
     for person in sorted(set(now.members) - set(was.members)):
         yield f"Project {now.name}: {person} may use it now."
     for person in sorted(set(was.members) - set(now.members)):
@@ -121,14 +140,24 @@ def _budgets(old: Configuration, new: Configuration) -> Iterable[str]:
     for field in fields(new.budgets):
         before, after = getattr(old.budgets, field.name), getattr(new.budgets, field.name)
         if before != after:
-            yield f"Budget of each user: {field.name} {before} → {after}."
+            was, now = ("no bound" if it is None else it for it in (before, after))
+            yield f"Budget of each user: {field.name} {was} → {now}."
 
 
 def _retention(old: Configuration, new: Configuration) -> Iterable[str]:
     for field in fields(new.retention):
         before, after = getattr(old.retention, field.name), getattr(new.retention, field.name)
         if before != after:
-            yield f"What is over is kept: {field.name} {before:g} → {after:g}."
+            was, now = ("as ended_days" if it is None else f"{it:g}" for it in (before, after))
+            yield f"What is over is kept: {field.name} {was} → {now}."
+
+
+def _each(each: PersonalProject | None) -> str:
+    if each is None:
+        return "no personal projects"
+    found = [f"quota {_value(each.quota, 'quota')}", f"limit {_value(each.limit, 'limit')}"]
+    weight = f"weight {each.weight:g}"
+    return f"a personal project for each member ({', '.join([*found, weight])})"
 
 
 def _people(settings: ProjectSettings) -> str:

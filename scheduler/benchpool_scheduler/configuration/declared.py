@@ -168,7 +168,7 @@ def _project(one: Declared) -> dict[str, Any]:
     found = _plain(spec)
     found["name"] = found.get("name") or one.name
     found.pop("order", None)
-    for key in ("cpus", "memory_gib"):
+    for key in ("cpus", "memory_gib", "each"):
         if found.get(key) is not None:
             bound = {name: value for name, value in _plain(found[key]).items() if value is not None}
             found[key] = bound

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Literal, cast
+from typing import Any, Literal, cast
+
+from yaml import MappingNode
 
 from benchpool_scheduler.configuration.nodes import Item, compose, nearest
 from benchpool_scheduler.configuration.settings import (
+    EVERYBODY,
     Budgets,
     Build,
     Configuration,
     Level,
     NodePool,
+    PersonalProject,
     ProjectSettings,
     Retention,
 )
@@ -26,8 +30,9 @@ SECTIONS = ("version", "build", "projects", "pools", "topology", "policy", "budg
 BUILD = ("default", "groups", "users", "reserve", "oversubscribe", "lend_idle")
 PROJECT = (
     *("name", "parent", "quota", "limit", "weight", "priority", "cpus", "memory_gib"),
-    *("min_runtime_s", "used_gpu_s", "members", "leads"),
+    *("min_runtime_s", "used_gpu_s", "members", "leads", "each"),
 )
+EACH = ("quota", "limit", "weight")
 POLICY = tuple(field.name for field in fields(Policy))
 BUDGETS = tuple(field.name for field in fields(Budgets))
 RETENTION = tuple(field.name for field in fields(Retention))
@@ -60,6 +65,14 @@ key; did you mean `default`?
         raise InvalidInput(
             f"{source} is empty; it must begin with `version: {VERSION}`.", code="configuration"
         )
+    return read(document, text)
+
+
+def read(document: Item, text: str) -> Configuration:
+    """Check a document and return what it says; ``text`` is what it is kept as.
+
+    Errors: as ``load``.
+    """
     top = document.entries(SECTIONS)
     _check_version(document, top)
     projects = _projects(top["projects"]) if _given(top, "projects") else ()
@@ -73,7 +86,28 @@ key; did you mean `default`?
         budgets=_budgets(top["budgets"]) if _given(top, "budgets") else Budgets(),
         retention=_retention(top["retention"]) if _given(top, "retention") else Retention(),
         warnings=tree_warnings(projects),
+        text=text,
+        source=document.source,
     )
+
+
+def line_of(text: str, *keys: str) -> int | None:
+    r"""Return the line of a value, or of the nearest thing around it; None for no such text.
+
+    >>> line_of("version: 1\nbuild:\n  users:\n    susan: 9\n", "build", "users", "susan")
+    4
+    >>> line_of("version: 1\nbuild:\n  default: 1\n", "build", "users", "susan")
+    3
+    """
+    item = compose(text, "")
+    for key in keys:
+        if item is None or not isinstance(item.node, MappingNode):
+            break
+        below = item.entries().get(key)
+        if below is None:
+            break
+        item = below
+    return None if item is None else item.line
 
 
 def _given(entries: Mapping[str, Item], key: str) -> bool:
@@ -140,7 +174,24 @@ def _project(item: Item) -> ProjectSettings:
         used_gpu_s=keys["used_gpu_s"].number() if _given(keys, "used_gpu_s") else 0.0,
     )
     return ProjectSettings(
-        project, members=_people(keys, "members"), leads=_people(keys, "leads"), line=item.line
+        project,
+        members=_people(keys, "members", EVERYBODY),
+        leads=_people(keys, "leads"),
+        line=item.line,
+        each=_each(keys["each"], keys) if _given(keys, "each") else None,
+    )
+
+
+def _each(item: Item, project: Mapping[str, Item]) -> PersonalProject:
+    if not _given(project, "members"):
+        item.wrong(
+            "needs `members`: a group as `group:NAME`, or `*` for whoever has no other project."
+        )
+    keys = item.entries(EACH)
+    return PersonalProject(
+        quota=_quota(keys["quota"]) if "quota" in keys else 0,
+        limit=keys["limit"].whole(most=MOST_GPUS) if _given(keys, "limit") else None,
+        weight=keys["weight"].number() if _given(keys, "weight") else 1,
     )
 
 
@@ -162,14 +213,16 @@ def _bound(item: Item) -> Bound:
     )
 
 
-def _people(keys: Mapping[str, Item], key: str) -> tuple[str, ...]:
+def _people(keys: Mapping[str, Item], key: str, *words: str) -> tuple[str, ...]:
     if not _given(keys, key):
         return ()
-    return tuple(_person(item) for item in keys[key].items())
+    return tuple(_person(item, words) for item in keys[key].items())
 
 
-def _person(item: Item) -> str:
+def _person(item: Item, words: Sequence[str]) -> str:
     text = item.text()
+    if text == EVERYBODY and EVERYBODY not in words:
+        item.wrong(f"cannot be {text!r}: only `members` may be everybody.")
     kind, colon, name = text.partition(":")
     if colon and (kind != "group" or not name.strip()):
         item.wrong(f"is {text!r}; write a user's name, or `group:NAME` for a group.")
@@ -262,14 +315,11 @@ def _budgets(item: Item) -> Budgets:
 def _retention(item: Item) -> Retention:
     keys, usual = item.entries(RETENTION), Retention()
 
-    def days(key: str, default: float) -> float:
-        return keys[key].number(0, MOST_DAYS) if _given(keys, key) else default
-
-    most = usual.ended_jobs
+    days: dict[str, Any] = {
+        key: keys[key].number(0, MOST_DAYS)
+        for key in RETENTION
+        if key != "ended_jobs" and _given(keys, key)
+    }
     if _given(keys, "ended_jobs"):
-        most = keys["ended_jobs"].whole(most=MOST_JOBS)
-    return Retention(
-        ended_days=days("ended_days", usual.ended_days),
-        ended_jobs=most,
-        uploads_days=days("uploads_days", usual.uploads_days),
-    )
+        usual = replace(usual, ended_jobs=keys["ended_jobs"].whole(most=MOST_JOBS))
+    return replace(usual, **days)

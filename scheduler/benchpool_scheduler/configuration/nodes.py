@@ -18,6 +18,7 @@ from benchpool_scheduler.errors import InvalidInput, Number
 
 MOST_BYTES = 1 << 20
 MOST_LEVELS = 20
+_START = yaml.Mark("", 0, 0, 0, None, 0)
 
 
 class BoundedLoader(yaml.SafeLoader):
@@ -193,3 +194,37 @@ def compose(text: str, source: str) -> Item | None:
             code="configuration",
         ) from None
     return None if node is None else Item(node, source, "")
+
+
+def of_data(data: object, source: str) -> Item:
+    """Return plain data as a document; all of it is said to be in the first line.
+
+    >>> of_data({"susan": [1, None]}, "here").entries()["susan"].path
+    'susan'
+    """
+    return Item(_node(data), source, "")
+
+
+def _node(data: object) -> yaml.Node:
+    if isinstance(data, Mapping):
+        pairs = [(_node(str(key)), _node(value)) for key, value in data.items()]
+        return yaml.MappingNode("tag:yaml.org,2002:map", pairs, _START, _START)
+    if isinstance(data, list):
+        return yaml.SequenceNode(
+            "tag:yaml.org,2002:seq", [_node(it) for it in data], _START, _START
+        )
+    kind, text = _scalar(data)
+    return yaml.ScalarNode(f"tag:yaml.org,2002:{kind}", text, _START, _START)
+
+
+def _scalar(data: object) -> tuple[str, str]:
+    match data:
+        case None:
+            return "null", "null"
+        case bool():
+            return "bool", "true" if data else "false"
+        case int():
+            return "int", str(data)
+        case float():
+            return "float", repr(data)
+    return "str", str(data)

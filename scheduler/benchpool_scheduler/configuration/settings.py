@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from benchpool_scheduler.core.model import Policy, Project, ProjectName
+from benchpool_scheduler.worker.folders import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +29,33 @@ class Build:
     lend_idle: bool = False
 
 
+EVERYBODY = "*"
+"""Among the members of a project: whoever belongs to no other project."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalProject:
+    """What each member's own project below a project has (``each``); all count alike."""
+
+    quota: int | None = 0
+    limit: int | None = None
+    weight: float = 1
+
+
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
     """A project, who belongs to it and who leads it.
 
-    ``members`` and ``leads`` hold user names, and groups as ``group:NAME``. ``line`` is where the
-    file names it, 0 where no file does.
+    ``members`` and ``leads`` hold user names, and groups as ``group:NAME``; members may be
+    ``EVERYBODY``. With ``each`` it holds no jobs itself: every member has a project of their own
+    below it, see ``personal``. ``line`` is where the file names it, 0 where no file does.
     """
 
     project: Project
     members: tuple[str, ...] = ()
     leads: tuple[str, ...] = ()
     line: int = field(default=0, compare=False)
+    each: PersonalProject | None = None
 
     @property
     def name(self) -> ProjectName:
@@ -84,6 +100,9 @@ class Budgets:
         jobs: Jobs that have not ended. ``submissions_mib``: what these were submitted with.
         uploads_gib: Uploads that are on their way. ``stored_gib``: contents that are kept.
         streams: Open event streams and followed logs.
+        home_gib: What the home may hold for jobs to be taken; None is no bound. Not on a cluster.
+        results_gib: What the results of the user's jobs may hold together that the scheduler keeps,
+            for further jobs to be taken; None is no bound. ``checkpoints_gib`` likewise.
     """
 
     jobs: int = 10_000
@@ -91,6 +110,9 @@ class Budgets:
     uploads_gib: int = 20
     stored_gib: int = 200
     streams: int = 64
+    home_gib: int | None = None
+    results_gib: int | None = None
+    checkpoints_gib: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +120,32 @@ class Retention:
     """How long what is over is kept.
 
     Attributes:
-        ended_days: Days that a job is kept after its end, with results, checkpoints and logs.
+        ended_days: Days that a job is kept after its end.
         ended_jobs: Ended jobs that are kept at most; the oldest go first.
         uploads_days: Days that an upload is kept which no job names.
+        checkpoints_days: Days that checkpoints are kept after the end of their job; None, and more
+            than ``ended_days``, are as long as the job. ``results_days`` and ``logs_days`` alike.
+        use_days: Days that what an ended job used is kept, for history and what-ifs.
     """
 
     ended_days: float = 30.0
     ended_jobs: int = 20_000
     uploads_days: float = 1.0
+    checkpoints_days: float | None = None
+    results_days: float | None = None
+    logs_days: float | None = None
+    use_days: float = 400.0
+
+    def days_of(self, part: Part) -> float:
+        """Return for how many days after its job's end a kind of files is kept.
+
+        >>> Retention(ended_days=30, logs_days=7).days_of("logs")
+        7
+        >>> Retention(ended_days=30, logs_days=90).days_of("logs")
+        30
+        """
+        own: float | None = getattr(self, f"{part}_days")
+        return self.ended_days if own is None else min(own, self.ended_days)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +153,9 @@ class Configuration:
     """Everything that ``benchpool.yaml`` says; the order of ``projects`` is their age.
 
     ``topology`` holds the levels of the machine room, the widest first; each node is a level of
-    its own besides. ``warnings`` are sentences about what is allowed but probably not meant.
+    its own besides. ``warnings`` are sentences about what is allowed but probably not meant;
+    ``text`` is what it was read from, ``source`` what that is called. ``written`` is the one that
+    people wrote, where this one has personal projects besides.
     """
 
     build: Build = field(default_factory=Build)
@@ -124,6 +166,9 @@ class Configuration:
     budgets: Budgets = field(default_factory=Budgets)
     retention: Retention = field(default_factory=Retention)
     warnings: tuple[str, ...] = field(default=(), compare=False)
+    text: str = field(default="", repr=False, compare=False)
+    source: str = field(default="benchpool.yaml", repr=False, compare=False)
+    written: Configuration | None = field(default=None, compare=False)
     _by_name: Mapping[str, ProjectSettings] = field(init=False, repr=False, compare=False)
     _parents: frozenset[str] = field(init=False, repr=False, compare=False)
 
@@ -132,8 +177,14 @@ class Configuration:
         # Of two projects of one name the first counts; the loader refuses the second.
         by_name = {settings.name: settings for settings in reversed(self.projects)}
         above = {p.project.parent for p in self.projects if p.project.parent is not None}
+        above |= {p.name for p in self.projects if p.each is not None}
         object.__setattr__(self, "_by_name", by_name)
         object.__setattr__(self, "_parents", frozenset(above))
+
+    @property
+    def offers_personal(self) -> bool:
+        """Whether some project gives each of its members one of their own."""
+        return any(settings.each is not None for settings in self.projects)
 
     def project(self, name: str) -> ProjectSettings | None:
         """Return the settings of one project, or None."""

@@ -59,7 +59,7 @@ def tree_warnings(projects: Sequence[ProjectSettings]) -> tuple[str, ...]:
                 f"The projects below {project.name} are guaranteed {promised} GPUs together, "
                 f"{project.name} itself {project.quota}: they cannot all have theirs at once."
             )
-        if children and settings.members:
+        if children and settings.members and settings.each is None:
             found.append(
                 f"Project {project.name} has projects below it and holds no jobs itself; its "
                 f"{len(settings.members)} members need to belong to one of those."

@@ -5,19 +5,22 @@ This is the part of the table of operations that grows; ``service.jobs.commands`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from benchpool_scheduler.contract.changes import JobChange
 from benchpool_scheduler.contract.forms import Form, PlainVerb
 from benchpool_scheduler.contract.jobs import Job
 from benchpool_scheduler.contract.operation import Given, given, operation
-from benchpool_scheduler.contract.scalars import Name, Priority, WorkerCount
+from benchpool_scheduler.contract.scalars import Name
 
 _CHANGE = """\
-Everything else stays as it was accepted. A job that waits may get any number of workers that could
-run. One that runs keeps its workers unless it was sent with --min-workers: more then come when
-there is room, and the last ones go at once, saving as for a pause."""
+Everything else stays as it was accepted. A job that waits may get any size that could run, another
+time limit, another project of yours, and other GPU models; its place in line is that of its
+submission. One that runs keeps all of that, and its workers unless it was sent with --min-workers:
+more then come when there is room, and the last ones go at once, saving as for a pause."""
 
 
 class ActionReason(Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,20 +32,6 @@ class ActionReason(Struct, frozen=True, forbid_unknown_fields=True):
         ]
         | None
     ) = None
-
-
-class JobChange(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of ``change``: what an accepted job is to have from now on; the rest stays as it is.
-
-    ``priority`` is its turn inside its project, higher first. ``workers`` may change while it
-    waits; while it runs only for a job with ``min_workers``: more come when there is room, the
-    last ones go at once.
-    """
-
-    priority: (
-        Annotated[Priority, Meta(description="Its turn inside the project; higher first.")] | None
-    ) = None
-    workers: Annotated[WorkerCount, Meta(description="Workers from now on.")] | None = None
 
 
 class JobRename(Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,20 +96,32 @@ class JobActions:
         Job,
         body=JobChange,
         lab=True,
-        form=Form("Change", "{name} has priority {priority} and is to have {workers_text}."),
+        form=Form("Change", "{name} has {changeable}."),
         verb=PlainVerb(
             ("change",),
-            "Give jobs another priority or other workers.",
+            "Give jobs another priority, size, time limit, project or GPU models.",
             _CHANGE,
             many=True,
         ),
     )
-    def change(self, id_: str, *, priority: int | None = None, workers: int | None = None) -> Given:
-        """Give an accepted job another priority, other workers, or both.
+    def change(
+        self,
+        id_: str,
+        *,
+        priority: int | None = None,
+        workers: int | None = None,
+        gpus: int | None = None,
+        time_limit_s: int | None = None,
+        project: str | None = None,
+        gpu_models: Sequence[str] | None = None,
+    ) -> Given:
+        """Give an accepted job another priority, size, time limit, project or GPU models.
 
         None leaves it as it is.
         """
-        return given(JobChange(priority, workers), job=id_)
+        models = None if gpu_models is None else tuple(gpu_models)
+        body = JobChange(priority, workers, gpus, time_limit_s, project, models)
+        return given(body, job=id_)
 
     @operation(
         "POST",

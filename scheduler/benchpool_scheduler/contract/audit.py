@@ -102,9 +102,10 @@ class AuditCheck(Struct, frozen=True):
 
 
 class LoginReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of what the Hub tells about a login."""
+    """Body of what the Hub tells about a login or a logout."""
 
     user: Annotated[str, Meta(max_length=255)]
     outcome: AuditOutcome
     way: Annotated[str, Meta(max_length=64, description="How: link, password, or another.")]
     address: Annotated[str, Meta(max_length=64)] = ""
+    action: Literal["login", "logout"] = "login"

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from benchpool_scheduler.contract.jobs import EstimatedStart, Reason
+from benchpool_scheduler.contract.pool import AskedBack
 from benchpool_scheduler.contract.scalars import Name
 
 
@@ -54,7 +55,11 @@ class LeaseRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Lease(Struct, frozen=True):
-    """Build GPUs held by one notebook server."""
+    """Build GPUs held by one notebook server; ``last_active``: the Hub saw it do something last.
+
+    ``denied_devices`` is told to the spawner that starts the server, on one machine: major and
+    minor numbers of the device files of other GPUs, which the server must not open.
+    """
 
     id: str
     user: str
@@ -62,6 +67,20 @@ class Lease(Struct, frozen=True):
     spawn: str
     gpus: list[str]
     since: datetime
+    last_active: datetime | None = None
+    denied_devices: list[tuple[int, int]] = []
+    asked_back: AskedBack | None = None
+
+
+class BenchWanted(Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of ``ask_back``: why, for the owner to read."""
+
+    reason: Annotated[
+        str,
+        Meta(
+            min_length=1, max_length=200, pattern=r"\S", description="Why, for its owner to read."
+        ),
+    ]
 
 
 class LineRequest(Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from msgspec import NODEFAULT, Struct, inspect
 
-from benchpool_scheduler.contract import field_types
+from benchpool_scheduler.contract import durations, field_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class PlainVerb:
         summary: One sentence; ``details`` further ones.
         many: It takes several jobs and does the same to each.
         hidden: Fields that it does not offer.
+        reads: The operation that is asked where nothing is given.
     """
 
     words: tuple[str, ...]
@@ -46,6 +48,7 @@ class PlainVerb:
     many: bool = False
     positional: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    reads: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +56,15 @@ class Field:
     """One field of a query or a body as it is asked for.
 
     Attributes:
+        kind: ``duration`` is seconds that people write as ``90m``.
         title: One or two words; ``help`` a sentence.
         least, most: Bounds of a number; ``longest`` that of a text, in characters.
         choices: The values that there are, for ``kind`` ``choice``.
+        empty: The word for no name at all, for ``kind`` ``names``.
     """
 
     name: str
-    kind: Literal["text", "whole", "number", "flag", "choice"]
+    kind: Literal["text", "whole", "number", "flag", "choice", "names", "duration"]
     title: str
     help: str
     required: bool
@@ -68,20 +73,54 @@ class Field:
     most: int | None = None
     longest: int | None = None
     choices: tuple[str, ...] = ()
+    empty: str = ""
 
 
 def fields(struct: type[Struct]) -> tuple[Field, ...]:
     """Return the fields of a closed struct whose values are simple; others are left out.
 
-    >>> from benchpool_scheduler.contract.actions import JobChange
-    >>> [(one.name, one.kind, one.most) for one in fields(JobChange)]
-    [('priority', 'whole', 1000), ('workers', 'whole', 4096)]
+    >>> from typing import Annotated
+    >>> from msgspec import Meta, defstruct
+    >>> Small = defstruct("Small", [("gpus", Annotated[int, Meta(le=8)]), ("name", str)])
+    >>> [(one.name, one.kind, one.most) for one in fields(Small)]
+    [('gpus', 'whole', 8), ('name', 'text', None)]
     """
     described = inspect.type_info(struct)
     if not isinstance(described, inspect.StructType):
         raise TypeError(f"{struct} is no struct")
     found = (_field(one) for one in described.fields)
     return tuple(one for one in found if one is not None)
+
+
+def shown(field: Field, value: Any) -> str:
+    """Return the value of a field as it is filled in.
+
+    >>> models = Field("models", "names", "Models", "", False, empty="any")
+    >>> shown(models, ("H100", "A100")), shown(models, ()), shown(models, None)
+    ('H100, A100', 'any', '')
+    """
+    if value is None:
+        return ""
+    if field.kind == "names":
+        return ", ".join(value) or field.empty
+    return durations.written(value) if field.kind == "duration" else str(value)
+
+
+def filled_in(field: Field, texts: Sequence[str]) -> Any:
+    """Return what was filled in or given: several times where it takes names; None for nothing.
+
+    Errors: InvalidInput for what is no length of time where one is asked for.
+
+    >>> models = Field("models", "names", "Models", "", False, empty="any")
+    >>> filled_in(models, ["H100, A100"]), filled_in(models, ["any"]), filled_in(models, [])
+    (('H100', 'A100'), (), None)
+    """
+    if field.kind == "duration" and texts and texts[0]:
+        return durations.read(texts[0], field.title, field.name, field.least, field.most)
+    if field.kind != "names":
+        return texts[0] if texts and texts[0] else None
+    names = tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
+    return None if not names else () if names == (field.empty,) else names
 
 
 def titled(struct: Struct) -> tuple[tuple[str, str], ...]:
@@ -116,18 +155,24 @@ def _field(one: inspect.Field) -> Field | None:
         case inspect.EnumType(cls=cls):
             facts = {"kind": "choice", "choices": tuple(str(each.value) for each in cls)}
         case inspect.IntType(ge=least, le=most):
-            facts = {"kind": "whole", "least": least, "most": most}
+            kind = "duration" if one.name.endswith("_s") else "whole"
+            facts = {"kind": kind, "least": least, "most": most}
         case inspect.FloatType(ge=least, le=most):
             facts = {"kind": "number", "least": least, "most": most}
         case inspect.StrType(max_length=longest):
             facts = {"kind": "text", "longest": longest}
+        case inspect.VarTupleType() if "x-empty" in said:
+            facts = {"kind": "names", "empty": said["x-empty"]}
         case _:
             return None
+    about = said.get("description", "")
+    if facts["kind"] == "duration":
+        about = f"{about.removesuffix('.')}: {durations.WAYS}."
     title = said.get("title") or one.name.replace("_", " ").capitalize()
     return Field(
         name=one.name,
         title=title,
-        help=said.get("description", ""),
+        help=about,
         required=one.required,
         default=None if one.default is NODEFAULT else one.default,
         **facts,

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from benchpool_scheduler.contract.scalars import Name
-from benchpool_scheduler.contract.spec import JobSpec, Tag
+from benchpool_scheduler.contract.spec import SELF_TEST, JobSpec, Tag
 
 
 class State(StrEnum):
@@ -39,29 +39,88 @@ class Reason(Struct, frozen=True):
 
 
 class Progress(Struct, frozen=True):
-    """What the job last said of itself; ``fraction`` is between 0 and 1."""
+    """What the job last said of itself; ``fraction`` is between 0 and 1.
+
+    ``fell_from`` is how far an earlier attempt was, where this one is not as far: what had not been
+    saved is done again.
+    ``ends`` is when it will be at 1 at the pace of this attempt, while it runs; null where that is
+    not known.
+    """
 
     fraction: float | None
     text: str | None
     updated: datetime
+    fell_from: float | None = None
+    ends: datetime | None = None
 
 
 class EstimatedStart(Struct, frozen=True):
-    """The start as a range; a bound that is not known is null."""
+    """The start as a range into which four of five starts fall; a bound not known is null.
+
+    ``basis`` says in words what it rests on, e.g. "learned from 14 runs of its user".
+    """
 
     earliest: datetime | None
     likely: datetime | None
     latest: datetime | None
+    basis: str | None = None
+
+
+class EstimateHorizon(Struct, frozen=True):
+    """How true estimates were whose likely start was so many seconds away; null has no end.
+
+    Of ``starts``, so many fell inside what was said, came ``before`` it, and ``after`` it.
+    """
+
+    up_to_s: float | None
+    starts: int
+    inside: int
+    before: int
+    after: int
+
+
+class StartEstimates(Struct, frozen=True):
+    """How true the estimates of starts were in this pool, of the newest starts.
+
+    ``wanted`` is the part that should fall inside.
+    """
+
+    wanted: float
+    horizons: list[EstimateHorizon]
 
 
 class Preemption(Struct, frozen=True, rename={"for_": "for"}):
-    """One pause for somebody else (R23): when, for whom, by which rule, at what cost."""
+    """One pause (R23): when, for whom, by which rule, at what cost.
+
+    ``lost_gpu_s`` is an estimate until ``unsaved_gpu_s`` is known: from then on it is the GPU time
+    since the job last saved, and from ``resumed_at`` on with that of the restart. ``cost`` says so
+    in words. Where a person asked, ``by`` is who, with the ``reason`` given, and no rule.
+    """
 
     at: datetime
     for_: str
     rule: str
     lost_gpu_s: float
     resumed_at: datetime | None
+    ended_at: datetime | None = None
+    unsaved_gpu_s: float | None = None
+    restart_gpu_s: float | None = None
+    saved_at: datetime | None = None
+    saved_step: int | None = None
+    by: str | None = None
+    reason: str = ""
+    cost: str = ""
+
+
+class PauseMoment(Struct, frozen=True):
+    """Where the newest pause of a job stands, in words: ``saving`` until ``until``, ``saved`` when
+    it has left its GPUs, ``back`` in the attempt that resumed it. ``at`` is when that began.
+    """
+
+    stage: Literal["saving", "saved", "back"]
+    text: str
+    at: datetime
+    until: datetime | None
 
 
 class Job(Struct, frozen=True):
@@ -93,6 +152,9 @@ class Job(Struct, frozen=True):
     url: str
     actions: list[str] = []
     tags: Annotated[tuple[str, ...], Meta(title="Tags")] = ()
+    time_limit_s: int | None = None
+    gpu_models: Annotated[tuple[str, ...], Meta(title="GPU models")] = ()
+    pause: PauseMoment | None = None
 
 
 class Attempt(Struct, frozen=True):
@@ -114,23 +176,42 @@ class Attempt(Struct, frozen=True):
 class Container(Struct, frozen=True):
     """What a job finds on a cluster: its image (null for the pool's own), and whether its user's
     home is mounted, else it works on a copy of what was sent. ``text`` says both, with why.
+    ``cpus`` and ``memory_gib`` are what each worker asks for, named by the job or given by the
+    pool; 0 asks for none.
     """
 
     image: str | None
     home: bool
     text: str
+    cpus: float = 0
+    memory_gib: float = 0
+
+
+class Kept(Struct, frozen=True):
+    """Until when an ended job and its files of each kind are kept; some may be gone already.
+
+    A job that many newer ones follow goes earlier (``retention.ended_jobs``).
+    """
+
+    job: datetime
+    checkpoints: datetime
+    results: datetime
+    logs: datetime
 
 
 class JobDetail(Struct, frozen=True):
     """Answer of ``show``: the job and its attempts; ``container`` is null on a workstation.
 
-    ``fixed`` names what ``change`` would be refused now, of what it can change at all.
+    ``fixed`` names what ``change`` would be refused now, of what it can change at all. ``kept`` is
+    null until the job has ended. ``pauses`` are all, also those that a person asked for.
     """
 
     job: Job
     attempts: list[Attempt]
     container: Container | None = None
     fixed: list[str] = []
+    kept: Kept | None = None
+    pauses: list[Preemption] = []
 
     @property
     def most_workers(self) -> int:
@@ -174,7 +255,59 @@ class JobsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     state: Annotated[State, Meta(description="Only jobs in this state.")] | None = None
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 1000
     tag: Annotated[Tag, Meta(description="Only jobs with this tag.")] | None = None
+    search: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=200,
+                description="Only jobs with all of these words in name, id, user, project or tags.",
+            ),
+        ]
+        | None
+    ) = None
+    offset: Annotated[
+        int, Meta(ge=0, le=10_000_000, description="Leave out so many of the newest.")
+    ] = 0
+    user: (
+        Annotated[Name, Meta(description="Only jobs of this user, of those that you may see.")]
+        | None
+    ) = None
+    live: Annotated[bool, Meta(description="Only jobs that have not ended.")] = False
+    reason: (
+        Annotated[
+            str,
+            Meta(
+                max_length=64,
+                pattern=r"^[a-z][a-z-]*$(?!\n)",
+                description="Only jobs that wait, are paused or failed for this reason, such as "
+                "pool-full.",
+            ),
+        ]
+        | None
+    ) = None
+
+    def finds(self, *texts: str) -> bool:
+        """Tell whether all words of the search stand in these texts, in whatever case.
+
+        >>> JobsQuery(search="resnet SUSAN").finds("ResNet-lr", "susan")
+        True
+        """
+        if self.search is None:
+            return True
+        text = "\n".join(texts).casefold()
+        return all(word in text for word in self.search.casefold().split())
 
     def admits(self, project: str, spec: JobSpec) -> bool:
         """Tell whether a job of a project that asks for this is among them, whatever its state."""
+        if SELF_TEST in spec.tags and self.tag != SELF_TEST:
+            return False
         return self.project in (None, project) and (self.tag is None or self.tag in spec.tags)
+
+
+class JobDiscard(Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of ``discard``: the kinds of files of an ended job that are deleted for good."""
+
+    results: Annotated[bool, Meta(description="Delete what it brought home to the pool.")] = False
+    checkpoints: Annotated[bool, Meta(description="Delete its checkpoints.")] = False
+    logs: Annotated[bool, Meta(description="Delete its logs.")] = False

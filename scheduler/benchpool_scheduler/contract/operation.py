@@ -46,6 +46,7 @@ class Who(StrEnum):
 
     ANYBODY = "anybody"
     CALLER = "caller"  # a user or service that the Hub knows
+    LEAD = "lead"  # of the project that the body names, or an administrator; the pool decides
     OPERATOR = "operator"  # a service of the Hub, or an administrator
     ADMIN = "admin"
 
@@ -71,6 +72,7 @@ class Repeat(StrEnum):
 PARTS: Mapping[str, str] = {
     "job": "[a-z0-9]{4,26}",
     "lease": "[a-z0-9]{26}",
+    "node": "[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?",
     "sha256": "[0-9a-f]{64}",
 }
 """What each variable part of an address looks like; anything else does not exist."""

@@ -12,7 +12,8 @@ from typing import Any, get_args
 
 from msgspec import NODEFAULT, Meta, inspect, structs
 
-from benchpool_scheduler.contract import field_types
+from benchpool_scheduler.contract import durations, field_types
+from benchpool_scheduler.contract.scalars import PRIORITY_HELP
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.contract.submission import JobSubmission
 from benchpool_scheduler.errors import InvalidInput
@@ -50,7 +51,7 @@ _WRITTEN = (
     SubmitOption("min_workers", "--min-workers", "The smallest gang it runs as."),
     SubmitOption("project", "--project", "The project; needed by those who belong to several."),
     SubmitOption("name", "--name", "Name of the job; the script's by default."),
-    SubmitOption("priority", "--priority", "Its turn inside the project; higher first."),
+    SubmitOption("priority", "--priority", PRIORITY_HELP),
     SubmitOption(
         "preemptible",
         "--non-preemptible",
@@ -58,7 +59,12 @@ _WRITTEN = (
         keyword="preemptible",
         negates=True,
     ),
-    SubmitOption("time_limit_s", "--time-limit", "Seconds after which it is ended.", metavar="S"),
+    SubmitOption(
+        "time_limit_s",
+        "--time-limit",
+        f"It is ended after so long: {durations.WAYS}.",
+        metavar="TIME",
+    ),
     SubmitOption(
         "gpu_models",
         "--gpu-model",
@@ -108,6 +114,9 @@ def _others() -> Iterator[SubmitOption]:
 OPTIONS = (*_WRITTEN, *_others())
 """In the order in which a help lists them."""
 
+FLAGS = {option.field: option.flag for option in OPTIONS}
+"""What ``submit`` calls a field of a job, so does every verb."""
+
 
 @dataclass(frozen=True, slots=True)
 class Value:
@@ -116,12 +125,14 @@ class Value:
     Attributes:
         type: Of one value; ``bool`` for an option that takes none.
         many: It may be given more than once.
+        duration: Seconds, that may be written as ``90m``.
         least, most: Bounds of a number, None for none.
         default: What its field is without it.
     """
 
     type: type[bool | int | float | str]
     many: bool = False
+    duration: bool = False
     least: float | None = None
     most: float | None = None
     default: Any = None
@@ -131,7 +142,7 @@ def value_of(option: SubmitOption) -> Value:
     """Return what an option takes, from its field.
 
     >>> value_of(OPTIONS[0])
-    Value(type=<class 'int'>, many=False, least=1, most=1024, default=1)
+    Value(type=<class 'int'>, many=False, duration=False, least=1, most=1024, default=1)
     """
     found: Any = inspect.type_info(JobSubmission)
     field: inspect.Field = next(it for it in found.fields if it.name == option.field)
@@ -141,7 +152,8 @@ def value_of(option: SubmitOption) -> Value:
         case inspect.BoolType():
             return Value(bool, default=default)
         case inspect.IntType():
-            return Value(int, least=kind.ge, most=kind.le, default=default)
+            lasts = option.field.endswith("_s")
+            return Value(int, duration=lasts, least=kind.ge, most=kind.le, default=default)
         case inspect.FloatType():
             return Value(float, least=kind.ge, most=kind.le, default=float(default or 0))
         case inspect.VarTupleType() | inspect.DictType():
@@ -156,7 +168,10 @@ def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
         given: Values by the option's name in Python, as Python takes them: a mapping for ``env``,
             a sequence where an option may be given more than once.
 
-    >>> fields_of({"gpus": 2, "time_limit": 60, "name": None, "gpu_models": ["H100"]})
+    Raises:
+        InvalidInput: What should be a duration is none.
+
+    >>> fields_of({"gpus": 2, "time_limit": "1m", "name": None, "gpu_models": ["H100"]})
     {'gpus': 2, 'time_limit_s': 60, 'gpu_models': ('H100',)}
     """
     found: dict[str, Any] = {}
@@ -166,9 +181,21 @@ def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if isinstance(value, Mapping):
             found[option.field] = dict(value)
+        elif isinstance(value, str) and value_of(option).duration:
+            found[option.field] = seconds_of(option, value)
         else:
             found[option.field] = tuple(value) if value_of(option).many else value
     return found
+
+
+def seconds_of(option: SubmitOption, text: str) -> int:
+    """Return the seconds of a duration as it was written. Errors: InvalidInput.
+
+    >>> seconds_of(next(it for it in OPTIONS if it.field == "time_limit_s"), "90m")
+    5400
+    """
+    takes = value_of(option)
+    return durations.read(text, option.flag, option.field, takes.least, takes.most)
 
 
 def written(given: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:

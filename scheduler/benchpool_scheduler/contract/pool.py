@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
@@ -22,11 +24,23 @@ class StatusQuery(Struct, frozen=True, forbid_unknown_fields=True):
     gpus: bool = True
 
 
+class AskedBack(Struct, frozen=True):
+    """An administrator asks the owner of a bench to give it back; nothing is stopped by it."""
+
+    by: str
+    at: datetime
+    reason: str
+
+
 class HeldBuild(Struct, frozen=True):
-    """Build GPUs held by one notebook server; the default server's name is empty."""
+    """Build GPUs held by one notebook server; the default server's name is empty.
+
+    ``asked_back`` is null while nobody asked for them.
+    """
 
     server: str
     gpus: list[str]
+    asked_back: AskedBack | None = None
 
 
 class BuildQuota(Struct, frozen=True):
@@ -39,7 +53,11 @@ class BuildQuota(Struct, frozen=True):
 
 
 class ProjectQuota(Struct, frozen=True):
-    """One project of a user: ``quota`` and ``limit`` are null where there is no bound."""
+    """One project of a user: ``quota`` and ``limit`` are null where there is no bound.
+
+    ``parent`` is the project above, null at the top. In the last week its jobs, and those of the
+    projects below it, ``gave_back`` so many GPUs beyond its quota to others, in so many ``pauses``.
+    """
 
     name: str
     quota: int | None
@@ -47,14 +65,52 @@ class ProjectQuota(Struct, frozen=True):
     allocated: int
     limit: int | None
     waiting: int
+    parent: str | None = None
+    gave_back: int = 0
+    pauses: int = 0
+
+
+def as_tree(projects: Sequence[ProjectQuota]) -> list[tuple[int, ProjectQuota]]:
+    """Return projects each behind the one above it, with how many stand above; else as they come.
+
+    >>> rows = [ProjectQuota(name, 0, 0, 0, None, 0, above)
+    ...         for name, above in (("b", "a"), ("a", None), ("c", "b"), ("d", "not here"))]
+    >>> [(depth, one.name) for depth, one in as_tree(rows)]
+    [(0, 'a'), (1, 'b'), (2, 'c'), (0, 'd')]
+    """
+    names = {one.name for one in projects}
+    below: dict[str | None, list[ProjectQuota]] = {}
+    for one in projects:
+        below.setdefault(one.parent if one.parent in names else None, []).append(one)
+    found: list[tuple[int, ProjectQuota]] = []
+    coming = [(0, one) for one in reversed(below.get(None, []))]
+    while coming:
+        depth, one = coming.pop()
+        found.append((depth, one))
+        coming += [(depth + 1, each) for each in reversed(below.get(one.name, []))]
+    return found
+
+
+class FilesQuota(Struct, frozen=True):
+    """What files of one kind of a user's jobs hold that are kept, against their bound.
+
+    Attributes:
+        part: ``results`` or ``checkpoints``. ``bytes`` is what they take on the disk; ``limit``
+            bytes are allowed: whoever has more gets no further jobs.
+    """
+
+    part: str
+    bytes: int
+    limit: int
 
 
 class Quota(Struct, frozen=True):
-    """Answer of ``quota``."""
+    """Answer of ``quota``; ``files`` of each kind that has a bound."""
 
     user: str
     build: BuildQuota
     projects: list[ProjectQuota]
+    files: list[FilesQuota] = []
 
 
 class GpuState(StrEnum):
@@ -65,12 +121,16 @@ class GpuState(StrEnum):
     BUILD_HELD = "build-held"
     BUILD_FREE = "build-free"
     FREE = "free"
+    CLOSED = "closed"
     FOREIGN = "foreign"
     BROKEN = "broken"
 
 
 class Gpu(Struct, frozen=True):
-    """One GPU; holder fields are null for readers who may not see them."""
+    """One GPU; holder fields are null for readers who may not see them.
+
+    ``idle_since``: on a bench of which the Hub has seen nothing since then, for over an hour.
+    """
 
     uuid: str
     index: int
@@ -83,6 +143,7 @@ class Gpu(Struct, frozen=True):
     job: str | None
     server: str | None
     note: str | None
+    idle_since: datetime | None = None
 
 
 class Health(Struct, frozen=True):

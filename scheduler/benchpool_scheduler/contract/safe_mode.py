@@ -24,6 +24,11 @@ class AdoptionRequest(Struct, frozen=True, forbid_unknown_fields=True):
         bool, Meta(description="Let new work begin again after the database was lost or damaged.")
     ] = False
 
+    @property
+    def only_asks(self) -> bool:
+        """Nothing is to be decided."""
+        return self.id is None and not self.go_on
+
 
 class UnknownRun(Struct, frozen=True):
     """A job that runs, and that the database does not know, or not this attempt of it.
@@ -52,8 +57,12 @@ class UnreadableRecord(Struct, frozen=True):
 
 
 class Doubts(Struct, frozen=True):
-    """Answer of ``adopt``: what is not known. ``hold`` is why nothing new begins, else null."""
+    """Answer of ``adopt``: what is not known. ``hold`` is why nothing new begins, else null.
+
+    ``hub`` tells what the Hub's own database has lost, else null.
+    """
 
     hold: str | None
     unknown: list[UnknownRun]
     unreadable: list[UnreadableRecord]
+    hub: str | None = None

@@ -13,6 +13,13 @@ Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
 GpuCount = Annotated[int, Meta(ge=1, le=1024)]
 WorkerCount = Annotated[int, Meta(ge=1, le=4096)]
 Priority = Annotated[int, Meta(ge=0, le=1000)]
+PRIORITY_HELP = (
+    "Its turn among the jobs of its project, 0 to 1000: a higher one starts first, and may pause "
+    "lower ones that can be paused; other projects are not touched. Its owner, leads of the "
+    "project and administrators may set it."
+)
+"""What options, dialogs, pages and documents say of a priority."""
+
 Seconds = Annotated[int, Meta(ge=1, le=366 * 24 * 3600)]
 FilePath = Annotated[str, Meta(min_length=1, max_length=4096)]
 Argument = Annotated[str, Meta(max_length=32768)]

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, structs
 
 from benchpool_scheduler.contract.scalars import (
+    PRIORITY_HELP,
     Cores,
     Gib,
     GpuCount,
@@ -37,7 +38,7 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
     min_workers: Annotated[
         WorkerCount | None, _about("It may run with so few workers; those above come and go.")
     ] = None
-    priority: Annotated[Priority, _about("Inside the project; larger goes first.")] = 50
+    priority: Annotated[Priority, _about(PRIORITY_HELP)] = 50
     preemptible: Annotated[
         bool, _about("Whether it may be paused for others; if not it must fit the quota.")
     ] = True
@@ -52,6 +53,10 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
     ] = ()
     cpus: Annotated[Cores, _about("Processor cores of each worker.")] = 0
     memory_gib: Annotated[Gib, _about("Memory of each worker, GiB.")] = 0
+
+
+SELF_TEST = "self-test"
+"""The tag of the jobs by which a start tests itself: nobody's, in no list and no history."""
 
 
 class JobSpec(Asked, frozen=True, kw_only=True):

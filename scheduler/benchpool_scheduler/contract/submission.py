@@ -64,6 +64,31 @@ class Source(Struct, frozen=True, forbid_unknown_fields=True):
     cells: Annotated[list[Annotated[str, Meta(max_length=128)]], Meta(max_length=10_000)] = []
 
 
+class SentCell(Struct, frozen=True):
+    """A cell as it was sent; ``number`` is its place on the sender's screen, from 1."""
+
+    id: str
+    number: int
+    cell_type: str
+    source: str
+
+
+class SentCode(Struct, frozen=True):
+    """What a job was sent to run: the cells of a notebook, or the text of a script.
+
+    ``command`` is what a job without either runs. ``text`` is null for a script whose file did not
+    travel; ``cut`` says that it goes on.
+    """
+
+    job: str
+    kind: Literal["notebook", "script", "command"]
+    source: Source | None
+    cells: list[SentCell] = []
+    text: str | None = None
+    cut: bool = False
+    command: list[str] = []
+
+
 class JobSubmission(JobSpec, frozen=True, forbid_unknown_fields=True, omit_defaults=False):
     """A job as its user asks for it: what it asks of the pool, and what to run.
 

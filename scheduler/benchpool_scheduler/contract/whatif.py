@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
+from benchpool_scheduler.contract.configuration import Setting
 from benchpool_scheduler.contract.jobs import Reason
 from benchpool_scheduler.contract.scalars import Name
 
@@ -19,12 +20,14 @@ class HistoryQuery(Struct, frozen=True, forbid_unknown_fields=True):
 class WhatIfQuestion(Struct, frozen=True, forbid_unknown_fields=True):
     """What would be otherwise: another ``benchpool.yaml``, more GPUs, or both.
 
-    ``config`` is the text of the file; without it the one in force stays. Model and nodes of the
+    ``config`` is the text of the file; without it the one in force stays. ``settings`` are set in
+    it, as ``config set`` would. Model and nodes of the
     added GPUs are by default like most of the pool's. ``history_days`` asks also how waits and use
     of the jobs that ended in the last so many days would have been.
     """
 
     config: Annotated[str, Meta(max_length=1 << 20)] | None = None
+    settings: Annotated[list[Setting], Meta(max_length=10_000)] = []
     more_gpus: Annotated[int, Meta(ge=0, le=100_000)] = 0
     gpu_model: Name | None = None
     gpus_per_node: Annotated[int, Meta(ge=1, le=1024)] | None = None
@@ -146,7 +149,8 @@ class WorkloadWhatIf(Struct, frozen=True):
 class WhatIf(Struct, frozen=True):
     """Answer of ``whatif``; nothing was changed.
 
-    ``changes`` and ``warnings`` are those of ``config check``. ``jobs`` are those that would fare
+    ``changes`` and ``warnings`` are those of ``config check``. ``people`` says of everybody whose
+    jobs would fare otherwise what that is, a sentence each. ``jobs`` are those that would fare
     otherwise, oldest first; ``jobs_left_out`` counts what did not fit into the answer. ``history``
     is there when it was asked for.
     """
@@ -160,3 +164,4 @@ class WhatIf(Struct, frozen=True):
     changes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     history: WorkloadWhatIf | None = None
+    people: list[str] = field(default_factory=list)

@@ -39,6 +39,9 @@ class Node:
             where nothing is known (R12).
         sockets: The CPU socket of each GPU, by position. Empty where nothing is known.
         shared: Parts of a GPU may be given to workers of one project (``share: cooperative``, R1).
+        closed: Why an administrator lets nothing start there, now or soon, as the rest of a
+            sentence that begins with its name; empty while it is open (``core.lifecycle.closing``).
+        closes_s: When it closes, on the clock of ``Snapshot.now_s``; None when it is closed.
     """
 
     name: NodeName
@@ -55,6 +58,8 @@ class Node:
     links: tuple[tuple[int, ...], ...] = ()
     sockets: tuple[int, ...] = ()
     shared: bool = False
+    closed: str = ""
+    closes_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

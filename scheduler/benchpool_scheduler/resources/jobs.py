@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from benchpool_scheduler.contract import FilePath, Sha256, State
+from benchpool_scheduler.contract.changes import WRITTEN
 from benchpool_scheduler.contract.spec import Asked
 from benchpool_scheduler.resources.declaring import (
     Code,
@@ -26,71 +27,19 @@ from benchpool_scheduler.resources.declaring import (
     kind,
     ruled,
 )
-
-ARGUMENTS = Meta(max_length=4096, description="Words after it, as they are: no shell reads them.")
-Argument = Annotated[str, Meta(max_length=32768)]
-Level = Annotated[str, Meta(min_length=1, max_length=316)]
+from benchpool_scheduler.resources.entries import (
+    Argument,
+    FileSpec,
+    Module,
+    Notebook,
+    Origin,
+    Script,
+    Topology,
+)
 
 
 def _about(text: str, **bounds: Any) -> Meta:
     return Meta(description=text, **bounds)
-
-
-# --------------------------------------------------------------------------- what runs
-
-
-class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Runs `interpreter PATH ARGS...` in the working folder."""
-
-    path: Annotated[FilePath, _about("Seen from the working folder.")]
-    args: Annotated[list[Argument], ARGUMENTS] = []
-
-
-class Module(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Runs `interpreter -m MODULE ARGS...`."""
-
-    module: Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$", max_length=200)]
-    args: Annotated[list[Argument], ARGUMENTS] = []
-
-
-class Notebook(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Executes a notebook, cell by cell."""
-
-    sha256: Annotated[Sha256, _about("The notebook's text, an uploaded object.")]
-    name: Annotated[
-        str,
-        Meta(
-            pattern=r"^[^/\x00]{1,200}\.ipynb$",
-            max_length=206,
-            description="File name of the executed copy in the output folder.",
-        ),
-    ]
-
-
-class Topology(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How near to each other the workers must or should be: node labels, e.g. of racks."""
-
-    required: Annotated[
-        Level | None, _about("All workers in one domain of this label, or the job waits.")
-    ] = None
-    preferred: Annotated[Level | None, _about("Tried first.")] = None
-
-
-class FileSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A file of the working folder; its content is an uploaded object."""
-
-    path: FilePath
-    sha256: Sha256
-    size: Annotated[int, Meta(ge=0)]
-    executable: bool = False
-
-
-class Origin(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where the submission came from, so that a notebook finds its jobs again."""
-
-    kind: Literal["cells", "notebook", "script", "python", "terminal", "magic", "self-test"]
-    path: Annotated[str, Meta(max_length=4096)] | None = None
-    cells: Annotated[list[Annotated[str, Meta(max_length=128)]], Meta(max_length=10_000)] = []
 
 
 ONE_ENTRY = Rule(
@@ -193,15 +142,38 @@ class TrainingJobSpec(
     ] = None
 
 
-class SpecWishes(Struct, frozen=True):
+_CHANGEABLE = [it for it in msgspec.structs.fields(Asked) if it.name in WRITTEN]
+
+if TYPE_CHECKING:
+
+    class AcceptedSpec(Asked, frozen=True):
+        """What is ``WRITTEN``."""
+
+    class SpecWishes(Asked, frozen=True):
+        """The same, and the name."""
+
+        name: str | None = None
+else:
+    AcceptedSpec = msgspec.defstruct(
+        "AcceptedSpec",
+        [(it.name, it.type, it.default) for it in _CHANGEABLE],
+        namespace={"__doc__": "What it was last allowed to ask for, of what may change."},
+        rename=_camel,
+        frozen=True,
+        omit_defaults=True,
+    )
+    """What of a spec may change, as it was accepted last."""
+    SpecWishes = msgspec.defstruct(
+        "SpecWishes",
+        [("name", str | None, None)],
+        bases=(AcceptedSpec,),
+        rename=_camel,
+        frozen=True,
+    )
     """What of a spec is a wish at any time: it is heard, and written where it came another way."""
 
-    workers: int = 1
-    priority: int = 50
-    name: str | None = None
 
-
-MAY_CHANGE = frozenset({*SpecWishes.__struct_fields__, "suspend"})
+MAY_CHANGE = frozenset({*SpecWishes.__struct_encode_fields__, "suspend"})
 """Fields of the spec that may change at any time."""
 FIXED = tuple(it for it in TrainingJobSpec.__struct_encode_fields__ if it not in MAY_CHANGE)
 """Fields of the spec that stay as they were accepted (see ``policies``)."""
@@ -242,6 +214,7 @@ class WishStatus(
     for_: Annotated[str, Meta(max_length=500)] = ""
     text: Sentence = ""
     claimant: Code | None = None
+    held: bool = False
 
 
 class ProgressStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -251,6 +224,10 @@ class ProgressStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
     fraction: float | None = None
     text: Annotated[str, Meta(max_length=4096)] | None = None
     checkpoint_at: datetime | None = None
+    saved: float | None = None
+    step: Annotated[int, Meta(ge=0)] | None = None
+    attempt: Annotated[int, Meta(ge=0)] = 0
+    before: float | None = None
 
 
 class PlaceStatus(Struct, frozen=True):
@@ -285,6 +262,8 @@ class AttemptStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
     exit_code: int | None = None
     ended_by: Code | None = None
     port: int = 29500
+    cpus: Annotated[float, Meta(ge=0)] | None = None
+    memory_gib: Annotated[float, Meta(ge=0)] | None = None
 
 
 class PreemptionStatus(
@@ -296,9 +275,13 @@ class PreemptionStatus(
         "lost_gpu_s": "lostGpuSeconds",
         "resumed_at": "resumedAt",
         "resumed_on": "resumedOn",
+        "saved_at": "savedAt",
+        "saved_step": "savedStep",
+        "unsaved_gpu_s": "unsavedGpuSeconds",
+        "restart_gpu_s": "restartGpuSeconds",
     },
 ):
-    """One pause for somebody else (R23): when, for whom, by which rule, at what cost."""
+    """One pause (R23): when, for whom, by which rule or person, at what cost."""
 
     attempt: Annotated[int, Meta(ge=0)]
     at: datetime
@@ -309,6 +292,15 @@ class PreemptionStatus(
     claimant: Code | None = None
     resumed_at: datetime | None = None
     resumed_on: Annotated[str, Meta(max_length=4096)] | None = None
+    needs: Annotated[int, Meta(ge=0)] = 0
+    by: Person | None = None
+    said: Annotated[str, Meta(max_length=500)] = ""
+    ended: datetime | None = None
+    saved_at: datetime | None = None
+    saved_step: Annotated[int, Meta(ge=0)] | None = None
+    saved: float | None = None
+    unsaved_gpu_s: float | None = None
+    restart_gpu_s: float | None = None
 
 
 class TrainingJobStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -347,8 +339,14 @@ class TrainingJobStatus(Struct, frozen=True, rename="camel", omit_defaults=True)
         tuple[PreemptionStatus, ...], _about("Oldest first.", max_length=100)
     ] = ()
     conditions: Annotated[tuple[Condition, ...], Meta(max_length=8)] = ()
+    accepted_gpus: Annotated[
+        Annotated[int, Meta(ge=1, le=1024)] | None, _about("GPUs of each worker, as accepted.")
+    ] = None
     accepted_workers: Annotated[
         Annotated[int, Meta(ge=1, le=4096)] | None, _about("Workers it is to have, as accepted.")
+    ] = None
+    accepted: Annotated[
+        AcceptedSpec | None, _about("What may change of the spec, as it was accepted last.")
     ] = None
     accepted_least: Annotated[
         Annotated[int, Meta(ge=1, le=4096)] | None, _about("The least it may run with.")

@@ -37,6 +37,25 @@ class BoundSpec(
     weight: Amount | None = None
 
 
+class PersonalSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What each member's own project has."""
+
+    show_defaults: ClassVar[bool] = True
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            f"!has(self.quota) || ({_QUOTA})",
+            "quota is a number of GPUs from 0, or `unlimited`.",
+            field=".quota",
+        ),
+    )
+
+    quota: Annotated[
+        int | str, Meta(description="GPUs it gets whenever it asks, or `unlimited` (R4).")
+    ] = 0
+    limit: Annotated[Gpus | None, Meta(description="The most it may ever hold (R8).")] = None
+    weight: Annotated[Amount, Meta(description="Its part of the surplus (R5).")] = 1
+
+
 class ProjectSpec(
     Struct,
     frozen=True,
@@ -74,12 +93,19 @@ class ProjectSpec(
     priority: Annotated[
         int, Meta(ge=-1_000_000, le=1_000_000, description="Its turn at the surplus (R5).")
     ] = 0
+    each: Annotated[
+        PersonalSpec | None,
+        Meta(description="Each member gets a project of their own below it, with these bounds."),
+    ] = None
     cpus: BoundSpec | None = None
     memory_gib: BoundSpec | None = None
     min_runtime_s: Annotated[
         Seconds | None, Meta(description="Its jobs are protected so long after a start (R19).")
     ] = None
-    members: Annotated[People, Meta(description="Users, and groups as `group:NAME`.")] = []
+    members: Annotated[
+        People,
+        Meta(description="Users, groups as `group:NAME`, `*` for whoever has no other project."),
+    ] = []
     leads: Annotated[People, Meta(description="Who may see and steer all its jobs.")] = []
     order: Annotated[
         int,
@@ -245,6 +271,9 @@ class BudgetsSpec(
     uploads_gib: Budget | None = None
     stored_gib: Budget | None = None
     streams: Budget | None = None
+    home_gib: Budget | None = None
+    results_gib: Budget | None = None
+    checkpoints_gib: Budget | None = None
 
 
 class RetentionSpec(
@@ -255,6 +284,10 @@ class RetentionSpec(
     ended_days: Days | None = None
     ended_jobs: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
     uploads_days: Days | None = None
+    checkpoints_days: Days | None = None
+    results_days: Days | None = None
+    logs_days: Days | None = None
+    use_days: Days | None = None
 
 
 class PoolSettingsSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -273,11 +306,43 @@ class PoolSettingsSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_def
     retention: RetentionSpec | None = None
 
 
+class StartCalibration(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """How true estimates of starts were (R22), of one horizon and of what they rest on."""
+
+    kind: Annotated[str, Meta(max_length=32)]
+    horizon: Annotated[int, Meta(ge=0, le=16)]
+    low: Annotated[float, Meta(ge=-100, le=100)]
+    high: Annotated[float, Meta(ge=-100, le=100)]
+    outcomes: Annotated[str, Meta(max_length=1000)]
+
+
+class ClosedNodeWindow(Struct, frozen=True, rename="camel"):
+    """A maintenance window: nothing is started on the node in it."""
+
+    begins: datetime
+    ends: datetime
+    reason: Annotated[str, Meta(max_length=200)]
+    by: Person
+
+
+class ClosedNode(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """What administrators said of a node: drained since when and why, its window, a note."""
+
+    name: Annotated[str, Meta(max_length=253)]
+    note: Annotated[str, Meta(max_length=500)] = ""
+    drained: datetime | None = None
+    reason: Annotated[str, Meta(max_length=200)] = ""
+    by: Annotated[str, Meta(max_length=255)] = ""
+    window: ClosedNodeWindow | None = None
+
+
 class PoolSettingsStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
     """Whether all settings together are in force; the condition ``InForce`` says why not."""
 
     conditions: Annotated[tuple[Condition, ...], Meta(max_length=8)] = ()
     epoch: Annotated[int, Meta(ge=0)] = 0
+    start_calibration: Annotated[tuple[StartCalibration, ...], Meta(max_length=64)] = ()
+    closed_nodes: Annotated[tuple[ClosedNode, ...], Meta(max_length=1000)] = ()
 
 
 POOL_SETTINGS = Resource(

@@ -18,13 +18,15 @@ from benchpool_scheduler.contract import (
     Source,
 )
 from benchpool_scheduler.contract.spec import Asked
-from benchpool_scheduler.resources.jobs import (
+from benchpool_scheduler.resources.entries import (
     FileSpec,
     Module,
     Notebook,
     Origin,
     Script,
     Topology,
+)
+from benchpool_scheduler.resources.jobs import (
     TrainingJobSpec,
 )
 

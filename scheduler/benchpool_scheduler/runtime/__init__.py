@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
+from benchpool_scheduler.worker.folders import Part as Part  # a kind of files
 from benchpool_scheduler.worker.worker_id import WorkerId as WorkerId  # every verb takes one
 
 
@@ -22,6 +23,10 @@ class SnapshotEntry:
     path: str
     sha256: str
     executable: bool = False
+
+
+SandboxLevel = Literal["auto", "full", "off"]
+"""How the workers of one machine are kept from each other (``runtime.local.sandbox``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +149,7 @@ class WorkerProgress:
     text: str | None
     metrics: Mapping[str, float] = field(default_factory=dict)
     checkpoint_at: float | None = None
+    checkpoint_step: int | None = None
 
 
 WorkerEvent = WorkerStarted | WorkerEnded | WorkerProgress
@@ -255,6 +261,12 @@ class Runtime(Protocol):
         Of a machine with GPUs that is not among them nothing is known but its GPUs.
         """
 
+    def denied_devices(self, gpus: Sequence[str]) -> Sequence[tuple[int, int]]:
+        """Return the device files that a process of this machine with these GPUs must not open.
+
+        By major and minor number; nothing where machines keep pods apart by themselves.
+        """
+
     def nodes_for_claim(self, claim: str) -> frozenset[str] | None:
         """Return where a volume claim can be used, None for everywhere or not known yet."""
 
@@ -284,6 +296,9 @@ class Runtime(Protocol):
 
     async def forget(self, job: str) -> None:
         """Delete all files of an ended job."""
+
+    async def prune(self, jobs: Sequence[str], part: Part) -> None:
+        """Delete one kind of files of ended jobs, where they are still there; the rest stays."""
 
 
 @runtime_checkable

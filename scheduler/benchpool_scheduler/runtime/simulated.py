@@ -12,6 +12,7 @@ from benchpool_scheduler.runtime import (
     LogChunk,
     NodeFacts,
     Notice,
+    Part,
     WorkerEnded,
     WorkerEvent,
     WorkerId,
@@ -94,6 +95,10 @@ class SimulatedRuntime:
         """Return nothing: nodes are counts of GPUs."""
         return ()
 
+    def denied_devices(self, gpus: Sequence[str]) -> Sequence[tuple[int, int]]:
+        """Return nothing: there is no device to open."""
+        return ()
+
     def nodes_for_claim(self, claim: str) -> frozenset[str] | None:
         """Return that any node will do."""
         return None
@@ -130,4 +135,7 @@ class SimulatedRuntime:
         return worker not in self.alive
 
     async def forget(self, job: str) -> None:
+        """Do nothing: there are no files."""
+
+    async def prune(self, jobs: Sequence[str], part: Part) -> None:
         """Do nothing: there are no files."""

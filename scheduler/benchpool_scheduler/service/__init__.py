@@ -5,7 +5,7 @@ from benchpool_scheduler.service.administration.audit_trail import Deed
 from benchpool_scheduler.service.administration.reconfiguration import CONFIGURATION
 from benchpool_scheduler.service.execution.launching import allowed_environment
 from benchpool_scheduler.service.jobs.uploads import ObjectWriter
-from benchpool_scheduler.service.observed.service_settings import Containers
+from benchpool_scheduler.service.observed.service_settings import Containers, DefaultAmounts
 from benchpool_scheduler.service.pool.figures import Metrics
 from benchpool_scheduler.service.pool.pool import Pool
 from benchpool_scheduler.service.process.clock import Clock, SystemClock
@@ -17,6 +17,7 @@ __all__ = [
     "Clock",
     "Containers",
     "Deed",
+    "DefaultAmounts",
     "FeedEvent",
     "Metrics",
     "ObjectWriter",

@@ -15,6 +15,9 @@ from benchpool_scheduler.errors import InvalidInput
 
 T = TypeVar("T")
 
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The C part of PyYAML, which its wheels have, takes a ninth of the time."""
+
 
 def load(path: Path) -> list[object]:
     """Return the documents of a file.
@@ -24,7 +27,7 @@ def load(path: Path) -> list[object]:
     """
     try:
         with path.open(encoding="utf-8") as file:
-            return [document for document in yaml.safe_load_all(file) if document is not None]
+            return [one for one in yaml.load_all(file, Loader=LOADER) if one is not None]
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}", field=str(path)) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:

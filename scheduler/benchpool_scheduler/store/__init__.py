@@ -45,7 +45,7 @@ class Store(Protocol):
     def stored_bytes(self, user: str) -> int:
         """Return the bytes of all objects that the user has uploaded and that are kept."""
 
-    def unused_objects(self, before: float) -> tuple[str, ...]:
+    async def unused_objects(self, before: float) -> tuple[str, ...]:
         """Return objects that no job names and nobody has uploaded since ``before``."""
 
     async def forget_objects(self, hashes: Iterable[str]) -> None:
@@ -64,6 +64,14 @@ class Held(Protocol):
 
 
 @runtime_checkable
+class HistoryStore(Protocol):
+    """The side of a store that leaves out ended jobs of long ago when it is opened."""
+
+    async def older(self) -> StoredContents:
+        """Return those that were left out. Errors: Unavailable."""
+
+
+@runtime_checkable
 class Copied(Protocol):
     """The side of a store whose facts are in one file, of which it can write a copy."""
 
@@ -71,4 +79,4 @@ class Copied(Protocol):
         """Write a whole copy while it is used. Errors: Unavailable."""
 
 
-__all__ = ["Conflict", "Copied", "Held", "Store"]
+__all__ = ["Conflict", "Copied", "Held", "HistoryStore", "Store"]

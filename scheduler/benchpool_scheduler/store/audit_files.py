@@ -21,6 +21,7 @@ from pathlib import Path
 import msgspec
 
 from benchpool_scheduler.contract.audit import AuditCheck, AuditPage, AuditQuery, AuditRecord
+from benchpool_scheduler.store.appending import append_whole
 
 FILE_BYTES = 8 * 1024 * 1024
 KEEP_S = 400 * 24 * 3600.0
@@ -54,6 +55,7 @@ class AuditFiles:
     last: int = 0
     head: str = NO_HASH
     _file: Path | None = None
+    _size: int = 0
     _queue: queue.SimpleQueue[_Waiting | None] = field(default_factory=queue.SimpleQueue)
     _thread: threading.Thread | None = None
     _loop: asyncio.AbstractEventLoop | None = None
@@ -160,6 +162,7 @@ class AuditFiles:
                 record = _decoded(lines.splitlines()[-1])
                 if record is not None:
                     self.last, self.head, self._file = record.number, record.hash, file
+                    self._size = len(lines)
                 return
 
     def _run(self) -> None:
@@ -174,6 +177,11 @@ class AuditFiles:
             self._answer(group, self._write(group))
 
     def _write(self, group: list[_Waiting]) -> OSError | None:
+        try:
+            if self._has_moved():  # on a cluster, another leader has written meanwhile
+                self._prepare()
+        except OSError as failed:
+            return failed
         number, head, lines = self.last, self.head, []
         for waiting in group:
             number += 1
@@ -187,6 +195,15 @@ class AuditFiles:
         self.last, self.head = number, head
         return None
 
+    def _has_moved(self) -> bool:
+        """Tell whether the trail ends elsewhere than where this process has left it."""
+        newest = max(self.folder.glob("*.jsonl"), default=None)
+        if newest is None or newest.stat().st_size == 0:
+            return False  # what was deleted is told by ``verify``
+        if self._file is None or newest.name > self._file.name:
+            return True
+        return newest == self._file and newest.stat().st_size > self._size
+
     def _put(self, data: bytes, now_s: float) -> None:
         """Write all of it, flushed to the disk, or nothing."""
         file = self._file
@@ -196,17 +213,10 @@ class AuditFiles:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             before = os.fstat(descriptor).st_size
-            try:
-                view = memoryview(data)
-                while view:
-                    view = view[os.write(descriptor, view) :]
-                os.fsync(descriptor)
-            except OSError:
-                os.ftruncate(descriptor, before)
-                raise
+            append_whole(descriptor, data, before)
         finally:
             os.close(descriptor)
-        self._file = file
+        self._file, self._size = file, before + len(data)
 
     def _expire(self, now_s: float) -> None:
         """Delete the files whose newest record is too old."""

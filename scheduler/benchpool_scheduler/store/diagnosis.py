@@ -43,6 +43,6 @@ def sqlite_verdict(version: Version | None = None) -> Verdict:
             True,
             f"SQLite {words} can lose pages when two programs write one file (fixed in 3.51.3); "
             "benchpool has a single writer and is safe, but open pool.sqlite with no other "
-            "program, also no backup tool, while it runs.",
+            "program while it runs: `benchpool backup` copies it from within.",
         )
     return Verdict(words, True, f"SQLite {words} has no known fault that concerns benchpool.")

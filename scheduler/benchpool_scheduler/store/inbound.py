@@ -48,7 +48,7 @@ class FieldWritten(Struct, frozen=True):
 
     id: str
     field: str
-    value: int | str | None
+    value: int | str | tuple[str, ...] | None
 
 
 class JobGone(Struct, frozen=True):

@@ -10,8 +10,10 @@ import msgspec
 
 from benchpool_scheduler.store.records import (
     AttemptRecord,
+    CalibrationRecord,
     JobRecord,
     LeaseRecord,
+    NodeRecord,
     PreemptionRecord,
     StoredContents,
     Unreadable,
@@ -20,29 +22,59 @@ from benchpool_scheduler.store.records import (
 
 _Facts = TypeVar("_Facts", bound=msgspec.Struct)
 
+OLDER = "INSERT INTO temp.wanted SELECT job FROM ended_jobs WHERE at <= ?"
+RECENT = """INSERT INTO temp.wanted
+    SELECT id FROM jobs WHERE NOT EXISTS (SELECT 1 FROM ended_jobs WHERE job = id)
+    UNION ALL SELECT job FROM ended_jobs WHERE at > ?"""
+"""Which jobs; a record whose end was not noted is among the recent ones."""
+
+WANTED = "WHERE {} IN (SELECT job FROM temp.wanted)"
+JOBS = "SELECT id, {{}}, number FROM jobs {} ORDER BY number"
+ATTEMPTS = "SELECT job, {{}} FROM attempts {} ORDER BY job, attempt"
+PREEMPTIONS = "SELECT job, {{}} FROM preemptions {} ORDER BY at"
+CALIBRATION = "SELECT kind, horizon, low, high, outcomes FROM start_calibration"
+
 PROGRESS_JOBS = 1000
 """Progress of reading is told each time that so many jobs have been read."""
 
 
+def recent_end(db: sqlite3.Connection, ended: int) -> float | None:
+    """Return since when the ``ended`` jobs ended that did so last; None if there are no more."""
+    sql = "SELECT at FROM ended_jobs ORDER BY at DESC LIMIT 1 OFFSET ?"
+    row = db.execute(sql, (ended,)).fetchone()
+    return None if row is None else float(row[0])
+
+
 def read(
-    db: sqlite3.Connection, progress: Callable[[int, int], None] = lambda done, of: None
+    db: sqlite3.Connection,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+    *,
+    after: float | None = None,
+    until: float | None = None,
 ) -> StoredContents:
     """Read everything, oldest first.
 
     Args:
         progress: Told how many jobs of how many have been read.
+        after: Only jobs that ended after that time, or have not. ``until``: only those that ended
+            then or before, and nothing but jobs.
 
     Errors: sqlite3.DatabaseError: the file itself is damaged.
     """
-    reader = _Reader(db, progress)
-    jobs = reader.rows("job", "SELECT id, {} FROM jobs ORDER BY number", JobRecord)
-    attempts = reader.rows(
-        "attempt", "SELECT job, {} FROM attempts ORDER BY job, attempt", AttemptRecord
-    )
+    which = ""
+    if after is not None or until is not None:
+        which = WANTED
+        _want(db, *((RECENT, after) if after is not None else (OLDER, until)))
+    reader = _Reader(db, progress, which.format("id"))
+    jobs = reader.rows("job", JOBS.format(which.format("id")), JobRecord)
+    attempts = reader.rows("attempt", ATTEMPTS.format(which.format("job")), AttemptRecord)
     preemptions = reader.rows(
-        "preemption", "SELECT job, {} FROM preemptions ORDER BY at", PreemptionRecord
+        "preemption", PREEMPTIONS.format(which.format("job")), PreemptionRecord
     )
-    leases = reader.rows("lease", "SELECT id, {} FROM leases", LeaseRecord)
+    leases, nodes = [], []
+    if until is None:
+        nodes = reader.rows("node", "SELECT name, {} FROM nodes", NodeRecord)
+        leases = reader.rows("lease", "SELECT id, {} FROM leases", LeaseRecord)
     bad = _jobs_without(jobs, attempts, reader.unreadable)
     held = "SELECT gpu FROM held_gpus WHERE {} = ? ORDER BY gpu"
     unreadable = [
@@ -52,16 +84,32 @@ def read(
         ) if it.kind == "lease" or it.id in bad else ())
         for it in reader.unreadable
     ]  # fmt: skip
+    numbered = [(n, job) for n, job in zip(reader.numbers, jobs, strict=True) if job.id not in bad]
     return StoredContents(
-        jobs=tuple(job for job in jobs if job.id not in bad),
+        jobs=tuple(job for _, job in numbered),
+        numbers=tuple(number for number, _ in numbered),
+        next_number=1 + int(db.execute("SELECT COALESCE(MAX(number), 0) FROM jobs").fetchone()[0]),
+        older=after is not None,
         attempts=tuple(it for it in attempts if it.job not in bad),
         preemptions=tuple(it for it in preemptions if it.job not in bad),
         leases=tuple(leases),
-        use=tuple(
+        use=()
+        if until is not None
+        else tuple(
             UseRecord(*row) for row in db.execute("SELECT project, user, gpu_s, at FROM past_use")
         ),
+        calibration=tuple(CalibrationRecord(*row) for row in db.execute(CALIBRATION)),
+        nodes=tuple(nodes),
         unreadable=tuple({(it.kind, it.id): it for it in unreadable}.values()),
     )
+
+
+def _want(db: sqlite3.Connection, which: str, bound: float | None) -> None:
+    """Note which jobs are read, in a table of this connection alone: they are looked up often."""
+    db.execute("PRAGMA temp_store = MEMORY")
+    db.execute("DROP TABLE IF EXISTS temp.wanted")
+    db.execute("CREATE TEMP TABLE wanted (job TEXT PRIMARY KEY) WITHOUT ROWID")
+    db.execute(which, (bound,))
 
 
 def _jobs_without(
@@ -81,9 +129,16 @@ def _jobs_without(
 class _Reader:
     """Reads tables of JSON documents; what cannot be decoded is listed instead."""
 
-    def __init__(self, db: sqlite3.Connection, progress: Callable[[int, int], None]) -> None:
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        progress: Callable[[int, int], None],
+        which: str,
+    ) -> None:
         self._db, self._progress = db, progress
-        self._of = int(db.execute("SELECT COUNT(*) FROM jobs").fetchone()[0])
+        count = f"SELECT COUNT(*) FROM jobs {which}"  # noqa: S608 (a condition of ours)
+        self._of = int(db.execute(count).fetchone()[0])
+        self.numbers: list[int] = []
         self._file = str(db.execute("PRAGMA database_list").fetchone()[2])
         self.unreadable: list[Unreadable] = []
 
@@ -91,9 +146,10 @@ class _Reader:
         """Return the records of a table; ``{}`` in the query stands for the document."""
         decoder, found = msgspec.json.Decoder(type_), list[_Facts]()
         # As bytes: a text that is none is one record's fault, and not that of the whole query.
-        for id_, facts in self._db.execute(sql.format("CAST(facts AS BLOB)")):
+        for id_, facts, *number in self._db.execute(sql.format("CAST(facts AS BLOB)")):
             try:
                 found.append(decoder.decode(facts))
+                self.numbers += number
             except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
                 self.unreadable.append(Unreadable(kind, str(id_), str(error)[:200], self._file))
             if kind == "job" and len(found) % PROGRESS_JOBS == 0:

@@ -1,7 +1,6 @@
 """The facts that survive: jobs, attempts, preemptions, leases. Frozen; times are epoch seconds.
 
-They are written as JSON beside the few columns that SQL must see. A field may be added with a
-default; a changed meaning needs a migration.
+They are JSON beside the columns that SQL sees. New fields have a default, new meanings migrate.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ class StopIntent(Struct, frozen=True, omit_defaults=True):
         for_: Whom the room is for, as people read it.
         text: The sentence for job and user.
         claimant: The job that gets the room (R20).
+        held: An administrator asked, of somebody else's job: its owner cannot resume it.
     """
 
     kind: Intent
@@ -36,6 +36,7 @@ class StopIntent(Struct, frozen=True, omit_defaults=True):
     for_: str = ""
     text: str = ""
     claimant: str | None = None
+    held: bool = False
 
 
 class Note(Struct, frozen=True):
@@ -48,12 +49,23 @@ class Note(Struct, frozen=True):
 
 
 class JobProgress(Struct, frozen=True):
-    """What the job last said of itself; ``checkpoint_at`` is when it last saved."""
+    """What the job last said of itself; ``checkpoint_at`` is when it last saved.
+
+    Attributes:
+        saved: Which fraction was done when it last saved; ``step``: at which step that was.
+        attempt: Which one said it, ``since`` when and from which fraction; ``before``: the most
+            that earlier ones said.
+    """
 
     at: float
     fraction: float | None = None
     text: str | None = None
     checkpoint_at: float | None = None
+    saved: float | None = None
+    step: int | None = None
+    attempt: int = 0
+    before: float | None = None
+    since: tuple[float, float] | None = None
 
 
 class Place(Struct, frozen=True):
@@ -123,6 +135,8 @@ class AttemptRecord(Struct, frozen=True, omit_defaults=True):
     Attributes:
         decided: When the pass decided it. ``started``: when all its workers ran.
         port: Rendezvous port of the gang.
+        cpus: Cores that each worker was started with, whoever named them; None in records of
+            releases that did not keep it. ``memory_gib``: GiB of memory.
     """
 
     job: str
@@ -134,6 +148,8 @@ class AttemptRecord(Struct, frozen=True, omit_defaults=True):
     exit_code: int | None = None
     ended_by: str | None = None
     port: int = 29500
+    cpus: float | None = None
+    memory_gib: float | None = None
 
     @property
     def live_workers(self) -> tuple[WorkerRecord, ...]:
@@ -142,7 +158,17 @@ class AttemptRecord(Struct, frozen=True, omit_defaults=True):
 
 
 class PreemptionRecord(Struct, frozen=True, omit_defaults=True):
-    """One pause of a job for somebody else (R23)."""
+    """One pause of a job: for somebody else (R23), or because a person asked (``by``).
+
+    Attributes:
+        lost_gpu_s: What was expected to be lost when it was decided (R18).
+        gpus: That it gave. ``needs``: those of the job or benches that it made room for.
+        said: What the person gave as a reason. ``rule`` is empty then.
+        ended: When its last worker had gone; from then on what it cost is known.
+        saved_at: When it had last saved; ``saved_step``, ``saved``: at which step and fraction.
+        unsaved_gpu_s: GPU time since then, or the attempt's start. ``restart_gpu_s``: that from the
+            decision to resume it until all its workers ran.
+    """
 
     job: str
     attempt: int
@@ -154,6 +180,21 @@ class PreemptionRecord(Struct, frozen=True, omit_defaults=True):
     gpus: int
     resumed_at: float | None = None
     resumed_on: str | None = None
+    needs: int = 0
+    by: str | None = None
+    said: str = ""
+    ended: float | None = None
+    saved_at: float | None = None
+    saved_step: int | None = None
+    saved: float | None = None
+    unsaved_gpu_s: float | None = None
+    restart_gpu_s: float | None = None
+
+    @property
+    def cost_gpu_s(self) -> float:
+        """GPU seconds that it cost as far as is known; before its end an estimate (R18)."""
+        lost = self.unsaved_gpu_s
+        return self.lost_gpu_s if lost is None else lost + (self.restart_gpu_s or 0.0)
 
 
 class LeaseRecord(Struct, frozen=True):
@@ -179,6 +220,45 @@ class UseRecord(Struct, frozen=True):
     user: str
     gpu_s: float
     at: float
+
+
+class CalibrationRecord(Struct, frozen=True, rename="camel"):
+    """How true estimates of starts were, of one horizon and basis (R22).
+
+    Attributes:
+        low, high: By which bounds are moved. ``outcomes``: a sign for each of the newest starts.
+    """
+
+    kind: str
+    horizon: int
+    low: float
+    high: float
+    outcomes: str
+
+
+class NodeWindowRecord(Struct, frozen=True, omit_defaults=True):
+    """A maintenance window of a node."""
+
+    begins: float
+    ends: float
+    reason: str
+    by: str
+
+
+class NodeRecord(Struct, frozen=True, omit_defaults=True):
+    """What administrators said of a node.
+
+    Attributes:
+        drained: Since when nothing may start there, None while it may. ``reason``, ``by``: of that.
+        window: Its next maintenance window, or the present one.
+    """
+
+    name: str
+    note: str = ""
+    drained: float | None = None
+    reason: str = ""
+    by: str = ""
+    window: NodeWindowRecord | None = None
 
 
 # --------------------------------------------------------------------------- changes
@@ -250,6 +330,18 @@ class SaveUse(Struct, frozen=True):
     use: tuple[UseRecord, ...]
 
 
+class SaveCalibration(Struct, frozen=True):
+    """What is known of estimates of starts as it is now."""
+
+    calibration: tuple[CalibrationRecord, ...]
+
+
+class SaveNodes(Struct, frozen=True):
+    """What was said of nodes as it is now; what is not in it is forgotten."""
+
+    nodes: tuple[NodeRecord, ...]
+
+
 Change = (
     AddJob
     | SaveJob
@@ -261,6 +353,8 @@ Change = (
     | DropJob
     | AddObject
     | SaveUse
+    | SaveCalibration
+    | SaveNodes
 )
 
 
@@ -287,6 +381,9 @@ class StoredContents(Struct, frozen=True):
     Attributes:
         unreadable: Records that cannot be read; nothing else of their jobs is told.
         hold: Why nothing new may begin until an administrator decides, None where it may.
+        numbers: Places of ``jobs`` in the order of acceptance, where some are left out.
+        next_number: That of the next job, where numbers are told.
+        older: Ended jobs were left out, for ``HistoryStore.older``.
     """
 
     jobs: tuple[JobRecord, ...] = ()
@@ -294,5 +391,10 @@ class StoredContents(Struct, frozen=True):
     preemptions: tuple[PreemptionRecord, ...] = ()
     leases: tuple[LeaseRecord, ...] = ()
     use: tuple[UseRecord, ...] = ()
+    calibration: tuple[CalibrationRecord, ...] = ()
+    nodes: tuple[NodeRecord, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     hold: str | None = None
+    numbers: tuple[int, ...] = ()
+    next_number: int = 0
+    older: bool = False

@@ -22,7 +22,7 @@ HEADER = 100
 """Bytes that say what kind of file it is, before the first page's own content."""
 
 TABLES = ("jobs", "attempts", "preemptions", "leases", "held_gpus", "objects", "job_objects",
-          "past_use")  # fmt: skip
+          "past_use", "start_calibration", "nodes")  # fmt: skip
 OF_JOB = frozenset({"attempts", "preemptions", "held_gpus", "job_objects"})
 MOST_BYTES = 2**40
 MOST_GAP = 1_000_000
@@ -52,7 +52,7 @@ def salvage(damaged: Path, target: Path) -> Salvaged:
     new = sqlite3.connect(target, isolation_level=None)
     try:
         schema.migrate(new)
-        _mend_header(copy, target)
+        mend_header(copy, target)
         found = _read_into(new, copy)
         schema.configure(new)
     finally:
@@ -106,7 +106,7 @@ def _copy(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> tuple
     whole = True
     for direction in ("ASC", "DESC"):
         order = ", ".join(f"{name} {direction}" for name in key)
-        reader = _Rows(old, f"{select} ORDER BY {order}")
+        reader = Rows(old, f"{select} ORDER BY {order}")
         for row in reader:
             new.execute(insert, row)
         if reader.ended:
@@ -116,7 +116,7 @@ def _copy(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> tuple
         _beyond_gaps(old, new, select, insert)
     if not whole and table in OF_JOB:
         for (job,) in new.execute("SELECT id FROM jobs").fetchall():
-            for row in _Rows(old, f"{select} WHERE job = ?", (job,)):
+            for row in Rows(old, f"{select} WHERE job = ?", (job,)):
                 new.execute(insert, row)
     return int(new.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]), whole  # noqa: S608
 
@@ -132,14 +132,14 @@ def _beyond_gaps(
             number += 1
             continue
         at = number
-        for row in _Rows(old, f"{select} WHERE number >= ? ORDER BY number", (number,)):
+        for row in Rows(old, f"{select} WHERE number >= ? ORDER BY number", (number,)):
             new.execute(insert, row)
             known.add(row[0])
             at = row[0]
         number = max(at, number) + 1
 
 
-class _Rows:
+class Rows:
     """The rows of a query up to the first damage; ``ended`` when there was none."""
 
     def __init__(self, db: sqlite3.Connection, sql: str, parameters: Sequence[object] = ()) -> None:
@@ -154,7 +154,7 @@ class _Rows:
         self.ended = True
 
 
-def _mend_header(copy: Path, like: Path) -> None:
+def mend_header(copy: Path, like: Path) -> None:
     """Give a file that lost its first bytes those of a new database, with its own size."""
     with copy.open("r+b") as damaged, like.open("rb") as new:
         if damaged.read(16) == b"SQLite format 3\0":

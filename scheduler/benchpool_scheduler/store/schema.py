@@ -106,6 +106,35 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ) STRICT, WITHOUT ROWID""",
     ),
     (_asked_into_spec(),),
+    (
+        # Only says which jobs need not be read at once: one that is not in it is read.
+        """CREATE TABLE IF NOT EXISTS ended_jobs (
+            job TEXT PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE,
+            at REAL NOT NULL
+        ) STRICT, WITHOUT ROWID""",
+        "CREATE INDEX IF NOT EXISTS ended_jobs_by_end ON ended_jobs (at)",
+        """INSERT OR REPLACE INTO ended_jobs (job, at)
+            SELECT id, ended FROM (
+                SELECT id, CASE WHEN json_valid(facts) THEN json_extract(facts, '$.ended') END
+                AS ended FROM jobs
+            ) WHERE ended IS NOT NULL""",
+    ),
+    (
+        """CREATE TABLE start_calibration (
+            kind TEXT NOT NULL,
+            horizon INTEGER NOT NULL,
+            low REAL NOT NULL,
+            high REAL NOT NULL,
+            outcomes TEXT NOT NULL,
+            PRIMARY KEY (kind, horizon)
+        ) STRICT, WITHOUT ROWID""",
+    ),
+    (
+        """CREATE TABLE nodes (
+            name TEXT PRIMARY KEY,
+            facts TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID""",
+    ),
 )
 """The statements that lead from version N to N + 1, for each N from 0."""
 

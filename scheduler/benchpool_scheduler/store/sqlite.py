@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -22,7 +23,16 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "glusterfs", "ceph", "lustre"}
 )
 
+RECENT = 5_000
+"""Of ended jobs so many, those that ended last, are read before the service begins: it learns run
+times from these. The others are read beside its work."""
+
 LOCK_TRIES, LOCK_RETRY_S = 10, 0.05
+
+UNUSED = (
+    "SELECT sha256 FROM objects GROUP BY sha256 HAVING MAX(at) < ? "
+    "AND NOT EXISTS (SELECT 1 FROM job_objects AS j WHERE j.sha256 = objects.sha256)"
+)
 
 
 class SqliteStore:
@@ -45,6 +55,7 @@ class SqliteStore:
         self.writer = Writer(self._path, lost)
         self._progress = progress
         self._reader: sqlite3.Connection | None = None
+        self._read_after: float | None = None
 
     async def open(self) -> StoredContents:
         """Take possession and read everything that can be read. Errors: Unavailable.
@@ -71,8 +82,22 @@ class SqliteStore:
 
     async def _open_file(self) -> StoredContents:
         await self.writer.open()
-        self._reader = _open_reader(self._path)
-        return await asyncio.to_thread(reading.read, self._reader, self._progress)
+        self._reader = reader = _open_reader(self._path)
+        self._read_after = await asyncio.to_thread(reading.recent_end, reader, RECENT)
+        read = partial(reading.read, reader, self._progress, after=self._read_after)
+        return await asyncio.to_thread(read)
+
+    async def older(self) -> StoredContents:
+        """Return the ended jobs that were left out when it was opened. Errors: Unavailable."""
+        until = self._read_after
+        return StoredContents() if until is None else await asyncio.to_thread(self._older, until)
+
+    def _older(self, until: float) -> StoredContents:
+        try:
+            with contextlib.closing(_open_reader(self._path)) as reader:
+                return reading.read(reader, until=until)
+        except sqlite3.DatabaseError as error:
+            raise self.writer.public(error) from error
 
     async def _close_file(self) -> None:
         if self._reader is not None:
@@ -127,14 +152,17 @@ class SqliteStore:
         sql = "SELECT COALESCE(SUM(size), 0) FROM objects WHERE user = ?"
         return int(self._read(sql, (user,)).fetchone()[0])
 
-    def unused_objects(self, before: float) -> tuple[str, ...]:
+    async def unused_objects(self, before: float) -> tuple[str, ...]:
         """Return objects that no job names and nobody has uploaded since ``before``."""
-        rows = self._read(
-            "SELECT sha256 FROM objects GROUP BY sha256 HAVING MAX(at) < ? "
-            "AND NOT EXISTS (SELECT 1 FROM job_objects AS j WHERE j.sha256 = objects.sha256)",
-            (before,),
-        )
-        return tuple(row[0] for row in rows)
+        return await asyncio.to_thread(self._unused, before)
+
+    def _unused(self, before: float) -> tuple[str, ...]:
+        # By a connection of its own: it goes over all objects, and the loop's must be free.
+        try:
+            with contextlib.closing(_open_reader(self._path)) as reader:
+                return tuple(row[0] for row in reader.execute(UNUSED, (before,)))
+        except sqlite3.DatabaseError as error:
+            raise self.writer.public(error) from error
 
     async def forget_objects(self, hashes: Iterable[str]) -> None:
         """Remove these objects from the list."""

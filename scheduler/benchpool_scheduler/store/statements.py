@@ -14,10 +14,13 @@ from benchpool_scheduler.store.records import (
     Change,
     DropJob,
     DropLease,
+    JobRecord,
     SaveAsked,
     SaveAttempt,
+    SaveCalibration,
     SaveJob,
     SaveLease,
+    SaveNodes,
     SavePreemption,
     SaveUse,
 )
@@ -37,10 +40,17 @@ def _add_job(db: sqlite3.Connection, change: AddJob) -> None:
         "INSERT OR IGNORE INTO job_objects (job, sha256) VALUES (?, ?)",
         [(job.id, sha256) for sha256 in change.objects],
     )
+    _note_end(db, job)
 
 
 def _save_job(db: sqlite3.Connection, change: SaveJob) -> None:
     db.execute("UPDATE jobs SET facts = ? WHERE id = ?", (_json(change.job), change.job.id))
+    _note_end(db, change.job)
+
+
+def _note_end(db: sqlite3.Connection, job: JobRecord) -> None:
+    if job.ended is not None:
+        db.execute("INSERT OR REPLACE INTO ended_jobs (job, at) VALUES (?, ?)", (job.id, job.ended))
 
 
 def _save_attempt(db: sqlite3.Connection, change: SaveAttempt) -> None:
@@ -105,6 +115,22 @@ def _save_use(db: sqlite3.Connection, change: SaveUse) -> None:
     )
 
 
+def _save_calibration(db: sqlite3.Connection, change: SaveCalibration) -> None:
+    db.execute("DELETE FROM start_calibration")
+    db.executemany(
+        "INSERT INTO start_calibration (kind, horizon, low, high, outcomes) VALUES (?, ?, ?, ?, ?)",
+        [(it.kind, it.horizon, it.low, it.high, it.outcomes) for it in change.calibration],
+    )
+
+
+def _save_nodes(db: sqlite3.Connection, change: SaveNodes) -> None:
+    db.execute("DELETE FROM nodes")
+    db.executemany(
+        "INSERT INTO nodes (name, facts) VALUES (?, ?)",
+        [(it.name, msgspec.json.encode(it).decode()) for it in change.nodes],
+    )
+
+
 _APPLY: Mapping[type[Change], Callable[[sqlite3.Connection, Any], None]] = {
     AddJob: _add_job,
     SaveJob: _save_job,
@@ -116,6 +142,8 @@ _APPLY: Mapping[type[Change], Callable[[sqlite3.Connection, Any], None]] = {
     DropJob: _drop_job,
     AddObject: _add_object,
     SaveUse: _save_use,
+    SaveCalibration: _save_calibration,
+    SaveNodes: _save_nodes,
 }
 
 

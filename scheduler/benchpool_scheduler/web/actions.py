@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -12,15 +11,18 @@ from msgspec import Struct
 from benchpool_scheduler.api import audit, decoding
 from benchpool_scheduler.contract import Job
 from benchpool_scheduler.contract.actions import ActionReason, JobActions
+from benchpool_scheduler.contract.forms import fields, filled_in
+from benchpool_scheduler.contract.jobs import JobDiscard
 from benchpool_scheduler.contract.operation import Operation, declared
-from benchpool_scheduler.errors import BenchpoolError, Forbidden, InvalidInput
+from benchpool_scheduler.contract.operations import Operations
+from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.service import Caller
 from benchpool_scheduler.web.pages import PageHandler
 
 MOST_REASON = 200
 
 FORMS: Mapping[str, Operation[Any]] = {
-    one.name: one for one in declared(JobActions) if one.form is not None
+    one.name: one for one in (*declared(JobActions), Operations.discard) if one.form is not None
 }
 """What pages offer to do with a job, by its word in their addresses."""
 
@@ -31,7 +33,7 @@ class ActionHandler(PageHandler):
     async def post(self, job: str, verb: str) -> None:
         """Act, then lead back with a message."""
         caller = await self.reader()
-        self._refuse_forged()
+        self.refuse_forged()
         target = self.site.pool.jobs.detail(caller, job).job
         body = self._body(FORMS[verb].body or ActionReason, caller, target)
         await self._act(caller, target, FORMS[verb], body)
@@ -44,7 +46,7 @@ class ActionHandler(PageHandler):
     ) -> None:
         """Act, and have it in the audit trail, as the same request to the API."""
         try:
-            after = await self.site.pool.jobs.act(caller, target.id, operation.name, body)
+            after = await self._done(caller, target.id, operation, body)
         except BenchpoolError as error:
             audit.note(self.site.pool, operation, caller, self, error)
             raise
@@ -52,22 +54,20 @@ class ActionHandler(PageHandler):
             audit.done(operation, caller, self.request, {"job": target.id}, body, after, target)
         )
 
-    def _refuse_forged(self) -> None:
-        """Compare the form's token with the session's, whatever ``Identity`` has checked."""
-        given = self.get_body_argument("_xsrf", "").encode()
-        if not hmac.compare_digest(given, self.site.identity.xsrf_token(self).encode()):
-            raise Forbidden(
-                "This form is not from the page you have open now: open the page again.",
-                code="xsrf",
-            )
+    async def _done(self, caller: Caller, job: str, operation: Operation[Any], body: Struct) -> Job:
+        pool = self.site.pool
+        if isinstance(body, JobDiscard):
+            await pool.files.discard(caller, job, body)
+            return pool.jobs.detail(caller, job).job
+        return await pool.jobs.act(caller, job, operation.name, body)
 
     def _body(self, type_: type[Struct], caller: Caller, job: Job) -> Struct:
         """Return what the form asks for; a field that is empty, or cannot change, is left out."""
         if type_ is ActionReason:
             return ActionReason(self._why(caller, job))
-        names = type_.__struct_fields__
-        texts = {name: self.get_body_argument(name, "").strip() for name in names}
-        return decoding.query({name: [text] for name, text in texts.items() if text}, type_)
+        texts = {it: self.get_body_argument(it.name, "").strip() for it in fields(type_)}
+        found = {it.name: filled_in(it, [text]) for it, text in texts.items() if text}
+        return decoding.query({name: [value] for name, value in found.items()}, type_)
 
     def _why(self, caller: Caller, job: Job) -> str | None:
         """Return why; whoever intervenes in somebody else's job says it (screens, section 5)."""

@@ -6,20 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from benchpool_scheduler.contract import BuildQuota, Gpu, InLine, Lease, Quota
+from benchpool_scheduler.contract import AskedBack, BuildQuota, Gpu, InLine, Lease, Quota
 from benchpool_scheduler.phrases import count, ordinal, start_range
 from benchpool_scheduler.web.pool_view import gpu_places, server_name
-from benchpool_scheduler.web.words import Moment, moment
+from benchpool_scheduler.web.words import Moment, moment, optional_moment
 
 
 @dataclass(frozen=True, slots=True)
 class HeldRow:
-    """One server and the GPUs it holds."""
+    """One server and the GPUs it holds; ``active``: when the Hub saw it do something last."""
 
     server: str
     gpus: str
     number: int
     since: Moment
+    active: Moment | None = None
+    idle: bool = False
+    lease: str = ""
+    asked: AskedBack | None = None
+    asked_at: Moment | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,11 @@ def _bench(
                 gpus=gpu_places(gpus, lease.gpus),
                 number=len(lease.gpus),
                 since=moment(lease.since, now),
+                lease=lease.id,
+                asked=lease.asked_back,
+                asked_at=optional_moment(lease.asked_back.at if lease.asked_back else None, now),
+                active=optional_moment(lease.last_active, now),
+                idle=any(gpu.uuid in lease.gpus for gpu in gpus if gpu.idle_since is not None),
             )
             for lease in own
         ),

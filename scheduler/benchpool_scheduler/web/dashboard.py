@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from benchpool_scheduler.contract import Attempt, Health, Job, JobsQuery, Quota, State, Status
+from benchpool_scheduler.contract import Health, Job, JobsQuery, Quota, State, Status
 from benchpool_scheduler.contract.forms import fields
 from benchpool_scheduler.errors import NotFound
-from benchpool_scheduler.phrases import count
+from benchpool_scheduler.phrases import count, files_held
 from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.web.access_forms import access_view
 from benchpool_scheduler.web.benches_view import benches_view, line_view
 from benchpool_scheduler.web.flash import flash
-from benchpool_scheduler.web.job_rows import ENDED_SHOWN, JobsView, Reader, jobs_view
+from benchpool_scheduler.web.job_rows import (
+    ENDED_SHOWN,
+    JobsView,
+    Reader,
+    attempts_of,
+    jobs_view,
+    reasons_of,
+)
 from benchpool_scheduler.web.pages import PageHandler
 from benchpool_scheduler.web.pool_view import pool_view
 from benchpool_scheduler.web.projects_view import projects_view
@@ -40,15 +48,23 @@ class DashboardHandler(PageHandler):
             "dashboard.html",
             self.facts(),
             flash=flash(self, caller),
-            pool=pool_view(status, {job.id: job for job in seen}),
+            pool=pool_view(status, {job.id: job for job in seen}, now, racks(pool)),
             jobs=jobs,
             chosen=chosen,
+            reasons=reasons_of(job for job in seen if job.state is State.QUEUED),
             benches=benches_view(leases, quotas(pool, caller, users), status.gpus, now),
             line=line_view(pool.benches.line(caller), now),
             line_sentence=line_sentence(status),
-            projects=projects_view(status.projects),
+            projects=projects_view(
+                status.projects,
+                self.get_query_arguments("fold"),
+                self.get_query_argument("at", ""),
+            ),
+            access=await access_view(pool, caller, now),
             queue_sentence=queue_sentence(jobs, status),
             running_sentence=running_sentence(jobs, status),
+            kept_sentence=pool.views.kept(),
+            held_sentence=files_held(await pool.files.of(caller.name)),
             health_sentence=health_sentence(status.health),
         )
 
@@ -57,6 +73,16 @@ class DashboardHandler(PageHandler):
         asked = [one.name for one in fields(JobsQuery) if one.kind == "text"]
         given = {name: self.get_query_argument(name, "") for name in asked}
         return {name: value for name, value in given.items() if value}
+
+
+def racks(pool: Pool) -> dict[str, str]:
+    """Return where nodes stand, by the levels of the topology, the widest first."""
+    seen = pool.observed.now
+    levels = seen.configuration.topology
+    return {
+        node.name: " · ".join(node.labels[it.label] for it in levels if it.label in node.labels)
+        for node in seen.inventory.told
+    }
 
 
 def visible_jobs(pool: Pool, caller: Caller, **chosen: str) -> list[Job]:
@@ -72,11 +98,6 @@ def visible_jobs(pool: Pool, caller: Caller, **chosen: str) -> list[Job]:
             **chosen,
         )
     ]
-
-
-def attempts_of(pool: Pool, caller: Caller, jobs: Sequence[Job]) -> Mapping[str, Sequence[Attempt]]:
-    """Return the starts of each job that has any."""
-    return {job.id: pool.jobs.attempts(caller, job.id) for job in jobs if job.attempt > 0}
 
 
 def quotas(pool: Pool, caller: Caller, users: Sequence[str] | set[str]) -> list[Quota]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from msgspec.structs import asdict
 
 from benchpool_scheduler.contract import Job, State
+from benchpool_scheduler.contract.changes import all_in_words
 from benchpool_scheduler.errors import NotFound
-from benchpool_scheduler.phrases import count
 from benchpool_scheduler.service import Caller
 from benchpool_scheduler.web.actions import FORMS
 from benchpool_scheduler.web.job_rows import Action, Reader, actions
@@ -57,8 +57,7 @@ def message(verb: str, job: Job, reader: Reader) -> Flash:
     """Return what ``verb`` did to ``job``, judged by the state it is in."""
     form = FORMS[verb].form
     if form is not None and form.done:
-        workers = count(job.workers, "worker")
-        text = form.done.format(workers_text=workers, **asdict(job))
+        text = form.done.format(changeable=all_in_words(job), **asdict(job))
     else:
         text = _TEXTS.get((verb, job.state), "{} is " + job.state + " now.").format(job.name)
     undo = None

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 
 from benchpool_scheduler.contract import JobDetail
 from benchpool_scheduler.errors import NotFound
+from benchpool_scheduler.phrases import log_end, no_longer_kept
 from benchpool_scheduler.service import Caller
 from benchpool_scheduler.web.flash import flash
+from benchpool_scheduler.web.job_files import kinds_of
 from benchpool_scheduler.web.job_rows import Reader
 from benchpool_scheduler.web.job_view import job_view
+from benchpool_scheduler.web.log_lines import LogLine, around
 from benchpool_scheduler.web.log_text import tail
 from benchpool_scheduler.web.pages import PageHandler
-from benchpool_scheduler.web.words import optional_moment
+from benchpool_scheduler.web.words import ENDED_STATES, optional_moment
 
 TAIL_BYTES = 64 * 1024
 MOST_ATTEMPTS = 10
@@ -33,7 +36,9 @@ class LogChoice:
 class LogView:
     """The end of one log; ``next`` is the byte from which the page follows it.
 
-    ``several``: there are logs of other workers.
+    ``several``: there are logs of other workers. ``removed``: why there is none any more.
+    ``complete``: what is said once the attempt has ended. ``lines``: its numbered lines, where
+    those are asked for.
     """
 
     attempt: int
@@ -44,10 +49,13 @@ class LogView:
     next: int
     choices: tuple[LogChoice, ...]
     several: bool
+    removed: str
+    complete: str
+    lines: tuple[LogLine, ...] = ()
 
 
 class JobHandler(PageHandler):
-    """``GET <prefix>jobs/<id>?attempt&worker``."""
+    """``GET <prefix>jobs/<id>?attempt&worker&line``: ``line`` is that of the log, 0 its end."""
 
     async def get(self, job: str) -> None:
         """Show the page; an id may be cut to its first signs, as the command line takes it."""
@@ -69,6 +77,7 @@ class JobHandler(PageHandler):
             would_start_with=pool.jobs.why(caller, detail.job.id).would_start_with,
             progress_at=None if progress is None else optional_moment(progress.updated, now),
             log=await self._tail(caller, detail),
+            files=kinds_of(await pool.files.sizes(caller, detail.job.id)),
         )
 
     async def _tail(self, caller: Caller, detail: JobDetail) -> LogView | None:
@@ -99,7 +108,29 @@ class JobHandler(PageHandler):
             next=chunk.next_offset,
             choices=_choices(detail, attempt, worker),
             several=_workers(detail, attempt) > 1,
+            complete=log_end(
+                attempt,
+                newest,
+                over=detail.job.state in ENDED_STATES,
+                empty=not chunk.data and not chunk.offset,
+            ),
+            lines=await self._lines(caller, detail.job.id, attempt, worker),
+            removed="" if chunk.data else no_longer_kept(detail.kept, "logs", self.site.now()),
         )
+
+    async def _lines(
+        self, caller: Caller, job: str, attempt: int, worker: int
+    ) -> tuple[LogLine, ...]:
+        if not self.get_query_argument("line", ""):
+            return ()
+
+        async def read(offset: int) -> tuple[int, bytes]:
+            chunk = await self.site.pool.logs.read(
+                caller, job, attempt=attempt, worker=worker, offset=offset, limit=TAIL_BYTES
+            )
+            return chunk.next_offset, chunk.data
+
+        return await around(read, self._number("line", 0))
 
     def _number(self, name: str, default: int) -> int:
         text = self.get_query_argument(name, "")

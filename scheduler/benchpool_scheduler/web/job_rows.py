@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from benchpool_scheduler.contract import Attempt, Gpu, Job, State
 from benchpool_scheduler.contract.actions import ActionReason
 from benchpool_scheduler.contract.operation import declared
 from benchpool_scheduler.contract.operations import JobActions
-from benchpool_scheduler.phrases import count, duration, gpus_of_job, ordinal, start_range
+from benchpool_scheduler.phrases import (
+    count,
+    duration,
+    gpus_of_job,
+    left,
+    ordinal,
+    pause_words,
+    percent,
+    percent_done,
+    start_sentence,
+)
+from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.web.pool_view import gpu_places
 from benchpool_scheduler.web.words import (
     ACTIVE_STATES,
@@ -21,7 +35,8 @@ from benchpool_scheduler.web.words import (
 )
 
 ENDED_SHOWN = 10
-SHOWN = 200
+SHOWN = 50
+"""Jobs of one table at most; the page of all jobs has the others."""
 
 
 _BUTTONS = tuple(one for one in declared(JobActions) if one.body is ActionReason)
@@ -67,6 +82,8 @@ class JobRow:
     gpus: str
     percent: int | None
     progress: str
+    pause: str
+    pause_until: Moment | None
     actions: tuple[Action, ...]
 
     @property
@@ -118,6 +135,16 @@ def jobs_view(
     )
 
 
+def reasons_of(jobs: Iterable[Job]) -> Mapping[str, int]:
+    """Return how many of the jobs have which reason, by its code, the most frequent first."""
+    return dict(Counter(job.reason.code for job in jobs if job.reason is not None).most_common())
+
+
+def attempts_of(pool: Pool, caller: Caller, jobs: Sequence[Job]) -> Mapping[str, Sequence[Attempt]]:
+    """Return the starts of each job that has any."""
+    return {job.id: pool.jobs.attempts(caller, job.id) for job in jobs if job.attempt > 0}
+
+
 def queue_positions(jobs: Sequence[Job], reader: Reader) -> Mapping[str, str]:
     """Return each waiting job's place among the waiting jobs of its project, by job id.
 
@@ -146,24 +173,36 @@ def job_row(
     """Return one job as a row; ``started`` is its last start, ``ran`` the sum of all attempts."""
     ran = run_time(attempts, now)
     since = attempts[-1].started if attempts else job.started
-    percent = None if job.progress is None else _percent(job.progress.fraction)
+    fraction = None if job.progress is None else job.progress.fraction
     return JobRow(
         job=job,
         mine=job.user == reader.name,
         size=gpus_of_job(job.gpus, job.workers),
         reason="" if job.reason is None else job.reason.text,
         remedy="" if job.reason is None else job.reason.remedy,
-        estimate=start_range(job.estimated_start, now),
+        estimate=start_sentence(job.estimated_start, now),
         submitted=moment(job.submitted, now),
         started=optional_moment(since, now),
         ended=optional_moment(job.ended, now),
         ran=ran,
         position=position,
         gpus=gpu_places([gpu for gpu in gpus if gpu.job == job.id]),
-        percent=percent,
-        progress="" if job.progress is None else job.progress.text or "",
+        percent=None if fraction is None else percent_done(fraction),
+        progress=_progress(job, now),
+        pause=pause_words(replace(job.pause, until=None), now) if job.pause else "",
+        pause_until=None if job.pause is None else optional_moment(job.pause.until, now),
         actions=actions(job, reader, ran),
     )
+
+
+def _progress(job: Job, now: datetime) -> str:
+    """Return what stands beside the figure: if an earlier attempt was further, words, time left."""
+    if job.progress is None:
+        return ""
+    fell, ends = job.progress.fell_from, job.progress.ends
+    before = "" if fell is None else f"{percent(fell)} in an earlier attempt"
+    rest = left(None if ends is None else (ends - now).total_seconds())
+    return ", ".join(part for part in (before, job.progress.text or "", rest) if part)
 
 
 def run_time(attempts: Sequence[Attempt], now: datetime) -> str:
@@ -199,10 +238,6 @@ def _loss(job: Job, ran: str) -> str:
             "what it has not saved is lost, and it does not resume."
         )
     return "It ends for good: what it has done so far will not be resumed."
-
-
-def _percent(fraction: float | None) -> int | None:
-    return None if fraction is None else round(100 * min(1.0, max(0.0, fraction)))
 
 
 def _turn(job: Job) -> tuple[int, datetime, str]:

@@ -13,14 +13,17 @@ from benchpool_scheduler.contract import (
     JobDetail,
     Preemption,
     State,
+    twins,
 )
 from benchpool_scheduler.contract.actions import ActionReason
-from benchpool_scheduler.contract.forms import Field, fields, titled
-from benchpool_scheduler.phrases import attempt_end, duration, gpu_time
+from benchpool_scheduler.contract.changes import ROWS, Advised, advised
+from benchpool_scheduler.contract.forms import Field, fields, shown, titled
+from benchpool_scheduler.phrases import attempt_end, duration, kept_for
 from benchpool_scheduler.web.actions import FORMS
 from benchpool_scheduler.web.job_rows import JobRow, Reader, job_row
 from benchpool_scheduler.web.pool_view import gpu_places
 from benchpool_scheduler.web.words import (
+    ACTIVE_STATES,
     Moment,
     moment,
     optional_moment,
@@ -50,11 +53,10 @@ class AttemptRow:
 
 @dataclass(frozen=True, slots=True)
 class PauseRow:
-    """One pause for somebody else (R23)."""
+    """One pause: for whom by which rule (R23), or who asked, and what it cost."""
 
     at: Moment
-    for_whom: str
-    rule: str
+    why: str
     cost: str
     resumed: Moment | None
 
@@ -77,6 +79,11 @@ class JobForm:
     label: str
     fields: tuple[FormField, ...]
 
+    @property
+    def asked(self) -> dict[str, str]:
+        """What is filled in, as its command in a terminal shows it."""
+        return {one.field.name: twins.FILLED for one in self.fields if not one.fixed}
+
 
 @dataclass(frozen=True, slots=True)
 class JobView:
@@ -89,6 +96,7 @@ class JobView:
     pauses: tuple[PauseRow, ...]
     terminal: tuple[str, ...]
     forms: tuple[JobForm, ...]
+    advised: tuple[Advised, ...]
 
 
 _REASON_NAMES = {
@@ -107,9 +115,10 @@ def job_view(detail: JobDetail, gpus: Sequence[Gpu], reader: Reader, now: dateti
         reason_name=_REASON_NAMES.get(job.state, "What goes on"),
         facts=_facts(detail, now),
         attempts=tuple(_attempt(attempt, gpus, now) for attempt in reversed(detail.attempts)),
-        pauses=tuple(_pause(pause, now) for pause in reversed(job.preemptions)),
+        pauses=tuple(_pause(pause, now) for pause in reversed(detail.pauses)),
         terminal=_terminal(job),
         forms=_forms(detail),
+        advised=advised(job),
     )
 
 
@@ -128,17 +137,19 @@ def _forms(detail: JobDetail) -> tuple[JobForm, ...]:
 
 
 def _form_field(detail: JobDetail, field: Field) -> FormField:
-    fixed = _fixed(detail.job) if field.name in detail.fixed else ""
+    fixed = _fixed(detail.job, field.name) if field.name in detail.fixed else ""
     note = fixed or field.help.removesuffix(".")
     label = f"{field.title}: {note[:1].lower() if not fixed else note[:1]}{note[1:]}"
-    return FormField(field, label, str(getattr(detail.job, field.name)), fixed)
+    return FormField(field, label, shown(field, getattr(detail.job, field.name)), fixed)
 
 
-def _fixed(job: Job) -> str:
-    """Return why the workers of a job cannot be others now, where they cannot."""
+def _fixed(job: Job, field: str) -> str:
+    """Return why a field of a job cannot be another now."""
     if job.state is State.PAUSING:
         return "It leaves its GPUs now; change them when it waits."
-    return "It runs with all of its workers or none; pause it first."
+    if field in ROWS and ROWS[field].when == "elastic":
+        return "It runs with all of its workers or none; pause it first."
+    return "It can change while the job waits; pause it first."
 
 
 def _facts(detail: JobDetail, now: datetime) -> tuple[Fact, ...]:
@@ -160,6 +171,8 @@ def _facts(detail: JobDetail, now: datetime) -> tuple[Fact, ...]:
         facts.append(Fact("Exit code", str(job.exit_code)))
     if detail.container is not None:
         facts.append(Fact("Container", detail.container.text))
+    if detail.kept is not None:
+        facts.append(Fact("Kept", kept_for(detail.kept, now)))
     facts += [Fact(title, text) for title, text in titled(job)]
     facts.append(Fact("Id", job.id))
     return tuple(facts)
@@ -170,7 +183,9 @@ def _quota_words(job: Job) -> str:
         return "never paused for others (not preemptible)"
     if job.over_quota:
         return "over quota: may be paused for others, then resumes by itself"
-    return "within quota" if job.started else "preemptible"
+    if job.state in ACTIVE_STATES:
+        return "within quota"
+    return "preemptible: what it holds beyond the quota may be paused for others"
 
 
 def _attempt(attempt: Attempt, gpus: Sequence[Gpu], now: datetime) -> AttemptRow:
@@ -195,11 +210,14 @@ def _end_words(attempt: Attempt) -> str:
 def _pause(pause: Preemption, now: datetime) -> PauseRow:
     return PauseRow(
         at=moment(pause.at, now),
-        for_whom=pause.for_,
-        rule=pause.rule,
-        cost=gpu_time(pause.lost_gpu_s),
+        why=f"for {pause.for_}, rule {pause.rule}" if pause.by is None else _asked(pause),
+        cost=pause.cost,
         resumed=optional_moment(pause.resumed_at, now),
     )
+
+
+def _asked(pause: Preemption) -> str:
+    return f"by {pause.by}: {pause.reason}" if pause.reason else f"by {pause.by}"
 
 
 def _terminal(job: Job) -> tuple[str, ...]:

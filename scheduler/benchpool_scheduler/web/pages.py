@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,10 +14,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from tornado.web import Finish, HTTPError, RequestHandler
 
 from benchpool_scheduler.api.identity import Identity
+from benchpool_scheduler.contract import twins
+from benchpool_scheduler.contract.operations import OPERATIONS
 from benchpool_scheduler.errors import BenchpoolError, Forbidden, NotAuthenticated, NotFound
 from benchpool_scheduler.service import Caller, Clock, Pool
 from benchpool_scheduler.web.job_rows import Reader
-from benchpool_scheduler.web.words import Moment, moment
+from benchpool_scheduler.web.words import Moment, instants, moment
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +36,16 @@ TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+TEMPLATES.filters["instants"] = instants
+
+
+def _twin(operation: str, part: str = "", /, **given: str) -> str:
+    """Return what to type in a terminal for the same as a form of a page does."""
+    return twins.command(_BY_NAME[operation], part, **given)
+
+
+_BY_NAME = {one.name: one for one in OPERATIONS}
+TEMPLATES.globals["twin"] = _twin
 
 HEADINGS = {
     400: "This request cannot be used",
@@ -112,6 +125,7 @@ class PageHandler(RequestHandler):
                 raise Finish
             raise NotAuthenticated("Your session has ended: open the page again to log in.")
         self.caller = caller
+        await self.site.pool.whole()
         return caller
 
     def _opens_page(self) -> bool:
@@ -122,6 +136,18 @@ class PageHandler(RequestHandler):
         site = self.request.headers.get("Sec-Fetch-Site", "none")
         if self.request.method not in ("GET", "HEAD") and site not in ("same-origin", "none"):
             raise Forbidden("This came from another site's page: use the buttons of this one.")
+
+    def refuse_forged(self) -> None:
+        """Compare a form's token with the session's, whatever ``Identity`` has checked.
+
+        Errors: Forbidden.
+        """
+        given = self.get_body_argument("_xsrf", "").encode()
+        if not hmac.compare_digest(given, self.site.identity.xsrf_token(self).encode()):
+            raise Forbidden(
+                "This form is not from the page you have open now: open the page again.",
+                code="xsrf",
+            )
 
     def facts(self, *, back: str = "dashboard") -> PageFacts:
         """Return the frame of this page."""

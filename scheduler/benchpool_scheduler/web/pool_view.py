@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from benchpool_scheduler.contract import Gpu, GpuState, Job, Status
-from benchpool_scheduler.phrases import count
-from benchpool_scheduler.web.words import GPU_WORDS, StateWord
+from benchpool_scheduler.phrases import count, server_called
+from benchpool_scheduler.web.words import GPU_WORDS, IDLE, Moment, StateWord, optional_moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +24,24 @@ class GpuSquare:
     holder: str
     job: Job | None
     note: str
+    idle: Moment | None = None
 
     @property
     def label(self) -> str:
         """What a screen reader says of the square, and its label on hover."""
-        facts = [f"GPU {self.index}", self.model, self.word.word, self.holder, self.note]
+        idle = "" if self.idle is None else f"last seen {self.idle.relative}"
+        facts = [f"GPU {self.index}", self.model, self.word.word, self.holder, idle, self.note]
         return " · ".join(fact for fact in facts if fact)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRow:
-    """The GPUs of one node, in the order of their indices."""
+    """The GPUs of one node, in the order of their indices; ``rack`` is empty where not known."""
 
     name: str
     summary: str
     squares: tuple[GpuSquare, ...]
+    rack: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +64,26 @@ class PoolView:
     problems: tuple[str, ...]
 
 
-def pool_view(status: Status, jobs: Mapping[str, Job]) -> PoolView:
-    """Return the pool for a reader; ``jobs`` are those the reader may see, by id."""
-    names = sorted({gpu.node for gpu in status.gpus})
+def pool_view(
+    status: Status,
+    jobs: Mapping[str, Job],
+    now: datetime,
+    racks: Mapping[str, str] | None = None,
+) -> PoolView:
+    """Return the pool for a reader.
+
+    Args:
+        jobs: Those the reader may see, by id.
+        racks: Where nodes stand, by name; the nodes of one rack come together.
+    """
+    at = racks or {}
+    names = sorted({gpu.node for gpu in status.gpus}, key=lambda name: (at.get(name, ""), name))
+    idle = sum(gpu.idle_since is not None for gpu in status.gpus)
     return PoolView(
         text=status.text,
         simulated=status.simulated,
-        nodes=tuple(_node(name, status.gpus, jobs) for name in names),
-        legend=tuple(
-            LegendEntry(state, word, status.counts.get(state, 0))
-            for state, word in GPU_WORDS.items()
-        ),
+        nodes=tuple(_node(name, at.get(name, ""), status.gpus, jobs, now) for name in names),
+        legend=tuple(_legend(status.counts, idle)),
         problems=tuple(status.health.problems),
     )
 
@@ -94,7 +107,17 @@ def gpu_places(gpus: Sequence[Gpu], uuids: Sequence[str] | None = None) -> str:
     return "; ".join(parts)
 
 
-def _node(name: str, gpus: Sequence[Gpu], jobs: Mapping[str, Job]) -> NodeRow:
+def _legend(counts: Mapping[GpuState, int], idle: int) -> Iterator[LegendEntry]:
+    for state, word in GPU_WORDS.items():
+        gpus = counts.get(state, 0)
+        yield LegendEntry(state, word, gpus - idle if state is GpuState.BUILD_HELD else gpus)
+        if state is GpuState.BUILD_HELD:
+            yield LegendEntry(state, IDLE, idle)
+
+
+def _node(
+    name: str, rack: str, gpus: Sequence[Gpu], jobs: Mapping[str, Job], now: datetime
+) -> NodeRow:
     here = sorted((gpu for gpu in gpus if gpu.node == name), key=lambda gpu: gpu.index)
     models: dict[str, int] = {}
     for gpu in here:
@@ -103,8 +126,9 @@ def _node(name: str, gpus: Sequence[Gpu], jobs: Mapping[str, Job]) -> NodeRow:
     kinds = ", ".join(f"{number} × {model}" for model, number in models.items())
     return NodeRow(
         name=name,
-        summary=f"{kinds} · {busy} of {count(len(here), 'GPU')} in use",
-        squares=tuple(_square(gpu, jobs) for gpu in here),
+        summary=f"{kinds} · {busy} of {count(len(here), 'GPU')} held",
+        squares=tuple(_square(gpu, jobs, now) for gpu in here),
+        rack=rack,
     )
 
 
@@ -113,7 +137,7 @@ _AT_WORK = frozenset(
 )
 
 
-def _square(gpu: Gpu, jobs: Mapping[str, Job]) -> GpuSquare:
+def _square(gpu: Gpu, jobs: Mapping[str, Job], now: datetime) -> GpuSquare:
     job = jobs.get(gpu.job) if gpu.job else None
     return GpuSquare(
         uuid=gpu.uuid,
@@ -121,10 +145,11 @@ def _square(gpu: Gpu, jobs: Mapping[str, Job]) -> GpuSquare:
         model=gpu.model,
         memory="" if gpu.memory_mib is None else f"{gpu.memory_mib / 1024:.0f} GiB",
         state=gpu.state,
-        word=GPU_WORDS[gpu.state],
+        word=GPU_WORDS[gpu.state] if gpu.idle_since is None else IDLE,
         holder=_holder(gpu, job),
         job=job,
         note=gpu.note or "",
+        idle=optional_moment(gpu.idle_since, now),
     )
 
 
@@ -140,4 +165,4 @@ def _holder(gpu: Gpu, job: Job | None) -> str:
 
 def server_name(server: str) -> str:
     """Return how a notebook server is called; the default one has no name of its own."""
-    return f"server “{server}”" if server else "default server"
+    return server_called(server, "")

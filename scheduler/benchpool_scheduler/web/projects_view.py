@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from urllib.parse import quote, urlencode
 
-from benchpool_scheduler.contract import ProjectQuota
+from benchpool_scheduler.contract import ProjectQuota, as_tree
 from benchpool_scheduler.phrases import count
+
+MANY = 20
+"""A project with more below it is folded until somebody unfolds it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectRow:
-    """One project; the bar's parts are percentages of the scale all bars share.
+    """One project; ``below`` it are so many, which are not shown while it is ``folded``.
 
-    ``quota_mark`` and ``share_mark`` are None where there is nothing to mark.
+    ``toggle`` is the address that folds or unfolds it, ``address`` that of the page at it. The
+    bar's parts are percentages of the scale all bars share; ``quota_mark`` and ``share_mark`` are
+    None where there is nothing to mark.
     """
 
     name: str
@@ -22,6 +29,12 @@ class ProjectRow:
     fair_share: int
     limit: str
     waiting: int
+    gave_back: str
+    depth: int
+    below: int
+    folded: bool
+    toggle: str
+    address: str
     within: float
     over: float
     quota_mark: float | None
@@ -37,17 +50,51 @@ class ProjectsView:
     scale: int
 
 
-def projects_view(projects: Sequence[ProjectQuota]) -> ProjectsView:
-    """Return a bar per project, all on one zero-based scale."""
+def projects_view(
+    projects: Sequence[ProjectQuota], toggled: Collection[str] = (), at: str = ""
+) -> ProjectsView:
+    """Return a bar per project, all on one zero-based scale, each below the one above it.
+
+    Args:
+        toggled: Projects that are folded, or unfolded where more than ``MANY`` lie below.
+        at: The project that the reader came for: what is above it is unfolded.
+    """
     scale = max((_widest(project) for project in projects), default=0) or 1
-    return ProjectsView(tuple(_row(project, scale) for project in projects), scale)
+    tree, rows = as_tree(projects), list[ProjectRow]()
+    above = _above(at, projects)
+    hidden_below: int | None = None
+    for place, (depth, project) in enumerate(tree, start=1):
+        if hidden_below is not None and depth > hidden_below:
+            continue
+        below = sum(1 for _ in takewhile(lambda each: each[0] > depth, tree[place:]))  # noqa: B023
+        folded = below > 0 and (project.name in toggled) != (below > MANY)
+        folded = folded and project.name not in above
+        hidden_below = depth if folded else None
+        rows.append(_row(project, scale, depth, below, folded, toggled))
+    return ProjectsView(tuple(rows), scale)
+
+
+def _above(name: str, projects: Sequence[ProjectQuota]) -> frozenset[str]:
+    parents = {one.name: one.parent for one in projects}
+    found, parent = set[str](), parents.get(name)
+    while parent is not None and parent not in found:
+        found.add(parent)
+        parent = parents.get(parent)
+    return frozenset(found)
 
 
 def _widest(project: ProjectQuota) -> int:
     return max(project.quota or 0, project.fair_share, project.allocated)
 
 
-def _row(project: ProjectQuota, scale: int) -> ProjectRow:
+def _row(
+    project: ProjectQuota,
+    scale: int,
+    depth: int,
+    below: int,
+    folded: bool,
+    toggled: Collection[str],
+) -> ProjectRow:
     quota = project.allocated if project.quota is None else project.quota
     within = min(project.allocated, quota)
     over = project.allocated - within
@@ -58,6 +105,12 @@ def _row(project: ProjectQuota, scale: int) -> ProjectRow:
         fair_share=project.fair_share,
         limit="none" if project.limit is None else str(project.limit),
         waiting=project.waiting,
+        gave_back=_gave_back(project),
+        depth=depth,
+        below=below,
+        folded=folded,
+        toggle="?" + urlencode([("fold", name) for name in sorted({*toggled} ^ {project.name})]),
+        address="?" + urlencode({"at": project.name}) + "#project-" + quote(project.name, safe=""),
         within=_part(within, scale),
         over=_part(over, scale),
         quota_mark=_part(project.quota, scale) if project.quota else None,
@@ -75,6 +128,12 @@ def _summary(project: ProjectQuota, over: int) -> str:
         f"{count(project.allocated, 'GPU')} allocated{surplus}; "
         f"{guaranteed}, fair share {project.fair_share}"
     )
+
+
+def _gave_back(project: ProjectQuota) -> str:
+    if not project.pauses:
+        return "–"
+    return f"{count(project.gave_back, 'GPU')} in {count(project.pauses, 'pause')}"
 
 
 def _part(value: int, scale: int) -> float:

@@ -8,13 +8,27 @@ from pathlib import Path
 from tornado.routing import URLSpec
 
 from benchpool_scheduler.api.identity import Identity
+from benchpool_scheduler.contract.operation import PARTS
 from benchpool_scheduler.service import Clock, Pool, SystemClock
+from benchpool_scheduler.web.access_forms import VERBS, AccessHandler
 from benchpool_scheduler.web.actions import FORMS, ActionHandler
 from benchpool_scheduler.web.assets import AssetHandler
 from benchpool_scheduler.web.audit_page import AuditHandler
+from benchpool_scheduler.web.bench_forms import AskBackHandler
+from benchpool_scheduler.web.compare_page import CompareHandler
 from benchpool_scheduler.web.dashboard import DashboardHandler
+from benchpool_scheduler.web.estimates_page import EstimatesHandler
+from benchpool_scheduler.web.growth_page import GrowthHandler
+from benchpool_scheduler.web.health_page import HealthHandler
 from benchpool_scheduler.web.job_page import JobHandler
+from benchpool_scheduler.web.jobs_page import JobsHandler
+from benchpool_scheduler.web.machines_page import ACTS, MachineActHandler, MachinesHandler
 from benchpool_scheduler.web.pages import NoPageHandler, Site
+from benchpool_scheduler.web.settings_pages import (
+    PreviewHandler,
+    RevertHandler,
+    SettingsHandler,
+)
 
 STATIC = Path(__file__).parent / "static"
 
@@ -41,14 +55,27 @@ def routes(
     site = Site(pool, identity, prefix, hub_prefix, clock or SystemClock())
     args = {"site": site}
     base = re.escape(prefix)
+    node = f"(?P<node>{PARTS['node']})"
     job = r"jobs/(?P<job>[a-z0-9]{4,26})"
     return [
         URLSpec(
             f"{base}?" if prefix.endswith("/") and prefix != "/" else base, DashboardHandler, args
         ),
         URLSpec(f"{base}audit", AuditHandler, args),
+        URLSpec(f"{base}jobs/?", JobsHandler, args),
+        URLSpec(f"{base}access/(?P<wish>{'|'.join(VERBS)})", AccessHandler, args),
+        URLSpec(f"{base}benches/(?P<lease>[a-z0-9]{{26}})/ask-back", AskBackHandler, args),
+        URLSpec(f"{base}estimates", EstimatesHandler, args),
+        URLSpec(f"{base}(people|quotas)", SettingsHandler, args),
+        URLSpec(f"{base}(people|quotas)/preview", PreviewHandler, args),
+        URLSpec(f"{base}(people|quotas)/revert", RevertHandler, args),
+        URLSpec(f"{base}health", HealthHandler, args),
+        URLSpec(f"{base}growth", GrowthHandler, args),
+        URLSpec(f"{base}machines", MachinesHandler, args),
+        URLSpec(f"{base}machines/{node}/(?P<act>{'|'.join(ACTS)})", MachineActHandler, args),
         URLSpec(f"{base}static/(.*)", AssetHandler, {"path": str(STATIC)}),
         URLSpec(f"{base}{job}", JobHandler, args),
+        URLSpec(f"{base}{job}/compare", CompareHandler, args),
         URLSpec(f"{base}{job}/(?P<verb>{'|'.join(FORMS)})", ActionHandler, args),
         URLSpec(f"{base}.*", NoPageHandler, args),
     ]

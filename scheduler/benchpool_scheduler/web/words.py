@@ -8,7 +8,8 @@ The phrases themselves are those of ``benchpool_scheduler.phrases``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -42,12 +43,16 @@ _SIGNS: Mapping[str, tuple[str, str]] = {
     GpuState.FREE: ("F", "free"),
     GpuState.FOREIGN: ("X", "foreign"),
     GpuState.BROKEN: ("!", "broken"),
+    GpuState.CLOSED: ("C", "closed"),
 }
 
 GPU_WORDS: Mapping[GpuState, StateWord] = {
     GpuState(state): StateWord(word, *_SIGNS[state]) for state, word in phrases.GPU_STATES.items()
 }
 """In the order of the legend."""
+
+IDLE = StateWord("bench, idle", "I", "idle")
+"""A bench of which the Hub has seen nothing for over an hour."""
 
 WAITING_STATES = frozenset({State.QUEUED})
 ACTIVE_STATES = frozenset({State.STARTING, State.RUNNING, State.PAUSING})
@@ -67,3 +72,27 @@ def moment(at: datetime, now: datetime) -> Moment:
 def optional_moment(at: datetime | None, now: datetime) -> Moment | None:
     """Return ``moment`` of a time that may be missing."""
     return None if at is None else moment(at, now)
+
+
+_INSTANT = re.compile(r"(\d{4}-\d{2}-\d{2} \d{2}:\d{2} UTC)")
+
+
+def instants(text: str) -> Iterator[str | Moment]:
+    """Yield the parts of a sentence: words, and the instants that it names.
+
+    >>> [it if isinstance(it, str) else it.iso for it in instants("until 2026-11-28 08:00 UTC.")]
+    ['until ', '2026-11-28T08:00:00Z', '.']
+    """
+    for number, part in enumerate(_INSTANT.split(text)):
+        at = _instant(part) if number % 2 else None
+        if at is not None:
+            yield Moment(f"{at:%Y-%m-%dT%H:%M:%S}Z", part, part)
+        elif part:
+            yield part
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, "%Y-%m-%d %H:%M UTC").replace(tzinfo=UTC)
+    except ValueError:  # looks like one, and is none
+        return None

@@ -10,6 +10,8 @@ nothing here imports anything else of benchpool.
     supervisor          the process that watches over one worker
     supervisor_process  start one, from a folder or from a zip file
     log_files           names and bounds of the files of a log; log_writer and log_reader use them
+    gpu_files           which device files go with which GPUs
+    process_limit       how many processes a worker or a notebook server may have
     progress            what a worker says of itself
     rendezvous          what the workers of a gang read to meet
 """

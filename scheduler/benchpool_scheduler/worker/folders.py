@@ -14,16 +14,27 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from . import records
+from .log_files import HEAD, MARKS, PREFIX
 from .worker_id import WorkerId
 
 _JOB = re.compile(r"[a-z0-9]{1,64}")
 _WORKER = re.compile(r"worker-(0|[1-9][0-9]{0,5})")
 _ATTEMPT = re.compile(r"[1-9][0-9]{0,8}")
+
+Part = Literal["checkpoints", "results", "logs"]
+"""A kind of files of a job that is kept for a time of its own."""
+
+CARRIED: dict[str, tuple[str, str]] = {
+    "checkpoints": ("checkpoint", "checkpoint-*.tar"),
+    "results": ("output", "results-*.tar"),
+}
+"""Where a kind of files lies below a job: its folder, and its archives below ``carried``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +97,42 @@ class Folders:
                 for name in _names(attempts / attempt, _WORKER):
                     yield WorkerId(job, int(attempt), int(name.removeprefix("worker-")))
 
+    def lying(self, job: str, part: Part) -> list[Path]:
+        """Return where files of a job's kind lie, of what is there."""
+        if part == "logs":
+            return [path for folder in self._logged(job) for path in _log_files(folder)]
+        folder_name, archives = CARRIED[part]
+        folder = self.job(job) / folder_name
+        packed = sorted(self.job(job).glob(f"carried/{archives}"))
+        return [folder, *packed] if os.path.lexists(folder) else packed
+
+    def prune(self, jobs: Iterable[str], part: Part) -> None:
+        """Delete one kind of files of jobs, following no link; their records stay."""
+        for job in jobs:
+            self._prune(job, part)
+
+    def _prune(self, job: str, part: Part) -> None:
+        if part == "logs":
+            for path in self.lying(job, part):
+                path.unlink(missing_ok=True)
+            return
+        folder_name, archives = CARRIED[part]
+        shutil.rmtree(self.job(job) / folder_name, ignore_errors=True)
+        for packed in self.job(job).glob(f"carried/{archives}"):
+            packed.unlink(missing_ok=True)
+
+    def _logged(self, job: str) -> list[Path]:
+        found = self.job(job).glob("attempts/*/worker-*")
+        return [folder for folder in found if not folder.is_symlink()]
+
     def remove(self, job: str) -> None:
         """Delete all files of a job, following no link."""
         shutil.rmtree(self.job(job), ignore_errors=True)
+
+
+def _log_files(folder: Path) -> list[Path]:
+    names = os.listdir(folder)
+    return [folder / name for name in names if name in (HEAD, MARKS) or name.startswith(PREFIX)]
 
 
 def _names(folder: Path, pattern: re.Pattern[str]) -> list[str]:

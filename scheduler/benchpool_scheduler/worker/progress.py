@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from . import records
@@ -14,6 +17,12 @@ TEXT_LIMIT = 500
 METRICS_LIMIT = 100
 NAME_LIMIT = 100
 ENTRIES_LIMIT = 1000
+STEP_LIMIT = 10**15
+
+MANIFEST = "benchpool.json"
+"""Of ``benchpool.checkpoint``, in a folder whose name is its number."""
+STEP_IN_NAME = re.compile(r"checkpoint-([0-9]{1,15})")
+"""As transformers names what it saves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +76,42 @@ def signature(exchange: Path) -> tuple[int, int, int] | None:
     return facts.st_ino, facts.st_mtime_ns, facts.st_size
 
 
-def checkpoint_time(folder: Path) -> float | None:
-    """Return when something in the checkpoint folder was last written; None while it is empty.
+@dataclass(frozen=True, slots=True)
+class SavedCheckpoint:
+    """When a job last saved, in seconds since the epoch, and at which step where that is known."""
 
-    Seconds since the epoch. Only the folder's own entries count, so that the look stays cheap.
+    at: float
+    step: int | None = None
+
+
+def last_checkpoint(folder: Path) -> SavedCheckpoint | None:
+    """Return what was last written into the checkpoint folder; None while it is empty.
+
+    Only the folder's own entries count, so that the look stays cheap. Hidden ones do not: they are
+    still being written (``benchpool.checkpoint`` renames what is whole).
     """
     latest: float | None = None
-    try:
-        with os.scandir(folder) as entries:
-            for number, entry in enumerate(entries):
-                if number >= ENTRIES_LIMIT:
-                    break
-                at = entry.stat(follow_symlinks=False).st_mtime
-                latest = at if latest is None else max(latest, at)
-    except OSError:
-        return latest
-    return latest
+    newest: tuple[float, str] | None = None
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in islice(entries, ENTRIES_LIMIT):
+            if entry.name.startswith("."):
+                continue
+            at = entry.stat(follow_symlinks=False).st_mtime
+            latest = at if latest is None else max(latest, at)
+            if entry.is_dir(follow_symlinks=False):
+                newest = max(newest or (at, entry.name), (at, entry.name))
+    if latest is None:
+        return None
+    return SavedCheckpoint(latest, None if newest is None else _step(folder, newest[1]))
+
+
+def _step(folder: Path, name: str) -> int | None:
+    """Return at which step a checkpoint was saved, by its name or its manifest."""
+    named = STEP_IN_NAME.fullmatch(name)
+    if named is not None:
+        return int(named[1])
+    value = records.read(str(folder / name), MANIFEST) if name.isdecimal() else None
+    step = None if value is None else value.get("step")
+    if isinstance(step, bool) or not isinstance(step, int):
+        return None
+    return step if 0 <= step <= STEP_LIMIT else None

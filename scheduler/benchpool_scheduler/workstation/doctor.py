@@ -6,7 +6,8 @@ import os
 
 import msgspec
 
-from benchpool_scheduler.workstation.findings import Finding, look
+from benchpool_scheduler.workstation.finding import Finding
+from benchpool_scheduler.workstation.findings import look
 from benchpool_scheduler.workstation.options import DoctorOptions
 from benchpool_scheduler.workstation.state import StateFolder
 

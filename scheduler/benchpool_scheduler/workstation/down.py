@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 from benchpool_scheduler.client import AsyncClient, Credentials
 from benchpool_scheduler.contract import ENDED, Job, State
 from benchpool_scheduler.errors import BenchpoolError, Refused, Unavailable
-from benchpool_scheduler.workstation import processes
+from benchpool_scheduler.phrases import count
+from benchpool_scheduler.workstation import hints, left_running, processes
 from benchpool_scheduler.workstation.hub_api import HubApi
+from benchpool_scheduler.workstation.left_running import LeftRunning
 from benchpool_scheduler.workstation.options import DownOptions
-from benchpool_scheduler.workstation.startup_screen import JsonScreen, StartupScreen, TextScreen
+from benchpool_scheduler.workstation.startup_screen import (
+    END_ALL,
+    JsonScreen,
+    StartupScreen,
+    TextScreen,
+)
 from benchpool_scheduler.workstation.state import RunningInstance, StateFolder, find_running
 
 END_PATIENCE_S = 40.0
@@ -24,7 +32,9 @@ def run(options: DownOptions) -> int:
     screen: StartupScreen = JsonScreen() if options.json else TextScreen()
     folder = StateFolder(options.state.expanduser().absolute())
     try:
-        running = find_running(folder)
+        running = _running(folder)
+        if running is None:
+            return _end_what_is_left(folder, options, screen)
         asyncio.run(_clear(folder, running, options, screen))
         if not processes.end(running.pid, running.process, patience_s=END_PATIENCE_S, kill=False):
             raise Refused(
@@ -39,6 +49,49 @@ def run(options: DownOptions) -> int:
     return 0
 
 
+def _running(folder: StateFolder) -> RunningInstance | None:
+    try:
+        return find_running(folder)
+    except Unavailable:
+        return None
+
+
+def _end_what_is_left(folder: StateFolder, options: DownOptions, screen: StartupScreen) -> int:
+    """End what runs on after ``benchpool up`` has ended; say how, where that was not asked for.
+
+    Errors: Unavailable: nothing runs, or not what is to be ended.
+    """
+    left = left_running.find(folder)
+    asked = (options.jobs != "keep" and left.jobs) or (options.servers == "stop" and left.servers)
+    if not asked:
+        raise Unavailable(
+            f"No benchpool runs from {folder.path}. {_what_is_left(folder, left)}",
+            code="not-running",
+            numbers={"jobs": left.jobs, "servers": left.servers},
+        )
+    screen.note(f"{left.text} run on; hub and scheduler are started to end them in good order")
+    asyncio.run(_serve_and_clear(folder, options, screen))
+    screen.event("stopped", "benchpool has ended.", state=str(folder.path))
+    return 0
+
+
+def _what_is_left(folder: StateFolder, left: LeftRunning) -> str:
+    if not (left.jobs or left.servers):
+        return f"Start it with {hints.command('up', folder.path, os.environ)}."
+    how = hints.command(END_ALL, folder.path, os.environ)
+    return (
+        f"{left.text} of it run on: {how} ends them, and "
+        f"{hints.command('up', folder.path, os.environ)} finds them again."
+    )
+
+
+async def _serve_and_clear(
+    folder: StateFolder, options: DownOptions, screen: StartupScreen
+) -> None:
+    async with left_running.served(folder, screen) as running:
+        await _clear(folder, running, options, screen)
+
+
 async def _clear(
     folder: StateFolder, running: RunningInstance, options: DownOptions, screen: StartupScreen
 ) -> None:
@@ -49,7 +102,9 @@ async def _clear(
         async with AsyncClient(Credentials(service, token, source="down")) as client:
             changed = await _end_jobs(client, options.jobs)
         done = "paused" if options.jobs == "pause" else "cancelled"
-        screen.event("jobs", f"{len(changed)} job(s) {done}.", action=options.jobs, jobs=changed)
+        screen.event(
+            "jobs", f"{count(len(changed), 'job')} {done}.", action=options.jobs, jobs=changed
+        )
     if options.servers == "stop":
         hub = HubApi(running.hub_api, token)
         try:
@@ -57,7 +112,9 @@ async def _clear(
             await asyncio.gather(*(hub.stop_server(user, name) for user, name in servers))
         finally:
             await hub.close()
-        screen.event("servers", f"{len(servers)} notebook server(s) stopped.", servers=len(servers))
+        screen.event(
+            "servers", f"{count(len(servers), 'notebook server')} stopped.", servers=len(servers)
+        )
 
 
 async def _end_jobs(client: AsyncClient, action: str) -> list[str]:

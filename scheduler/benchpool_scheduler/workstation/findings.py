@@ -11,35 +11,21 @@ import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
-
-from msgspec import Struct
 
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.runtime.local import NvmlSource
 from benchpool_scheduler.store.diagnosis import sqlite_verdict
 from benchpool_scheduler.store.sqlite import NETWORK_FILE_SYSTEMS, file_system_of
 from benchpool_scheduler.worker.process_identity import identity
-from benchpool_scheduler.worker.supervisor.containment import probe
-from benchpool_scheduler.workstation import files, proxy, units
+from benchpool_scheduler.workstation import containment, files, proxy, units
+from benchpool_scheduler.workstation.finding import Finding, Level
 from benchpool_scheduler.workstation.options import DEFAULT_PORT, LOOPBACK
 from benchpool_scheduler.workstation.state import RunningInstance, StateFolder
-
-Level = Literal["ok", "degraded", "broken"]
 
 LITTLE_DISK = 2**30
 SOME_DISK = 10 * 2**30
 OLDEST_NODE = 20
 LAB_EXTENSION = Path("share/jupyter/labextensions/@benchpool/lab/package.json")
-
-
-class Finding(Struct, frozen=True):
-    """One line of the report; ``remedy`` is empty where all is well."""
-
-    name: str
-    level: Level
-    text: str
-    remedy: str = ""
 
 
 def look(folder: StateFolder, environ: Mapping[str, str]) -> list[Finding]:
@@ -50,7 +36,7 @@ def look(folder: StateFolder, environ: Mapping[str, str]) -> list[Finding]:
         _node(environ),
         _proxy(environ),
         _sqlite(),
-        _containment(),
+        *containment.look(_process(folder)),
         _disk(place),
         _file_system(place),
         _lab_extension(),
@@ -122,20 +108,6 @@ def _sqlite() -> Finding:
     return Finding("SQLite", "ok" if verdict.ok else "broken", verdict.text, remedy)
 
 
-def _containment() -> Finding:
-    report = probe()
-    text = f"{report['text']}."
-    if report["own_cgroup"]:
-        return Finding("Processes", "ok", text)
-    return Finding(
-        "Processes",
-        "degraded",
-        text,
-        "A child of a job that clears its environment within half a second before its supervisor "
-        "is killed could be left behind; run as root or below a delegated cgroup to rule that out.",
-    )
-
-
 def _disk(place: Path) -> Finding:
     free = shutil.disk_usage(place).free
     text = f"{free / 2**30:.1f} GiB free where the state folder is ({place})."
@@ -175,6 +147,13 @@ def _lab_extension() -> Finding:
         f"The extension of benchpool is missing below {sys.prefix}: no button.",
         "Run `make up` in a source tree, or install benchpool's wheel.",
     )
+
+
+def _process(folder: StateFolder) -> int | None:
+    """Return the process of the benchpool that runs; None where none does."""
+    running = files.read_json(folder.running, RunningInstance)
+    alive = running is not None and identity(running.pid) == running.process
+    return running.pid if running is not None and alive else None
 
 
 def _running(folder: StateFolder) -> Finding:

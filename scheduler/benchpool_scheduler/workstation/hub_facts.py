@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import site
+import socket
 import sys
 import sysconfig
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from benchpool_scheduler.workstation.tls import Certificate
 
 HUB_TOKEN_BYTES = 32
 _PARENT_DEATH = Path(__file__).with_name("parent_death.py")
+_HOST_GUARD = Path(__file__).with_name("host_guard.cjs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ def secrets(folder: StateFolder) -> Secrets:
     return Secrets(
         hub_token=files.secret(folder.hub / "hub-token"),
         user_password=files.secret(folder.shared_password, size=9),
-        admin_password=files.secret(folder.path / "admin-password"),
+        admin_password=files.secret(folder.admin_password),
     )
 
 
@@ -91,6 +93,8 @@ def build(
         "tls": None
         if certificate is None
         else {"cert": str(certificate.cert), "key": str(certificate.key)},
+        "public_host": options.public_host,
+        "subdomains": options.subdomains,
         "cookie_options": cookie_options(encrypted=options.encrypted),
         "auth": options.auth,
         "admin": account(),
@@ -110,7 +114,12 @@ def build(
             "jupyter_config": str(hub_config() / "jupyter"),
         },
         "path": _path(options),
-        "proxy_command": tie_to_parent(list(proxy.command)),
+        "proxy_command": tie_to_parent(_proxy(options, proxy)),
+        "servers": {
+            "sandbox": options.server_sandbox,
+            "memory": _bytes(options.server_memory),
+            "cpus": options.server_cpus,
+        },
         "singleuser": [sys.executable, "-m", "jupyterhub.singleuser"],
         "scheduler_command": tie_to_parent(scheduler, restart=True),
         "scheduler_environment": _scheduler(options, folder, config),
@@ -124,6 +133,31 @@ def cookie_options(*, encrypted: bool) -> dict[str, Any]:
     {'samesite': 'Lax', 'secure': True}
     """
     return {"samesite": "Lax", **({"secure": True} if encrypted else {})}
+
+
+def _bytes(gib: float | None) -> int | None:
+    return None if gib is None else round(gib * 1024**3)
+
+
+def hosts(options: UpOptions) -> tuple[str, ...]:
+    """Return the names that requests may be for; a point in front stands for all below.
+
+    Addresses and ``localhost`` are always taken.
+
+    >>> from benchpool_scheduler.workstation.options import UpOptions
+    >>> hosts(UpOptions(Path("s"), public_host="gpus.example.org", subdomains=True))[:2]
+    ('gpus.example.org', '.gpus.example.org')
+    """
+    asked = options.public_host
+    public = () if asked is None else (asked, *([f".{asked}"] if options.subdomains else []))
+    return tuple(dict.fromkeys((*public, socket.gethostname(), socket.getfqdn())))
+
+
+def _proxy(options: UpOptions, proxy: Proxy) -> list[str]:
+    """Return the command line of the proxy, which answers for our own names alone."""
+    node, *rest = proxy.command
+    known = f"BENCHPOOL_HOSTS={' '.join(hosts(options))}"
+    return ["/usr/bin/env", known, node, "--require", str(_HOST_GUARD), *rest]
 
 
 def _path(options: UpOptions) -> str:
@@ -151,6 +185,7 @@ def _scheduler(options: UpOptions, folder: StateFolder, config: Path) -> dict[st
         "BENCHPOOL_STATE": str(folder.path),
         "BENCHPOOL_CONFIG": str(config),
         "BENCHPOOL_BACKUPS": str(options.backups),
+        "BENCHPOOL_SANDBOX": options.sandbox,
         "BENCHPOOL_ACCOUNTS": "system" if options.auth == "pam" else "shared",
         # The Hub gives its cookies' options to notebook servers, but not to services.
         "JUPYTERHUB_COOKIE_OPTIONS": json.dumps(cookie_options(encrypted=options.encrypted)),

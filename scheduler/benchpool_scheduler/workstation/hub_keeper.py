@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
 from benchpool_scheduler.app import start_status
 from benchpool_scheduler.app.start_status import StartStatus
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Unavailable
-from benchpool_scheduler.store.checking import fault_of
+from benchpool_scheduler.store import hub_database
+from benchpool_scheduler.store.copies import CopyFailed
 from benchpool_scheduler.workstation.hub_api import AwaitedAddress, wait_until
 from benchpool_scheduler.workstation.hub_process import HubProcess
+from benchpool_scheduler.workstation.start_progress import StartProgress
 from benchpool_scheduler.workstation.startup_screen import StartupScreen
 
 QUIET_S = 90.0
-"""A start in which nothing happens for so long has failed."""
+"""A start in which nothing happens for so long has failed; its processor time counts as news."""
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 STEADY_S = 60.0
@@ -112,7 +114,7 @@ class HubKeeper:
 
     async def _start_once(self, *, first: bool) -> None:
         start_status.path_of(self._state).unlink(missing_ok=True)
-        await asyncio.to_thread(_check_hub_database, self._state / "hub" / "jupyterhub.sqlite")
+        await self._mend_database(first=first)
         await self._hub.start()
         answers = asyncio.create_task(self._answers())
         ended = asyncio.create_task(self._hub.ended())
@@ -140,22 +142,27 @@ class HubKeeper:
                 "happened"
             ) from late
 
+    async def _mend_database(self, *, first: bool) -> None:
+        """Put what can be read of a damaged database in its place. Errors: Unavailable."""
+        path = hub_database.path_in(self._state)
+        try:
+            sentence = await asyncio.to_thread(hub_database.mend, path)
+        except (OSError, CopyFailed) as failed:
+            raise Unavailable(
+                f"The Hub's database {path} is damaged, and what can be read of it cannot be "
+                f"written beside it ({failed}); it was not touched. Make room there, or put a "
+                f"copy from {self._state / 'backups'} in its place.",
+                code="hub-damaged",
+            ) from failed
+        if sentence is not None and first:
+            self._screen.note(sentence.rstrip("."))
+        elif sentence is not None:
+            self._screen.event("hub-database-salvaged", sentence)
+
     async def _answers(self) -> None:
         for address in self._addresses:
-            await wait_until(address, QUIET_S, self._progress())
-
-    def _progress(self) -> Callable[[], object]:
-        """Return what tells how far a start has come; going back and beginning anew is no news."""
-        best: tuple[int, int] = (0, 0)
-
-        def look() -> object:
-            nonlocal best
-            now = start_status.read(self._state)
-            if now is not None and now.failed is None:
-                best = max(best, (now.step, now.done))
-            return best, None if now is not None else self._hub.log_size()
-
-        return look
+            seen = StartProgress(self._state, self._hub.log_size, self._hub.processor_s)
+            await wait_until(address, QUIET_S, seen.look)
 
     async def _scheduler_fails(self) -> None:
         """Wait until the scheduler says that it cannot start."""
@@ -210,17 +217,3 @@ async def first_of(*waits: Coroutine[Any, Any, Any]) -> object:
     for task in pending:
         task.cancel()
     return next(iter(done)).result()
-
-
-def _check_hub_database(path: Path) -> None:
-    """Refuse a damaged database before the Hub stumbles over it. Errors: Unavailable."""
-    fault = fault_of(path)
-    if fault is not None:
-        raise Unavailable(
-            f"The Hub's database {path} is damaged ({fault}); it was not touched, and jobs and "
-            f"notebook servers run on. Put a copy from {path.parent.parent / 'backups'} in its "
-            f"place; or run `mv {path} {path}.damaged` and start benchpool again: users, tokens "
-            "and log-ins are then made anew, and notebook servers that run must be ended by hand. "
-            "Jobs stay as they are.",
-            code="hub-damaged",
-        )

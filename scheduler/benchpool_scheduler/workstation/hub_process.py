@@ -78,6 +78,10 @@ class HubProcess:
         except OSError:
             return 0
 
+    def processor_s(self) -> float:
+        """Return the processor time of the Hub and of what it has started, in seconds."""
+        return 0.0 if self._process is None else processes.processor_s(self._process.pid)
+
     async def stop(self) -> None:
         """End it: the Hub then ends scheduler and proxy, and leaves notebook servers running."""
         process = self._process

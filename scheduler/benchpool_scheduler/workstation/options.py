@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.runtime import SandboxLevel
 
 Auth = Literal["one-time", "shared-password", "pam"]
 AUTHS: tuple[str, ...] = get_args(Auth)
+SANDBOXES: tuple[str, ...] = get_args(SandboxLevel)
 DEFAULT_PORT = 8000
 LOOPBACK = "127.0.0.1"
+LEAST_SERVER_GIB, LEAST_SERVER_CPUS = 0.25, 0.1
 
 _HOST = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*")
 
@@ -38,7 +41,11 @@ class UpOptions:
         tls: Encrypt with a certificate that is made here.
         tls_cert, tls_key: Encrypt with the site's own certificate and its key; both or none.
         public_host: Name under which browsers come; None takes ``bind``.
+        subdomains: Each user's servers have a name of their own below ``public_host``.
         insecure: Listen elsewhere than on loopback without encryption.
+        sandbox: How jobs are kept from each other. ``server_sandbox``: and notebook servers.
+        server_memory: GiB that a notebook server may take; None for no bound. ``server_cpus``:
+            processor cores.
         backups: How many daily copies of the databases are kept; 0 makes none.
         json: Print JSON lines.
     """
@@ -54,7 +61,12 @@ class UpOptions:
     tls_cert: Path | None = None
     tls_key: Path | None = None
     public_host: str | None = None
+    subdomains: bool = False
     insecure: bool = False
+    sandbox: SandboxLevel = "auto"
+    server_sandbox: SandboxLevel = "auto"
+    server_memory: float | None = None
+    server_cpus: float | None = None
     backups: int = 7
     json: bool = False
 
@@ -116,6 +128,7 @@ def check(options: UpOptions) -> None:
             f"--gpus is {options.gpus}: give a number of simulated GPUs from 1 to 1024.",
             field="gpus",
         )
+    _check_sandboxes(options)
     if options.backups < 0:
         raise InvalidInput(
             f"--backups is {options.backups}: give how many daily copies are kept, 0 for none.",
@@ -126,6 +139,32 @@ def check(options: UpOptions) -> None:
             f"--config names {options.config}, which is no file: write one, or leave the option "
             "out for a first one.",
             field="config",
+        )
+
+
+def _check_sandboxes(options: UpOptions) -> None:
+    if options.sandbox not in SANDBOXES:
+        raise InvalidInput(
+            f"--sandbox is {options.sandbox!r}: choose one of {', '.join(SANDBOXES)}.",
+            field="sandbox",
+        )
+    if options.server_sandbox not in SANDBOXES:
+        raise InvalidInput(
+            f"--server-sandbox is {options.server_sandbox!r}: choose one of "
+            f"{', '.join(SANDBOXES)}.",
+            field="server-sandbox",
+        )
+    if options.server_memory is not None and not options.server_memory >= LEAST_SERVER_GIB:
+        raise InvalidInput(
+            f"--server-memory is {options.server_memory:g}: give GiB from {LEAST_SERVER_GIB:g}; "
+            "JupyterLab itself needs some.",
+            field="server-memory",
+        )
+    if options.server_cpus is not None and not options.server_cpus >= LEAST_SERVER_CPUS:
+        raise InvalidInput(
+            f"--server-cpus is {options.server_cpus:g}: give processor cores from "
+            f"{LEAST_SERVER_CPUS:g}.",
+            field="server-cpus",
         )
 
 
@@ -147,6 +186,12 @@ def _check_encryption(options: UpOptions) -> None:
             "gpus.example.org, without https:// and port.",
             field="public-host",
         )
+    if options.subdomains and (options.public_host is None or _is_address(options.public_host)):
+        raise InvalidInput(
+            "--subdomains needs a name that others can stand below: add --public-host with one, "
+            "such as gpus.example.org, where also every name below it leads to this machine.",
+            field="subdomains",
+        )
     loopback = ipaddress.ip_address(options.bind).is_loopback
     if not (loopback or options.encrypted or options.insecure):
         raise InvalidInput(
@@ -155,6 +200,14 @@ def _check_encryption(options: UpOptions) -> None:
             "where that is wanted.",
             field="bind",
         )
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def account() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -38,11 +39,36 @@ def end(pid: int, known: str, *, patience_s: float, kill: bool) -> bool:
             return True
         for number in (signal.SIGTERM, signal.SIGKILL) if kill else (signal.SIGTERM,):
             signal.pidfd_send_signal(handle, number)
-            readable, _, _ = select.select([handle], [], [], patience_s)
-            if readable:
+            if ended_within(patience_s, handle):
                 return True
         return False
     except ProcessLookupError:
         return True
     finally:
         os.close(handle)
+
+
+def ended_within(seconds: float, handle: int) -> bool:
+    """Wait for the end of the process of this handle; however high its number is."""
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
+def processor_s(pid: int) -> float:
+    """Return the processor time that a process and its living descendants have used, in seconds.
+
+    >>> import os
+    >>> processor_s(os.getpid()) > 0
+    True
+    """
+    try:
+        process = psutil.Process(pid)
+        family = [process, *process.children(recursive=True)]
+    except psutil.Error:
+        return 0.0
+    used = 0.0
+    for one in family:
+        with contextlib.suppress(psutil.Error):
+            used += sum(one.cpu_times()[:2])
+    return used

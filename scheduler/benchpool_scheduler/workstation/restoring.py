@@ -1,7 +1,9 @@
 """``benchpool backup`` and ``benchpool restore``: a copy taken away, and put back.
 
-A copy is a folder with ``pool.sqlite``, ``jupyterhub.sqlite`` and ``benchpool.yaml``, or the same
-as a tar file. What is replaced stays beside it under another name.
+A copy is a folder with ``pool.sqlite``, ``jupyterhub.sqlite``, ``benchpool.yaml``, the audit
+trail, what past jobs used, the configuration's versions and who asks to belong to a project, or the
+same as a tar file. What is replaced stays beside it under another name; of the last four only what
+is missing is put back.
 """
 
 from __future__ import annotations
@@ -16,7 +18,15 @@ from pathlib import Path
 
 from benchpool_scheduler.contract import BackupMade
 from benchpool_scheduler.errors import InvalidInput, Unavailable
-from benchpool_scheduler.store import copies, hold
+from benchpool_scheduler.phrases import count, is_are
+from benchpool_scheduler.store import (
+    access_wishes,
+    audit_copies,
+    configuration_versions,
+    copies,
+    hold,
+    past_jobs,
+)
 from benchpool_scheduler.store.checking import fault_of
 from benchpool_scheduler.workstation import state as states
 from benchpool_scheduler.workstation.state import StateFolder
@@ -45,6 +55,7 @@ def take(made: BackupMade, target: str) -> None:
             )
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name in sorted(made.files):
+            (folder / name).parent.mkdir(exist_ok=True, mode=0o700)
             shutil.copyfile(source / name, folder / name)
             (folder / name).chmod(0o600)
     except OSError as failed:
@@ -72,7 +83,13 @@ def restore(state: Path, copy: str) -> list[str]:
             )
         _check(source, there)
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-        return [_put(source / name, _place(folder)(name), stamp) for name in there]
+        done = [_put(source / name, _place(folder)(name), stamp) for name in there]
+        scheduler = folder.path / "scheduler"
+        done += _put_trail(source / audit_copies.FOLDER, scheduler / audit_copies.FOLDER)
+        done += _put_past(source / past_jobs.FOLDER, scheduler / past_jobs.FOLDER)
+        versions = configuration_versions.FOLDER
+        done += _put_versions(source / versions, scheduler / versions)
+        return done + _put_wishes(source / access_wishes.FILE, scheduler / access_wishes.FILE)
 
 
 def _place(folder: StateFolder) -> Callable[[str], Path]:
@@ -95,12 +112,18 @@ def _unpacked(copy: str, folder: Path) -> Path:
         ) as tar:
             for member in tar:
                 content = tar.extractfile(member) if member.isreg() else None
-                if member.name in FILES and content is not None:
+                if _is_known(member.name) and content is not None:
+                    (folder / member.name).parent.mkdir(exist_ok=True, mode=0o700)
                     with (folder / member.name).open("wb") as file:
                         shutil.copyfileobj(content, file)
     except (OSError, tarfile.TarError) as failed:
         raise InvalidInput(f"{copy} cannot be read as a copy ({failed}).", field="copy") from failed
     return folder
+
+
+def _is_known(name: str) -> bool:
+    grown = (audit_copies.NAME, past_jobs.NAME, configuration_versions.NAME)
+    return name in (*FILES, access_wishes.FILE) or any(pattern.fullmatch(name) for pattern in grown)
 
 
 def _check(source: Path, there: list[str]) -> None:
@@ -137,3 +160,45 @@ def _put(source: Path, target: Path, stamp: str) -> str:
     if target.name == "pool.sqlite":
         hold.release(target)
     return f"{target} was put back" + (f"; what was there is {aside}." if was else ".")
+
+
+def _put_trail(copy: Path, trail: Path) -> list[str]:
+    """Put back what the audit trail lacks; say what became of it, where the copy has one."""
+    found = audit_copies.put_back(copy, trail)
+    said: list[str] = []
+    if found.put:
+        said.append(f"{count(found.put, 'file')} of the audit trail put back into {trail}.")
+    elif found.left and not found.others:
+        said.append(f"The audit trail in {trail} has all that the copy has, and stays.")
+    if found.others:
+        said.append(
+            f"{count(found.others, 'file')} of the copy's audit trail {is_are(found.others)} not "
+            f"the beginning of what is in {trail}, which stays: keep the copy."
+        )
+    return said
+
+
+def _put_past(copy: Path, past: Path) -> list[str]:
+    """Put back what is not known of past jobs; say so, where the copy has any."""
+    if not copy.is_dir():
+        return []
+    added = past_jobs.put_back(copy, past)
+    return [
+        f"What {count(added, 'past job')} used put back into {past}."
+        if added
+        else f"What past jobs used is known in {past} already, and stays."
+    ]
+
+
+def _put_versions(copy: Path, versions: Path) -> list[str]:
+    """Put back what is not there of the configuration's versions; say so."""
+    put = configuration_versions.copy_into(copy, versions)
+    said = f"{count(put, 'version')} of the configuration put back into {versions}."
+    return [said] if put else []
+
+
+def _put_wishes(copy: Path, file: Path) -> list[str]:
+    """Put back who asks to belong to a project and is not known here; say so."""
+    put = access_wishes.put_back(copy, file)
+    said = f"{count(put, 'request')} to belong to a project put back into {file}."
+    return [said] if put else []

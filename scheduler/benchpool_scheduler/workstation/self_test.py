@@ -10,6 +10,7 @@ from typing import Any
 from benchpool_scheduler.client import AsyncClient
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.contract import CommandEntry, JobSubmission, Source
+from benchpool_scheduler.contract.spec import SELF_TEST
 from benchpool_scheduler.errors import BenchpoolError
 
 TIMEOUT_S = 30.0
@@ -46,6 +47,7 @@ def _submission(project: str | None) -> JobSubmission:
     return JobSubmission(
         entry=CommandEntry(argv=[sys.executable, "-c", _PROGRAM]),
         name="self-test",
+        tags=(SELF_TEST,),
         project=project,
         gpus=1,
         time_limit_s=int(TIMEOUT_S),

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 from benchpool_scheduler import __version__
 from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.workstation import hints
 
 Ready = Mapping[str, Any]
 """The keys of the ready line (formats, section 4)."""
 
 
+END_ALL = "down --jobs cancel --servers stop"
+_MORE_ADMINS = "others are made on the Hub's page Admin"
 _SHARED = "(all share this account's files; --auth pam keeps people apart)"
 
 
@@ -66,24 +71,30 @@ class TextScreen:
 
     def ready(self, ready: Ready, extra: Mapping[str, str]) -> None:
         """Print what a newcomer wants to see, the link last."""
-        shared = extra.get("shared-password-file")
-        password = [("Password", f"of all users: in {shared}\n{'':12}{_SHARED}")] if shared else []
+        state = Path(ready["state"])
+        link = hints.command("login-link", state, os.environ)
         rows = [
             ("GPUs", gpus_in_words(ready["gpus"])),
             ("Self-test", self_test_in_words(ready["self_test"])),
             ("State", ready["state"]),
+            ("Settings", f"{extra['configuration-file']} (pool and people)"),
+            ("Admin", f"{extra['administrator']}, by the link below; {_MORE_ADMINS}"),
             ("Ready in", f"{ready['seconds']:.1f} s"),
             ("Open", ready["url"]),
             *_certificate_rows(extra),
-            *password,
-            (
-                "Log in",
-                f"{ready['login_url']}\n{'':12}(works once; `benchpool login-link` makes more)",
-            ),
+            *_password_rows(extra),
+            ("Log in", f"{ready['login_url']}\n{'':12}(works once; {link} makes more)"),
         ]
         body = "\n".join(f"  {name:<10}{text}" for name, text in rows)
-        _print(f"\nbenchpool {__version__} runs.\n\n{body}\n\nCtrl-C stops the hub; "
-               "jobs and notebook servers run on.")  # fmt: skip
+        found = (
+            ""
+            if hints.is_usual(state, os.environ)
+            else f"\nIn another terminal {hints.export(state)} lets all commands find it."
+        )
+        _print(
+            f"\nbenchpool {__version__} runs.\n\n{body}\n{found}\nCtrl-C stops the hub; jobs and "
+            f"notebook servers run on: {hints.command(END_ALL, state, os.environ)} ends them."
+        )
 
     def event(self, name: str, text: str, **fields: object) -> None:
         """Print the sentence of an event."""
@@ -93,6 +104,14 @@ class TextScreen:
         """Print the sentence on standard error."""
         with contextlib.suppress(OSError):
             print(f"benchpool: {error.message}", file=sys.stderr, flush=True)
+
+
+def _password_rows(extra: Mapping[str, str]) -> list[tuple[str, str]]:
+    shared = extra.get("shared-password-file")
+    if shared is None:
+        return []
+    admins = f"of administrators: in {extra['admin-password-file']}"
+    return [("Password", f"of all users: in {shared}\n{'':12}{admins}\n{'':12}{_SHARED}")]
 
 
 def _certificate_rows(extra: Mapping[str, str]) -> list[tuple[str, str]]:

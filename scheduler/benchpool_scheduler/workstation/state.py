@@ -23,7 +23,7 @@ import msgspec
 
 from benchpool_scheduler.errors import InvalidInput, Unavailable
 from benchpool_scheduler.worker.process_identity import identity
-from benchpool_scheduler.workstation import files
+from benchpool_scheduler.workstation import files, hints
 
 END_PATIENCE_S = 25.0
 POLL_S = 0.1
@@ -75,6 +75,11 @@ class StateFolder:
     def shared_password(self) -> Path:
         """The password of all users under ``--auth shared-password``."""
         return self.path / "shared-password"
+
+    @property
+    def admin_password(self) -> Path:
+        """The password of administrators under ``--auth shared-password``."""
+        return self.path / "admin-password"
 
     @property
     def running(self) -> Path:
@@ -174,7 +179,8 @@ def alone(folder: StateFolder) -> Iterator[int]:
                 where = f" at {other.url} (process {other.pid})" if other else ""
                 raise Unavailable(
                     f"benchpool already runs from {folder.path}{where}: end it with "
-                    "`benchpool down`, or start a second one with another --state.",
+                    f"{hints.command('down', folder.path, os.environ)}, or start a second one "
+                    "with another --state.",
                     code="already-running",
                 )
             time.sleep(POLL_S)
@@ -198,7 +204,8 @@ def find_running(folder: StateFolder) -> RunningInstance:
     running = files.read_json(folder.running, RunningInstance)
     if running is None or identity(running.pid) != running.process:
         raise Unavailable(
-            f"No benchpool runs from {folder.path}: start it with `benchpool up`.",
+            f"No benchpool runs from {folder.path}: start it with "
+            f"{hints.command('up', folder.path, os.environ)}.",
             code="not-running",
         )
     return running

@@ -58,7 +58,15 @@ def find(options: UpOptions, folder: Path, now: datetime.datetime) -> Certificat
         InvalidInput: The files cannot be used; the message names option, file and what to do.
     """
     if options.tls_cert is not None and options.tls_key is not None:
-        return _given(options.tls_cert.absolute(), options.tls_key.absolute(), now)
+        given = _given(options.tls_cert.absolute(), options.tls_key.absolute(), now)
+        if options.subdomains and f"*.{options.public_host}" not in _names_of(given.cert):
+            raise InvalidInput(
+                f"The certificate {given.cert} does not hold for *.{options.public_host}, where "
+                "--subdomains puts the users' servers: give one that does, or leave --subdomains "
+                "out.",
+                field="tls-cert",
+            )
+        return given
     if options.tls == "self-signed":
         return _self_signed(folder, names(options), now)
     return None
@@ -72,6 +80,8 @@ def names(options: UpOptions) -> tuple[str, ...]:
     """
     bound = () if ipaddress.ip_address(options.bind).is_unspecified else (options.bind,)
     asked = (options.public_host,) if options.public_host else ()
+    below = (f"*.{options.public_host}",) if options.subdomains else ()
+    bound = (*below, *bound)
     return tuple(dict.fromkeys((*asked, *bound, socket.gethostname(), "localhost", "127.0.0.1")))
 
 

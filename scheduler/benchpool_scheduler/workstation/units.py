@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.worker.supervisor.cgroups import SERVICE
 from benchpool_scheduler.workstation.options import UpOptions
 
 Kind = Literal["system", "user"]
@@ -27,6 +28,9 @@ BOOTED = Path("/run/systemd/system")
 WATCHDOG_S = 60
 RESTART_S = 5
 STOP_S = 90
+
+SUBGROUP_SINCE = 254
+"""The first systemd that knows ``DelegateSubgroup``; others would warn of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +100,18 @@ def command(options: UpOptions) -> list[str]:
         "--tls-cert": None if options.tls_cert is None else options.tls_cert.absolute(),
         "--tls-key": None if options.tls_key is None else options.tls_key.absolute(),
         "--public-host": options.public_host,
+        "--sandbox": options.sandbox,
+        "--server-sandbox": options.server_sandbox,
+        "--server-memory": options.server_memory,
+        "--server-cpus": options.server_cpus,
+        "--backups": options.backups,
     }
     for name, value in given.items():
         if value is not None:
             words += [name, str(value)]
-    return [*words, *(["--insecure"] if options.insecure else [])]
+    for name, said in (("--subdomains", options.subdomains), ("--insecure", options.insecure)):
+        words += [name] if said else []
+    return words
 
 
 def state(kind: Kind) -> tuple[str, str]:
@@ -118,9 +129,23 @@ def state(kind: Kind) -> tuple[str, str]:
     return said[0], said[1]
 
 
+def version() -> int:
+    """Return the number of this machine's systemd; 0 where there is none."""
+    try:
+        done = subprocess.run(
+            ["systemctl", "--version"], capture_output=True, text=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    words = done.stdout.split()
+    return int(words[1]) if len(words) > 1 and words[1].isdecimal() else 0
+
+
 def _text(kind: Kind, words: list[str], environ: Mapping[str, str]) -> str:
     path = environ.get("PATH") or os.defpath
     wanted = "multi-user.target" if kind == "system" else "default.target"
+    # Its own cgroup beside those of the jobs, so that these may have the controllers (cgroup v2).
+    subgroup = f"DelegateSubgroup={SERVICE}\n" if version() >= SUBGROUP_SINCE else ""
     network = "After=network-online.target\nWants=network-online.target\n"
     return f"""\
 # Written by `benchpool up --install`; that command writes it again.
@@ -145,7 +170,7 @@ WatchdogSec={WATCHDOG_S}
 KillMode=process
 OOMPolicy=continue
 Delegate=yes
-LimitNOFILE=65536
+{subgroup}LimitNOFILE=65536
 
 [Install]
 WantedBy={wanted}

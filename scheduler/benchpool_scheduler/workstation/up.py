@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchpool_scheduler import configuration
-from benchpool_scheduler.app import last_good
-from benchpool_scheduler.client import AsyncClient, Credentials
+from benchpool_scheduler.app import last_good, start_faults
+from benchpool_scheduler.client import AsyncClient, Credentials, elsewhere
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.runtime.local import gpus
@@ -25,6 +25,7 @@ from benchpool_scheduler.worker.process_identity import identity
 from benchpool_scheduler.workstation import (
     admin_token,
     files,
+    hints,
     hub_facts,
     login_keys,
     proxy,
@@ -36,8 +37,14 @@ from benchpool_scheduler.workstation.hub_api import AwaitedAddress, HubApi
 from benchpool_scheduler.workstation.hub_keeper import HubKeeper
 from benchpool_scheduler.workstation.hub_process import HubProcess
 from benchpool_scheduler.workstation.options import LOOPBACK, UpOptions, account, check
+from benchpool_scheduler.workstation.reloading import Reloading
 from benchpool_scheduler.workstation.service_manager import ServiceManager
-from benchpool_scheduler.workstation.startup_screen import JsonScreen, StartupScreen, TextScreen
+from benchpool_scheduler.workstation.startup_screen import (
+    END_ALL,
+    JsonScreen,
+    StartupScreen,
+    TextScreen,
+)
 
 SIMULATED_GPUS = 8
 LOG_LOOK_S = 60.0
@@ -55,6 +62,9 @@ def run(options: UpOptions) -> int:
     except BenchpoolError as error:
         screen.error(error)
         return 2 if isinstance(error, InvalidInput) else 1
+    except OSError as failed:
+        screen.error(start_faults.told(failed, options.state.expanduser().absolute()))
+        return 1
 
 
 def _check_python(options: UpOptions) -> None:
@@ -126,6 +136,7 @@ class Workstation:
             self._manager.ending()
             alive.cancel()
             self._folder.running.unlink(missing_ok=True)
+            elsewhere.forget(self._folder.path)
             await self._hub.stop()
 
     def _listen(self) -> None:
@@ -211,6 +222,7 @@ class Workstation:
             test = await self_test.run(client, settings, account())
         key = login_keys.create(self._folder.login_keys, account())
         files.write_json(self._folder.running, self._running(at))
+        elsewhere.remember(self._folder.path)
         ready = {
             "event": "ready",
             "url": at.url,
@@ -218,6 +230,7 @@ class Workstation:
             "hub_api": at.hub_api,
             "scheduler_api": at.scheduler_api,
             "admin_token": token,
+            "admin_token_file": str(self._folder.admin_token),
             "state": str(self._folder.path),
             "gpus": [
                 {"uuid": gpu.uuid, "model": gpu.model, "simulated": gpu.simulated}
@@ -227,7 +240,10 @@ class Workstation:
             "seconds": round(time.monotonic() - self._began, 3),
         }
         shared = self._options.auth == "shared-password"
-        extra = {"shared-password-file": str(self._folder.shared_password)} if shared else {}
+        extra = {"configuration-file": str(self._config_path), "administrator": account()}
+        if shared:
+            extra["shared-password-file"] = str(self._folder.shared_password)
+            extra["admin-password-file"] = str(self._folder.admin_password)
         if self._certificate is not None and self._certificate.self_signed:
             extra["certificate-fingerprint"] = self._certificate.fingerprint
             extra["certificate-file"] = str(self._certificate.cert)
@@ -249,14 +265,10 @@ class Workstation:
 
     async def _watch(self, at: Addresses, keeper: HubKeeper, ports: states.Ports) -> int:
         loop = asyncio.get_running_loop()
-        reloads: set[asyncio.Task[None]] = set()
-
-        def reload() -> None:
-            task = asyncio.create_task(self._reload(at))
-            reloads.add(task)
-            task.add_done_callback(reloads.discard)
-
-        loop.add_signal_handler(signal.SIGHUP, reload)
+        reloading = Reloading(
+            self._config_path, at.scheduler, self._folder.admin_token, self._screen
+        )
+        loop.add_signal_handler(signal.SIGHUP, reloading.ask)
         trimming = asyncio.create_task(self._trim_log())
         renewing = asyncio.create_task(admin_token.keep_good(self._hub_url(ports), self._folder))
         try:
@@ -272,23 +284,6 @@ class Workstation:
             await asyncio.sleep(LOG_LOOK_S)
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(self._hub.trim_log)
-
-    async def _reload(self, at: Addresses) -> None:
-        """Re-read the configuration (SIGHUP); on an error the old one stays in force."""
-        try:
-            text = await asyncio.to_thread(self._config_path.read_text)
-            mine = Credentials(at.scheduler, self._token(), source="up")
-            async with AsyncClient(mine) as client:
-                change = await client.apply_config(text)
-        except OSError as failed:
-            self._screen.event(
-                "configuration-refused", f"{self._config_path} cannot be read: {failed.strerror}."
-            )
-        except BenchpoolError as error:
-            self._screen.event("configuration-refused", error.message, **error.as_json())
-        else:
-            text = "; ".join(change.changes) or "nothing changes"
-            self._screen.event("configuration", f"Configuration: {text}", changes=change.changes)
 
     async def _say_goodbye(self, at: Addresses) -> None:
         """Say what runs on."""
@@ -308,7 +303,8 @@ class Workstation:
         if jobs or servers:
             text = (
                 f"Stopping the hub. {count(jobs, 'job')} and {count(servers, 'notebook server')} "
-                "run on; `benchpool up` finds them again."
+                f"run on; {hints.command('up', self._folder.path, os.environ)} finds them again, "
+                f"{hints.command(END_ALL, self._folder.path, os.environ)} ends them."
             )
         self._screen.event("stopping", text, jobs=jobs, servers=servers)
 

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
+SHARES = {"cpu.shares": "40000", "cpu.weight": "4000"}
+"""Of a busy machine's processors: a node's pods together would have as much as one process else."""
 
 
 def create(name: str) -> None:
@@ -18,6 +20,9 @@ def create(name: str) -> None:
         for file in ("cpuset.cpus", "cpuset.mems"):
             if (tree / "cpuset.cpus").exists() and tree.name == "cpuset":
                 (group / file).write_text((tree / file).read_text())
+        for file, shares in SHARES.items():
+            if (group / file).exists():
+                (group / file).write_text(shares)
 
 
 def members(name: str) -> Iterator[int]:

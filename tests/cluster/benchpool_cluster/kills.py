@@ -23,6 +23,7 @@ def storm(
     *,
     count: int,
     gap_s: tuple[float, float],
+    at_once: int = 1,
 ) -> Counter[str]:
     """Kill something of one kind or another at random moments; return how often each.
 
@@ -33,15 +34,18 @@ def storm(
         kill: Kills one of a kind, and says whether there was one alive.
         settle: Returns when jobs are taken and started again.
         count: Of kills that met something.
-        gap_s: Seconds between two kills, from and to.
+        gap_s: Seconds between two moments, from and to.
+        at_once: At each moment one, or by chance up to so many, are killed one after the other
+            without a pause: what fails together, and what fails while others come back.
     """
     done: Counter[str] = Counter()
     while done.total() < count:
         if chance.random() < 0.33:
             settle()
         time.sleep(chance.uniform(*gap_s))  # any moment will do: that is what is tested
-        kind = chance.choice(kinds)
-        done[kind] += kill(kind)
+        for _ in range(min(chance.randint(1, at_once), count - done.total())):
+            kind = chance.choice(kinds)
+            done[kind] += kill(kind)
     return done
 
 

@@ -46,8 +46,8 @@ PROBLEMS: dict[str, tuple[list[str], str, str, str, int | None]] = {
     "an install": (
         ["%pip install -q einops\nimport einops"],
         "warning",
-        "the install of einops is left out: the job runs in this notebook's environment and finds "
-        "what is installed there",
+        "the install of einops is left out: the job finds what its own environment has: on one "
+        "machine this notebook's, on a cluster its image's",
         "c0",
         1,
     ),
@@ -99,6 +99,15 @@ def test_a_problem_is_said_with_cell_and_line(name: str) -> None:
         cell,
         line,
     )
+
+
+@pytest.mark.parametrize(
+    "loads", ["%load_ext benchpool", "get_ipython().run_line_magic('load_ext', 'benchpool')"]
+)
+def test_our_own_extension_is_not_taken_for_what_defines_a_name(loads: str) -> None:
+    """``%%train`` sees the cells of the session as IPython has written them anew."""
+    (problem,) = chosen(loads, "print(thing)").problems
+    assert problem.text == "`thing` is defined in no cell of this notebook"
 
 
 def test_a_name_defined_below_the_selection_is_named_so() -> None:

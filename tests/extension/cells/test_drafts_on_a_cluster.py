@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchpool import drafts
+from benchpool import drafts, import_problems
 from benchpool.cells import NotebookCell
 from benchpool.drafts import Draft, JobOptions
 from benchpool.kernel_environment import KernelEnvironment, kernel_environment
@@ -57,3 +57,9 @@ def test_an_image_that_is_asked_for_goes_before_the_notebooks_own(tmp_path: Path
 
 def test_no_image_is_none() -> None:
     assert kernel_environment({"BENCHPOOL_IMAGE": ""}) == KernelEnvironment()
+
+
+def test_of_another_image_it_is_said_that_imports_are_not_checked(tmp_path: Path) -> None:
+    (problem,) = import_problems.problems(drafted(tmp_path, ALONE, image="mine:2"), None, ALONE)
+    assert problem.level == "warning"
+    assert problem.text == "imports are not checked: what is installed in mine:2 is not known here"

@@ -38,8 +38,9 @@ def test_a_notebook_file_is_sent_whole(susan: Path) -> None:
     job = benchpool.submit("deep/book.ipynb").wait()
     assert job.facts.state is State.SUCCEEDED
     assert "got 1\n" in job.logs()
-    (copy,) = (susan / "deep" / "benchpool-results").glob("book-*/book.ipynb")
-    assert nbformat.read(copy, as_version=4).cells[1].outputs[0].text == "got 1\n"
+    (copy,) = (susan / "deep" / "benchpool-results").glob("book-*/book-*.ipynb")
+    assert copy.stem == copy.parent.name, "a name of its own"
+    assert nbformat.read(copy, as_version=4).cells[2].outputs[0].text == "got 1\n"
 
 
 def test_a_job_is_paused_resumed_and_cancelled(susan: Path) -> None:
@@ -66,6 +67,51 @@ def test_what_cannot_be_sent_is_said_before(susan: Path) -> None:
         benchpool.submit("bad.ipynb")
     with pytest.raises(NotFound, match="no job that you may see begins with 'zzzz'"):
         benchpool.job("zzzz")
+
+
+def test_imports_that_would_fail_are_said_before_sending(susan: Path) -> None:
+    (susan / "train.py").write_text("import part")
+    (susan / "part.py").write_text("x = 1\nimport msgspecc")
+    with pytest.raises(InvalidInput, match=r"^part\.py, line 2: there is no module `msgspecc` in"):
+        benchpool.submit("train.py")
+    cells = [nbformat.v4.new_code_cell("x = 1"), nbformat.v4.new_code_cell("\nimport msgspecc")]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), susan / "bad.ipynb")
+    with pytest.raises(InvalidInput, match=r"^Cell 2, line 2: .*did you mean `msgspec`\?$"):
+        benchpool.submit("bad.ipynb")
+
+
+SENDER = """\
+import benchpool
+
+def send():
+    return benchpool.submit("train.py", gpus=99)
+
+send()
+"""
+
+
+def test_a_plain_script_tells_a_refusal_in_one_line_and_other_errors_as_ever(susan: Path) -> None:
+    (susan / "train.py").write_text("print(1)")
+    (susan / "send.py").write_text(SENDER)
+    done = subprocess.run([sys.executable, "send.py"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("benchpool: ")
+    assert "99 GPUs" in line
+    assert line.endswith("(send.py, line 4)")
+    (susan / "send.py").write_text("import benchpool\nbenchpool.jobs()\n1 / 0")
+    done = subprocess.run([sys.executable, "send.py"], capture_output=True, text=True, check=False)
+    assert done.stderr.startswith("Traceback (most recent call last):")
+    assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
+
+
+def test_a_job_whose_script_was_refused_says_so_in_its_reason(susan: Path) -> None:
+    (susan / "train.py").write_text("import benchpool\nbenchpool.submit('gone.py')")
+    job = benchpool.submit("train.py").wait()
+    assert job.facts.reason is not None
+    assert job.facts.reason.text.startswith("train failed with InvalidInput: There is no file gone")
+    assert job.facts.reason.numbers == {"exit_code": 1, "line": 2, "file": "train.py"}
+    assert job.facts.reason.text in repr(job)
 
 
 def test_quota_and_status_are_those_of_the_pool(susan: Path) -> None:
@@ -98,18 +144,24 @@ def test_the_row_follows_state_and_log_to_the_end(susan: Path) -> None:
     row.log.observe(look, "value")
     look(None)
     assert done.wait(60)
-    assert row.title.value == "✖ failed  <i>row</i>  1 GPU · attempt 1"
+    assert (row.title.value, row.size.value) == ("✖ failed · <i>row</i>", "1 GPU")
     assert row.log.value == "<b>first</b>\n"
-    assert row.reason.value == "ended with exit code 3"
-    assert {type(each).__name__ for each in row.widget.children} == {"HBox", "Label", "Textarea"}
+    assert row.reason.value == "<i>row</i> ended with exit code 3."
+    assert {type(each).__name__ for each in row.widget.children} == {"Box", "Label", "Textarea"}
+    assert row.bar.layout.display == row.done.layout.display == "none", "nothing is known of it"
     shown = [name for name, each in row.buttons.items() if each.layout.display != "none"]
     assert shown == []
+    assert 'data-commandlinker-command="benchpool:open-result"' in row.results.value
+    assert job.id in row.results.value
+    assert "<i>row</i>" not in row.results.value, "no text of the job is in it"
 
 
 def test_a_button_that_is_refused_says_why(susan: Path) -> None:
     (susan / "train.py").write_text("print(1)")
     job = benchpool.submit("train.py").wait()
     row = Row(job, follow=False)
+    assert (row.done.value, row.bar.bar_style) == ("100 %", "success")
+    assert row.log.layout.display == "none", "no empty box"
     row.buttons["pause"].click()
     assert "succeeded" in row.reason.value
 

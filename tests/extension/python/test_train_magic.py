@@ -73,10 +73,10 @@ def test_a_cell_is_sent_with_the_earlier_ones_that_it_needs(
         submission: JobSubmission = client.submission(id_)
     assert (submission.gpus, submission.name) == (2, "mine")
     assert isinstance(submission.entry, NotebookEntry)
-    assert submission.entry.name == "book.ipynb"
+    assert submission.entry.name.startswith("book-")
     assert submission.source is not None
     assert submission.source.kind == "magic"
-    results = list((susan / "benchpool-results").glob("mine-*/book.ipynb"))
+    results = list((susan / "benchpool-results").glob("mine-*/book-*.ipynb"))
     assert len(results) == 1
     assert "unused" not in results[0].read_text()
 
@@ -92,6 +92,8 @@ def test_importing_benchpool_brings_the_magic_and_refusals_are_sentences(session
     )
     said = session.text("%%train --gpu 2\nprint(1)")
     assert said.startswith("%%train: unrecognized arguments: --gpu 2; it takes %%train [--gpus")
+    said = session.text("%%train\nimport msgspecc")
+    assert said.endswith("the Python of this job; did you mean `msgspec`?\n")
     said = session.text("%%train --gpus 99\nprint(1)")
     assert "99" in said
     assert "Traceback" not in said
@@ -109,7 +111,7 @@ def test_the_session_is_taken_in_the_order_in_which_it_ran() -> None:
 
 
 def test_options_are_words_of_a_shell() -> None:
-    options = read_options("--gpus 4 --project vision --name 'a b' --time-limit 60 --priority 3")
+    options = read_options("--gpus 4 --project vision --name 'a b' --time-limit 90m --priority 3")
     assert (
         options.spec.gpus,
         options.project,
@@ -120,7 +122,7 @@ def test_options_are_words_of_a_shell() -> None:
         4,
         "vision",
         "a b",
-        60,
+        5400,
         3,
     )
     options = read_options("--workers 2 --spread --gpu-model H100 --gpu-model A100")

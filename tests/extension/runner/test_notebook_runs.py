@@ -135,12 +135,22 @@ def test_all_cells_run_in_the_folder_and_the_copy_is_executed(job: Job) -> None:
     assert json.loads((job.root / "progress.json").read_text())["fraction"] == 1.0
 
 
+def test_a_refusal_of_ours_is_its_sentence_and_no_way_through_our_client(job: Job) -> None:
+    status, log = job.run("import benchpool\nbenchpool.submit('x.py', gpus=-1)")
+    assert status == 1
+    told = log.splitlines()
+    assert told[-1].startswith("benchpool: cell 1 failed: InvalidInput: ")
+    assert told[-2] == told[-1].removeprefix("benchpool: cell 1 failed: ")
+    assert "Traceback" not in log
+    assert "site-packages" not in log
+
+
 def test_an_error_ends_the_job_with_traceback_and_cell_number(job: Job) -> None:
     status, log = job.run("x = 1", "print('before')\nx / 0", "print('never')")
     assert status == 1
     assert "ZeroDivisionError" in log
     assert "\x1b[" not in log
-    assert log.endswith("benchpool: cell 2 failed: ZeroDivisionError: division by zero\n")
+    assert log.endswith("benchpool: cell 2 failed: ZeroDivisionError: division by zero (line 2)\n")
     assert "never" not in log
     book = nbformat.read(job.copy, as_version=4)
     assert [each.output_type for each in book.cells[1].outputs] == ["stream", "error"]
@@ -246,6 +256,16 @@ def test_a_killed_kernel_is_named_with_its_signal(job: Job) -> None:
     assert "the kernel ended in cell 1 by signal 9: often it asked for more memory" in log
 
 
+@pytest.mark.parametrize(("code", "status"), [(0, 1), (5, 5)])
+def test_a_kernel_that_ended_itself_is_named_with_its_cell(
+    job: Job, code: int, status: int
+) -> None:
+    done, log = job.run("x = 1", f"import os\nos._exit({code})", "print('never')")
+    assert done == status
+    assert f"benchpool: the kernel ended in cell 2 with exit code {code}\n" in log
+    assert "never" not in log
+
+
 @pytest.mark.parametrize(("code", "status"), [("", 0), ("3", 3), ("'bad'", 1)])
 def test_the_notebooks_own_exit_status_is_the_jobs(job: Job, code: str, status: int) -> None:
     done, log = job.run(f"import sys\nsys.exit({code})", "print('never')")
@@ -329,3 +349,35 @@ def test_a_missing_interpreter_is_named(job: Job) -> None:
     status, log = job.run("1", interpreter="/nowhere/python")
     assert status == 2
     assert "the notebook's Python /nowhere/python is not on this machine" in log
+
+
+def test_the_copy_says_of_which_job_attempt_and_time_it_is_and_keeps_the_prose(
+    tmp_path: Path,
+) -> None:
+    book = nbformat.v4.new_notebook(
+        cells=[
+            nbformat.v4.new_markdown_cell("# How we train"),
+            nbformat.v4.new_code_cell("print('hello')"),
+        ],
+        metadata={"benchpool": {"path": "lab/train.ipynb"}},
+    )
+    nbformat.write(book, tmp_path / "object")
+    environment = {key: value for key, value in os.environ.items() if "BENCHPOOL" not in key}
+    about = {"JOB_ID": "3fk2hq7a" + "b" * 18, "JOB_NAME": "tra`in", "ATTEMPT": "2"}
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "benchpool.runner", "notebook"),
+            *("--notebook", str(tmp_path / "object"), "--name", "train-8254c329.ipynb"),
+            *("--cwd", str(tmp_path), "--output", str(tmp_path)),
+        ],
+        env={**environment, **{f"BENCHPOOL_{name}": value for name, value in about.items()}},
+        check=True,
+        timeout=120,
+        capture_output=True,
+    )
+    heading, prose, code = nbformat.read(tmp_path / "train-8254c329.ipynb", as_version=4).cells
+    said = "**Executed copy** of `lab/train.ipynb`: job `train` (`3fk2hq7a`), attempt 2, begun "
+    assert (heading.cell_type, heading.source[: len(said)]) == ("markdown", said)
+    assert heading.source.endswith(" UTC.")
+    assert prose.source == "# How we train"
+    assert "hello" in code.outputs[0].text

@@ -11,6 +11,7 @@ import pytest
 
 from benchpool.server import handlers
 from benchpool_scheduler.contract import State
+from benchpool_support import direct
 from benchpool_support.dialog import body, made, new_key
 from benchpool_support.notebook_server import TOKEN, NotebookServer
 from benchpool_support.serving import Served
@@ -64,7 +65,7 @@ def test_events_arrive_while_the_stream_is_open(server: NotebookServer, pool: Se
 
 def httpx_post(server: NotebookServer, asked: dict[str, Any]) -> httpx.Response:
     """Send beside an open stream, on a connection of its own."""
-    with httpx.Client(base_url=server.url, timeout=30) as page:
+    with direct.Client(base_url=server.url, timeout=30) as page:
         return page.post("benchpool/send", json=asked, headers={"Authorization": f"token {TOKEN}"})
 
 
@@ -81,7 +82,7 @@ def test_a_page_that_goes_closes_its_stream_at_the_pool(
         return open_streams() == 0
 
     assert all_closed()  # those of the tests before this one
-    with httpx.Client(base_url=server.url, timeout=30) as page:
+    with direct.Client(base_url=server.url, timeout=30) as page:
         headers = {"Accept": "text/event-stream", "Authorization": f"token {TOKEN}"}
         for _ in range(3):
             with page.stream("GET", "benchpool/api/v1/events", headers=headers) as stream:
@@ -129,12 +130,12 @@ def test_every_route_and_method_asks_for_a_login(server: NotebookServer) -> None
                 answer = stranger.request(method, path, content=b"{}" if method == "POST" else None)
                 assert answer.status_code == 403, (method, path)
                 asked += 1
-    assert asked == 5
+    assert asked == 7
 
 
 def test_a_page_of_another_origin_can_send_nothing(server: NotebookServer) -> None:
     """A browser sends the cookie along; without the token in the header it must be refused."""
-    with httpx.Client(base_url=server.url, follow_redirects=True, timeout=30) as browser:
+    with direct.Client(base_url=server.url, follow_redirects=True, timeout=30) as browser:
         browser.get("login", params={"token": TOKEN, "next": "/api/status"})
         assert browser.get("benchpool/api/v1/jobs").status_code == 200
         answer = browser.post(

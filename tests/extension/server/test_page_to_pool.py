@@ -11,6 +11,7 @@ from typing import Any
 import nbformat
 import pytest
 
+from benchpool.runner.heading import CELL
 from benchpool_scheduler.contract import State
 from benchpool_support.dialog import CELLS, body, made, new_key, write_notebook
 from benchpool_support.notebook_server import NotebookServer
@@ -95,6 +96,30 @@ def test_a_problem_in_a_cell_is_said_before_sending(server: NotebookServer) -> N
     )
 
 
+def test_an_import_that_the_kernels_python_lacks_is_said_before_sending(
+    server: NotebookServer,
+) -> None:
+    cells = body()["cells"]
+    cells[3]["source"] = "x = 1\nimport msgspecc"
+    wanted = f"there is no module `msgspecc` in {sys.executable}, the Python of this job; did you "
+    said = made(server.page.post("benchpool/prepare", json=body(cells=cells)))
+    assert said["problems"] == [
+        {"level": "error", "text": f"{wanted}mean `msgspec`?", "cell": "cell-3", "line": 2}
+    ]
+    refused = server.page.post("benchpool/send", json=body(cells=cells, key=new_key()))
+    assert refused.status_code == 422
+    assert refused.json()["error"]["message"] == f"Cell 4, line 2: {wanted}mean `msgspec`?"
+    (server.root / "lacks.py").write_text("import msgspecc\n")
+    said = made(server.page.post("benchpool/prepare", json=body("script", "lacks.py")))
+    assert [each["text"] for each in said["problems"]] == [
+        f"lacks.py, line 1: {wanted}mean `msgspec`?"
+    ]
+    cells[2]["source"] = "%%writefile msgspecc.py\nx = 1"
+    cells[2]["selected"] = True
+    said = made(server.page.post("benchpool/prepare", json=body(cells=cells)))
+    assert [each["level"] for each in said["problems"]] == ["warning"]
+
+
 def test_what_can_never_run_is_a_refusal_with_numbers(server: NotebookServer) -> None:
     said = made(server.page.post("benchpool/prepare", json=body(gpus=64)))
     refusal = said["refusal"] or said["preview"]
@@ -149,10 +174,10 @@ def test_cells_are_sent_run_and_their_results_come_back(
     assert submission.working_dir == str(server.root / "deep")
     result = made(server.page.get("benchpool/result", params={"job": job["id"]}))
     assert result["output_dir"].startswith("deep/benchpool-results/my-run-")
-    assert result["notebook"] == f"{result['output_dir']}/book.ipynb"
+    assert result["notebook"].startswith(f"{result['output_dir']}/book-")
     book = nbformat.read(server.root / result["notebook"], as_version=4)
-    assert [cell.id for cell in book.cells] == ["cell-0", "cell-1", "cell-3"]
-    assert book.cells[2].outputs[0].text == f"21 {server.root / 'deep'}\n"
+    assert [cell.id for cell in book.cells] == [CELL, "cell-0", "cell-1", "cell-3"]
+    assert book.cells[3].outputs[0].text == f"21 {server.root / 'deep'}\n"
     assert (server.root / "deep" / "made").exists()
 
 

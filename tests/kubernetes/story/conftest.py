@@ -20,7 +20,8 @@ from benchpool_cluster.fixtures import cluster_use as cluster_use
 from benchpool_cluster.releases import Release
 from benchpool_cluster.sites import Site
 from benchpool_support import windows
-from benchpool_support.people import Person, screen
+from benchpool_support.people import Person
+from benchpool_support.windows import browser as browser
 from benchpool_support.windows import (
     pytest_runtest_makereport as pytest_runtest_makereport,
 )
@@ -86,13 +87,6 @@ def site(installed: Site) -> Iterator[Site]:
     installed.clear()
     yield installed
     installed.clear()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """The system's Chromium. It ends with its module: while it runs, no other event loop can."""
-    with screen() as running:
-        yield running
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-import httpx
 import pytest
 
 from benchpool_cluster import containers, kwok_nodes, parts
@@ -19,6 +18,7 @@ from benchpool_cluster.sharing import Use
 from benchpool_cluster.sites import Site, lives
 from benchpool_cluster.witness import Object
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
+from benchpool_support import direct
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(2400)]
 
@@ -113,11 +113,10 @@ def test_a_hub_that_is_killed_takes_neither_notebooks_nor_jobs_with_it(
     site.wait_ready()
     assert lives(site.notebook("susan")) == lives(notebook)
     assert lives(running(site, first)) == lives(pod)
-    page = httpx.get(
+    page = direct.get(
         f"{site.url}/user/susan/api/status",
         headers={"Authorization": f"token {site.token('susan')}"},
         timeout=30,
-        trust_env=False,
     )
     assert page.status_code == 200, page.text
     for job in (first, second):

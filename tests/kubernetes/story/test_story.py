@@ -16,7 +16,8 @@ from benchpool_cluster.sites import Site, gpus_of, lives, state_of
 from benchpool_cluster.witness import Object, Witness, witness
 from benchpool_scheduler.contract import kubernetes as names
 from benchpool_support import small_network
-from benchpool_support.people import PATIENCE_MS, Person
+from benchpool_support.browser import PATIENCE_MS
+from benchpool_support.people import Person
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.e2e, pytest.mark.timeout(2400)]
 
@@ -179,13 +180,12 @@ def test_a_gang_over_both_nodes_gives_back_and_ends_with_the_result_of_an_uninte
     joe.expect_state("use_two", "running")
 
     # What it left came back into the notebook's folder, and the executed copy opens from there.
-    details.get_by_test_id("benchpool-open-result").click()
-    output = susan.notebook.locator(".jp-OutputArea-output", has_text=expected)
-    expect(output).to_be_visible(timeout=PATIENCE_MS)
+    susan.open_executed_copy(details)
+    susan.scroll_to(susan.notebook.locator(".jp-OutputArea-output", has_text=expected))
     susan.look("cluster-executed-copy")
     (results,) = site.read_file("susan", "benchpool-results")["content"]
     left = {one["name"] for one in site.read_file("susan", results["path"])["content"]}
-    assert {"train.ipynb", "weights.json"} <= left
+    assert {f"{results['name']}.ipynb", "weights.json"} <= left
 
     # The same from the API server.
     done = site.wait_job(train, "succeeded")["status"]

@@ -7,11 +7,11 @@ import shutil
 import sys
 from pathlib import Path
 
-import httpx
 import pytest
 
 from benchpool_scheduler.client import Client
 from benchpool_scheduler.contract import (
+    AdoptionRequest,
     AuditOutcome,
     AuditRecord,
     CommandEntry,
@@ -19,8 +19,14 @@ from benchpool_scheduler.contract import (
     LeaseRequest,
     LoginReport,
 )
+from benchpool_scheduler.contract.configuration import (
+    ConfigurationEdit,
+    ConfigurationRevert,
+    Setting,
+)
 from benchpool_scheduler.errors import Forbidden, InvalidInput, NotFound
 from benchpool_scheduler.service.administration.audit_trail import REFUSALS_A_MINUTE
+from benchpool_support import direct
 from benchpool_support.serving import CONFIGURATION, Served, served
 
 SLEEPER = CommandEntry([sys.executable, "-c", "import time; time.sleep(600)"])
@@ -65,6 +71,31 @@ def test_configuration_and_benches_are_in_it_and_mere_questions_are_not(service:
     assert (released.action, released.target) == ("release", lease.id)
 
 
+def test_what_is_set_or_applied_has_its_reason_in_it(service: Served) -> None:
+    with service.client("root") as root:
+        root.set_config(ConfigurationEdit([Setting("projects.speech.quota", 1)], "spring"))
+        root.apply_config(CONFIGURATION, reason="as before")
+        root.revert_config(ConfigurationRevert(reason="spring again"))
+    reverted, applied, done = records(service)
+    assert (done.action, done.reason) == ("set_config", "spring")
+    assert "guaranteed quota 2 → 1" in str(done.after["changes"])
+    assert (applied.action, applied.reason) == ("apply_config", "as before")
+    assert (reverted.action, reverted.reason) == ("revert_config", "spring again")
+
+
+def test_a_look_at_what_is_not_known_is_no_act(service: Served) -> None:
+    with service.client("root") as root, service.client("susan") as susan:
+        root.status()
+        assert root.doubts() == root.adopt(AdoptionRequest())
+        with pytest.raises(NotFound):
+            root.adopt(AdoptionRequest(id="a" * 26))
+        with pytest.raises(Forbidden):
+            susan.doubts()
+    refused, tried = records(service)
+    assert (refused.action, refused.actor) == ("doubts", "susan")
+    assert (tried.action, tried.outcome) == ("adopt", "refused")
+
+
 def test_what_was_refused_is_in_it_with_the_code_and_the_sentence(service: Served) -> None:
     with service.client("susan") as susan, service.client("joe") as joe:
         job = susan.submit(submission())
@@ -74,7 +105,7 @@ def test_what_was_refused_is_in_it_with_the_code_and_the_sentence(service: Serve
             susan.change(job.id, workers=4000)
         with pytest.raises(Forbidden):
             susan.audit()
-    stranger = httpx.get(f"{service.url}/api/v1/jobs")
+    stranger = direct.get(f"{service.url}/api/v1/jobs")
     assert stranger.status_code == 401
     found = {one.action: one for one in records(service, outcome=AuditOutcome.REFUSED)}
     assert {name: one.actor for name, one in found.items()} == {
@@ -88,7 +119,7 @@ def test_what_was_refused_is_in_it_with_the_code_and_the_sentence(service: Serve
 
 
 def test_a_flood_of_refusals_is_counted_and_not_written_singly(service: Served) -> None:
-    with httpx.Client() as stranger:
+    with direct.Client() as stranger:
         for _ in range(REFUSALS_A_MINUTE + 40):
             assert stranger.get(f"{service.url}/api/v1/jobs").status_code == 401
     singly = records(service, action="jobs")

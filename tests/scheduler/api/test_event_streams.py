@@ -14,9 +14,12 @@ import pytest
 
 from benchpool_scheduler.api import Rate, Timing
 from benchpool_scheduler.api.logs import PIECE
+from benchpool_scheduler.api.views import Encodings
 from benchpool_scheduler.client.streams import Parser, ServerEvent
 from benchpool_scheduler.contract import CommandEntry, Job, JobSubmission, LogText, State
 from benchpool_scheduler.errors import NotFound, TooMany
+from benchpool_scheduler.service import FeedEvent
+from benchpool_support import direct
 from benchpool_support.serving import CONFIGURATION, Served, served
 
 pytestmark = pytest.mark.slow
@@ -33,7 +36,7 @@ def read(
     service: Served, path: str, headers: dict[str, str] | None = None, user: str = "susan"
 ) -> Iterator[ServerEvent]:
     """Open a connection, then yield its events until it is cut or the reader has enough."""
-    http = httpx.Client(timeout=30)
+    http = direct.Client(timeout=30)
     known = {"Authorization": f"token {user}", **(headers or {})}
     request = http.build_request("GET", f"{service.url}/api/v1/{path}", headers=known)
     answer = http.send(request, stream=True)
@@ -156,7 +159,7 @@ def test_a_silent_stream_has_heartbeats(tmp_path: Path) -> None:
     headers = {"Authorization": "token susan"}
     with served(tmp_path / "state", timing=timing) as service:
         address = f"{service.url}/api/v1/events"
-        with httpx.stream("GET", address, headers=headers, timeout=10) as answer:
+        with direct.stream("GET", address, headers=headers, timeout=10) as answer:
             got = b""
             for chunk in answer.iter_raw():
                 got += chunk
@@ -213,3 +216,15 @@ def test_more_requests_than_the_limit_are_refused_until_time_passes(tmp_path: Pa
         with service.client("hub") as hub:
             for _ in range(20):
                 hub.status()
+
+
+def test_a_piece_is_made_into_bytes_once_for_all_who_are_given_it() -> None:
+    encodings = Encodings()
+    piece = (FeedEvent(7, "job", b"{}"), FeedEvent(8, "pool", b"[]"))
+    made = encodings.of(piece)
+    assert made == b"id: 7\nevent: job\ndata: {}\n\nid: 8\nevent: pool\ndata: []\n\n"
+    assert all(encodings.of(piece) is made for _ in range(500))
+    others = [(FeedEvent(number, "job", b"{}"),) for number in range(100)]
+    assert [encodings.of(one)[:6] for one in others[:10]] == [b"id: %d\n" % n for n in range(10)]
+    assert {encodings.of(one).count(b"event: job") for one in others} == {1}
+    assert encodings.of(piece) == made  # forgotten meanwhile, and made again

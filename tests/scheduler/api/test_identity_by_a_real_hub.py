@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from benchpool_scheduler.workstation import login_keys
+from benchpool_support import direct
 from benchpool_support.workstation import RunningWorkstation, start
 
 pytestmark = pytest.mark.slow
@@ -41,7 +42,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWorkstation]
 @pytest.fixture(scope="module")
 def browser(up: RunningWorkstation) -> Iterator[httpx.Client]:
     """Susan's browser, logged in, with benchpool's page open."""
-    with httpx.Client(follow_redirects=True, timeout=30, trust_env=False) as client:
+    with direct.Client(follow_redirects=True, timeout=30) as client:
         client.get(
             login_keys.for_running(up.state, "susan"), headers={"Sec-Fetch-Mode": "navigate"}
         )
@@ -97,12 +98,12 @@ def test_a_token_without_the_scope_of_the_service_is_refused(up: RunningWorkstat
 
 @pytest.mark.parametrize("header", ["token nonsense", "Basic c3VzYW46eA==", "Bearer", ""])
 def test_nobody_gets_an_answer_and_no_redirect(up: RunningWorkstation, header: str) -> None:
-    answer = httpx.get(api(up, "status"), headers={"Authorization": header})
+    answer = direct.get(api(up, "status"), headers={"Authorization": header})
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "not-authenticated")
 
 
 def test_a_token_in_the_address_is_not_taken(up: RunningWorkstation) -> None:
-    answer = httpx.get(api(up, f"status?token={up.token_of('susan')}"))
+    answer = direct.get(api(up, f"status?token={up.token_of('susan')}"))
     assert answer.status_code in (401, 422)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-import httpx
 import msgspec
 import pytest
 
 from benchpool_scheduler.contract import CommandEntry, Job, JobSubmission, State
 from benchpool_scheduler.errors import NotFound, Refused
+from benchpool_support import direct
 from benchpool_support.serving import Served
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ def test_a_repeat_with_the_same_key_is_the_same_job_and_answers_200(service: Ser
     body = msgspec.json.encode(command("pass", key="again"))
     headers = {"Authorization": "token susan", "Content-Type": "application/json"}
     first, second = (
-        httpx.post(f"{service.url}/api/v1/jobs", content=body, headers=headers) for _ in range(2)
+        direct.post(f"{service.url}/api/v1/jobs", content=body, headers=headers) for _ in range(2)
     )
     assert (first.status_code, second.status_code) == (201, 200)
     assert first.json()["id"] == second.json()["id"]
@@ -92,7 +92,7 @@ def test_a_name_is_another_from_now_on_where_it_is_one(
 ) -> None:
     with service.client("susan") as susan:
         job = susan.submit(command("pass", name="old"))
-        answer = httpx.post(
+        answer = direct.post(
             f"{service.url}/api/v1/jobs/{job.id}/rename",
             json={"name": name},
             headers={"Authorization": "token susan"},
@@ -139,7 +139,7 @@ def test_the_status_of_a_large_pool_can_be_had_without_the_list_of_its_gpus(
     headers = {"Authorization": "token susan"}
     url = f"{service.url}/api/v1/status"
     full, brief = (
-        httpx.get(url, headers=headers, params=params).json() for params in ({}, {"gpus": "false"})
+        direct.get(url, headers=headers, params=params).json() for params in ({}, {"gpus": "false"})
     )
     assert (len(full["gpus"]), brief["gpus"]) == (5, [])
     assert full["counts"] == brief["counts"]

@@ -14,6 +14,7 @@ from openapi_spec_validator import validate
 from benchpool_scheduler.api import openapi
 from benchpool_scheduler.contract import CommandEntry, JobSubmission, LeaseRequest
 from benchpool_scheduler.contract.operations import OPERATIONS
+from benchpool_support import direct
 from benchpool_support.serving import CONFIGURATION, Served
 
 pytestmark = pytest.mark.slow
@@ -25,7 +26,7 @@ def test_the_document_is_valid() -> None:
 
 def test_the_service_answers_its_own_document(quiet_service: Served) -> None:
     headers = {"Authorization": "token susan"}
-    answer = httpx.get(f"{quiet_service.url}/api/v1/openapi.json", headers=headers)
+    answer = direct.get(f"{quiet_service.url}/api/v1/openapi.json", headers=headers)
     assert answer.json() == openapi.document()
 
 
@@ -59,6 +60,7 @@ CALLS: list[tuple[str, str, Any]] = [
     ("get", "/jobs/{job}", None),
     ("get", "/jobs/{job}/why", None),
     ("get", "/jobs/{job}/submission", None),
+    ("get", "/jobs/{job}/code", None),
     ("post", "/jobs/{job}/pause", {}),
     ("get", "/quota", None),
     ("get", "/status", None),
@@ -93,12 +95,12 @@ def send(service: Served, method: str, path: str, body: Any) -> httpx.Response:
     address = f"{service.url}/api/v1{path}"
     if isinstance(body, str):
         headers["Content-Type"] = "text/yaml"
-        return httpx.request(method, address, headers=headers, content=body)
-    return httpx.request(method, address, headers=headers, json=body)
+        return direct.request(method, address, headers=headers, content=body)
+    return direct.request(method, address, headers=headers, json=body)
 
 
 def test_figures_are_prometheus_text_with_bounded_labels(quiet_service: Served, job: str) -> None:
-    text = httpx.get(
+    text = direct.get(
         f"{quiet_service.url}/api/v1/metrics", headers={"Authorization": "token hub"}
     ).text
     ended = re.search(r'benchpool_jobs_ended_total{project="vision",state="succeeded"} (.+)', text)

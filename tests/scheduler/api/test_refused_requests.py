@@ -11,12 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchpool_scheduler.contract import ErrorAnswer, ErrorBody
+from benchpool_support import direct
 from benchpool_support.examples import examples
 from benchpool_support.serving import Served
 
 pytestmark = pytest.mark.slow
 
-HTTP = httpx.Client(verify=False, timeout=30)  # noqa: S501 (plain HTTP)
+HTTP = direct.Client(verify=False, timeout=30)
 ENTRY = b'"entry": {"kind": "command", "argv": ["true"]}'
 
 
@@ -71,7 +72,7 @@ def test_an_unknown_key_names_the_nearest_known_one(quiet_service: Served) -> No
 
 def test_an_unknown_parameter_names_the_nearest_known_one(quiet_service: Served) -> None:
     headers = {"Authorization": "token susan"}
-    answer = httpx.get(f"{quiet_service.url}/api/v1/jobs?projct=a", headers=headers)
+    answer = direct.get(f"{quiet_service.url}/api/v1/jobs?projct=a", headers=headers)
     assert answer.status_code == 422
     assert "the nearest one is project" in error_of(answer).message
 
@@ -111,8 +112,8 @@ def test_a_body_over_its_limit_is_refused_with_both_numbers(quiet_service: Serve
 
 def test_nobody_is_told_apart_from_somebody_without_rights(quiet_service: Served) -> None:
     address = f"{quiet_service.url}/api/v1/metrics"
-    nobody = httpx.get(address)
-    susan = httpx.get(address, headers={"Authorization": "token susan"})
+    nobody = direct.get(address)
+    susan = direct.get(address, headers={"Authorization": "token susan"})
     assert (nobody.status_code, susan.status_code) == (401, 403)
 
 
@@ -120,7 +121,7 @@ def test_nobody_is_told_apart_from_somebody_without_rights(quiet_service: Served
 def test_a_method_that_is_not_there_is_refused_in_the_same_form(
     quiet_service: Served, method: str
 ) -> None:
-    answer = httpx.request(method, f"{quiet_service.url}/api/v1/status")
+    answer = direct.request(method, f"{quiet_service.url}/api/v1/status")
     assert (answer.status_code, error_of(answer).code) == (405, "method")
 
 
@@ -131,13 +132,13 @@ def test_an_address_that_is_not_there_is_refused_in_the_same_form(
     quiet_service: Served, path: str
 ) -> None:
     headers = {"Authorization": "token susan"}
-    answer = httpx.get(f"{quiet_service.url}/api/v1/{path}", headers=headers)
+    answer = direct.get(f"{quiet_service.url}/api/v1/{path}", headers=headers)
     assert (answer.status_code, error_of(answer).code) == (404, "not-found")
 
 
 def test_answers_are_never_read_as_pages_and_never_kept(quiet_service: Served) -> None:
     for path in ("status", "health", "nothing"):
-        headers = httpx.get(f"{quiet_service.url}/api/v1/{path}").headers
+        headers = direct.get(f"{quiet_service.url}/api/v1/{path}").headers
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Cache-Control"] == "no-store"
         assert "default-src 'none'" in headers["Content-Security-Policy"]

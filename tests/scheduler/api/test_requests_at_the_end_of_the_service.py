@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
+from benchpool_support import direct
 from benchpool_support.serving import Served, served
 
 pytestmark = pytest.mark.slow
@@ -23,9 +24,7 @@ SUBMISSION = msgspec.json.encode(
 
 def post(service: Served) -> httpx.Response:
     headers = {"Authorization": "token susan", "Content-Type": "application/json"}
-    return httpx.post(
-        f"{service.url}/api/v1/jobs", content=SUBMISSION, headers=headers, trust_env=False
-    )
+    return direct.post(f"{service.url}/api/v1/jobs", content=SUBMISSION, headers=headers)
 
 
 async def until_one_is_under_way(service: Served) -> None:

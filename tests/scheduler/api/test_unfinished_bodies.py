@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import select
+import resource
 import socket
 import time
 from collections import Counter
@@ -13,11 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
 import psutil
 import pytest
 
 from benchpool_scheduler.api import BodyBounds
+from benchpool_support import direct
+from benchpool_support.readable import readable_within
 from benchpool_support.serving import Served, served
 from benchpool_support.workstation import start
 
@@ -80,8 +81,7 @@ def answer(connection: socket.socket) -> tuple[int, dict[str, str], dict[str, ob
 
 def refused(connections: Sequence[socket.socket]) -> tuple[int, dict[str, str], dict[str, object]]:
     """Return what the first of them is answered; which one it is, is the service's to choose."""
-    answered, _, _ = select.select(connections, [], [], 20)
-    return answer(answered[0])
+    return answer(readable_within(20, connections)[0])
 
 
 def test_more_requests_of_one_user_are_refused_with_number_and_limit(bounded: Served) -> None:
@@ -143,7 +143,7 @@ def test_a_body_that_comes_too_slowly_is_cut_off_and_told_so(
 
 
 def test_what_is_refused_is_answered_while_its_sender_still_sends(bounded: Served) -> None:
-    answered = httpx.post(
+    answered = direct.post(
         f"{bounded.url}/api/v1/jobs",
         content=b" " * (15 * MIB),
         headers={"Authorization": "token susan", "Content-Type": "application/json"},
@@ -170,11 +170,21 @@ def test_what_ended_counts_no_more(bounded: Served, finished: bool) -> None:
             assert time.monotonic() < deadline
 
 
+@pytest.fixture
+def many_descriptors() -> Iterator[None]:
+    """A thousand connections need more than the 1,024 descriptors of a usual shell."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def resident(pid: int) -> float:
     """Return the resident memory of a process in MiB."""
     return psutil.Process(pid).memory_info().rss / MIB
 
 
+@pytest.mark.usefixtures("many_descriptors")
 def test_a_thousand_stalled_bodies_leave_no_memory_behind(tmp_path: Path) -> None:
     config = tmp_path / "pool.yaml"
     config.write_text(CONFIGURATION)
@@ -183,11 +193,6 @@ def test_a_thousand_stalled_bodies_leave_no_memory_behind(tmp_path: Path) -> Non
         token, pid = up.token_of("susan"), up.scheduler_pid()
         assert up.scheduler_as(token).get("status").status_code == 200
         url = url_of_scheduler(pid)
-        with ExitStack() as few:  # what is loaded and kept once, for the first of them
-            for one in [few.enter_context(unfinished(url, token, 16 * MIB)) for _ in range(100)][
-                :5
-            ]:
-                select.select([one], [], [], 1)
         before = resident(pid)
         stalled = [held.enter_context(unfinished(url, token, 16 * MIB, MIB)) for _ in range(1000)]
         for connection in stalled:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from benchpool_support import direct
 from benchpool_support.serving import Served
 
 pytestmark = pytest.mark.slow
@@ -22,7 +23,7 @@ HEADERS = {"Authorization": "token susan", "Content-Type": "application/octet-st
 
 def put(service: Served, content: bytes | Iterator[bytes], **headers: str) -> httpx.Response:
     address = f"{service.url}/api/v1/objects/{SHA256}"
-    return httpx.put(address, content=content, headers={**HEADERS, **headers}, timeout=30)
+    return direct.put(address, content=content, headers={**HEADERS, **headers}, timeout=30)
 
 
 def missing(service: Served, user: str = "susan") -> list[str]:

@@ -6,7 +6,6 @@ import asyncio
 import sys
 import threading
 
-import httpx
 import pytest
 
 from benchpool_scheduler.contract import (
@@ -19,6 +18,7 @@ from benchpool_scheduler.contract import (
 )
 from benchpool_scheduler.core.whatif import whatif
 from benchpool_scheduler.errors import Forbidden, InvalidInput, TooMany
+from benchpool_support import direct
 from benchpool_support.serving import CONFIGURATION, Served
 
 pytestmark = pytest.mark.slow
@@ -110,7 +110,7 @@ def test_only_administrators_may_ask(service: Served) -> None:
 
 
 def test_an_unknown_key_names_the_nearest(service: Served) -> None:
-    answer = httpx.post(
+    answer = direct.post(
         f"{service.url}/api/v1/whatif",
         json={"more_gpu": 1},
         headers={"Authorization": "token root"},
@@ -159,7 +159,7 @@ def test_the_recorded_history_is_replayed_on_both_sides(service: Served) -> None
     (speech,) = found.projects
     assert (speech.name, speech.jobs) == ("speech", 2)
     assert speech.gpu_h > 0
-    assert found.text.startswith("Over 2 recorded jobs the mean wait would be 0.00 h instead of")
+    assert found.text.startswith("Over 2 recorded jobs the mean wait would be 0 s instead of")
 
 
 def test_a_history_without_jobs_is_refused(service: Served) -> None:

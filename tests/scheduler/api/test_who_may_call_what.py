@@ -15,11 +15,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from benchpool_scheduler.contract.operation import Media, Operation, Who
 from benchpool_scheduler.contract.operations import OPERATIONS
+from benchpool_support import direct
 from benchpool_support.workstation import RunningWorkstation, start
 
 pytestmark = pytest.mark.slow
@@ -32,6 +32,7 @@ project; an administrator; the Hub's own service."""
 MAY: Mapping[Who, Collection[str]] = {
     Who.ANYBODY: CALLERS,
     Who.CALLER: PEOPLE,
+    Who.LEAD: ("lead", "administrator", "service"),
     Who.OPERATOR: ("administrator", "service"),
     Who.ADMIN: ("administrator", "service"),
 }
@@ -57,17 +58,33 @@ BODIES: Mapping[str, Any] = {
     "cancel": {},
     "change": {"priority": 60},
     "rename": {"name": "other"},
+    "discard": {"logs": True},
     "reserve": LEASE,
+    "ask_back": {"reason": "others wait"},
     "wait_in_line": {"lease": LEASE},
+    "ask_access": lambda who: {"project": "vision" if who == "other" else "speech"},
+    "add_member": {"project": "vision", "user": "susan"},
+    "remove_member": {"project": "vision", "user": "jim"},
+    "decline_access": {"project": "vision", "user": "joe"},
     "missing_objects": {"sha256": []},
     "put_object": CONTENT,
     "check_config": CONFIGURATION.encode(),
     "apply_config": CONFIGURATION.encode(),
+    "set_config": {"settings": [{"key": "policy.restart_s", "value": 60}]},
+    "revert_config": {"version": 1},
     "whatif": {"more_gpus": 1},
     "report_login": {"user": "susan", "outcome": "done", "way": "link"},
     "adopt": {},
+    "drain_node": {"reason": "new disk"},
+    "open_node": {},
+    "note_node": {"text": "fan is loud"},
+    "maintain_node": {"begins": "2100-01-01T08:00:00Z", "lasts_s": 3600, "reason": "new disk"},
 }
 """An example for each operation with a body, by its name."""
+
+BY_RULE: Mapping[str, Collection[int]] = {"discard": {409}, "resume": {409}, "ask_back": {404}}
+"""What whoever may call it is answered all the same: a job that goes on keeps its files, and what
+an administrator paused, as one of the callers is, nobody else resumes; the bench is not there."""
 
 
 def project_of(who: str) -> str:
@@ -82,6 +99,7 @@ class Site:
     tokens: Mapping[str, str]
     job: str
     victim: str
+    node: str
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +124,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             made = [
                 susan.post("jobs", json={"entry": SLEEPER, "project": "vision"}) for _ in range(2)
             ]
+            (node,) = susan.get("nodes").json()
+        with up.scheduler_as(tokens["other"]) as joe:
+            assert joe.post("access/ask", json={"project": "vision"}).status_code == 200
         job, victim = (answer.json()["id"] for answer in made)
-        yield Site(up.ready["scheduler_api"], tokens, job, victim)
+        yield Site(up.ready["scheduler_api"], tokens, job, victim, node["name"])
         up.clear()
 
 
@@ -132,7 +153,7 @@ def expected(one: Operation[Any], who: str) -> Collection[int]:
     """Return what the table says that this caller gets."""
     if who in MAY[one.who]:
         hidden = "job" in one.parts and who not in SEES_THE_JOB
-        return {404} if hidden else one.statuses
+        return {404} if hidden else {*one.statuses, *BY_RULE.get(one.name, ())}
     return {403} if who in PEOPLE else {401}
 
 
@@ -149,13 +170,14 @@ def test_a_caller_gets_what_the_table_says(site: Site, one: Operation[Any], who:
 def ask(site: Site, one: Operation[Any], who: str) -> int:
     job = site.victim if one.name == "cancel" else site.job
     parts = {"job": job, "lease": "a" * 26, "sha256": sha256(CONTENT).hexdigest()}
+    parts["node"] = site.node
     path = one.path.format(**{part: parts[part] for part in one.parts})
     headers = {"Authorization": f"token {site.tokens[who]}"} if who in site.tokens else {}
     content = None
     if one.takes is not None:
         headers["Content-Type"] = one.takes.value
         content = encoded(one, who)
-    with httpx.stream(
+    with direct.stream(
         one.method, f"{site.url}/{path}", headers=headers, content=content, timeout=30
     ) as answer:
         return answer.status_code  # a stream's first bytes are enough

@@ -1,6 +1,7 @@
 """The command line against a real service, in a project's folder of its own."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +55,7 @@ def environ(service: Served, tmp_path: Path) -> Mapping[str, str]:
         "BENCHPOOL_URL": service.url,
         "BENCHPOOL_TOKEN": "susan",
         "BENCHPOOL_STATE": str(tmp_path / "none"),
-        "PATH": os.environ["PATH"],
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
 
 

@@ -76,20 +76,20 @@ def test_a_job_is_the_same_job_however_often_it_is_applied(
     again = benchpool("apply", "--json", "-f", write(JOB)).json["jobs"][0]
     assert again["id"] == job["id"]
     assert "nightly: job " in benchpool("apply", "-f", write(JOB)).out
-    other = benchpool("apply", "--json", "-f", write(JOB.replace("gpus: 1", "gpus: 2")))
+    other = benchpool("apply", "--json", "-f", write(f"{JOB}  cpus: 1\n"))
     assert other.status == 3
-    assert "another gpus" in other.json["error"]["message"]
+    assert "another cpus" in other.json["error"]["message"]
     benchpool("cancel", job["id"])
 
 
-def test_priority_and_workers_may_be_applied_again(
+def test_what_may_change_of_a_job_may_be_applied_again(
     benchpool: Benchpool, write: Write, service: Served
 ) -> None:
     job = benchpool("apply", "--json", "-f", write(f"{JOB}  suspend: true\n")).json["jobs"][0]
     paused(service, job["id"])
-    more = f"{JOB}  suspend: true\n  priority: 80\n  workers: 2\n"
+    more = f"{JOB}  suspend: true\n  priority: 80\n  workers: 2\n  timeLimitSeconds: 90\n"
     said = benchpool("apply", "-f", write(more))
-    assert "has priority 80 and workers 2 from now on" in said.out
+    assert "has priority 80 and 2 workers and time limit 1 min from now on" in said.out
     again = benchpool("apply", "--json", "-f", write(more)).json["jobs"][0]
     assert (again["id"], again["priority"], again["workers"]) == (job["id"], 80, 2)
     assert "is there" in benchpool("apply", "-f", write(more)).out

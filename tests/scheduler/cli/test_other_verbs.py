@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from benchpool_scheduler import cli
 from benchpool_scheduler.contract import LeaseRequest, LineRequest
@@ -23,7 +24,12 @@ LONG = "a-name-that-is-much-longer-than-any-column-of-a-table-" + "x" * 40
 @pytest.fixture
 def waiting(benchpool: Benchpool, service: Served) -> str:
     """A job that waits behind one that holds everything, after the pass that decided so."""
-    benchpool("submit", "--gpus", "4", "--name", LONG, "--", "sleep", "600")
+    return behind(benchpool, service, "4")
+
+
+def behind(benchpool: Benchpool, service: Served, held: str) -> str:
+    """Send a job that waits behind one of so many GPUs; return its id when that is decided."""
+    benchpool("submit", "--gpus", held, "--name", LONG, "--", "sleep", "600")
     said = benchpool("submit", "--gpus", "4", "--json", "--name", "waits", "--", "true")
     id_: str = said.json["id"]
     with service.client("susan") as susan:
@@ -46,6 +52,17 @@ def test_tables_fit_80_columns_and_have_no_colour_when_piped(
             assert max(len(line) for line in table) <= 80, said.out
 
 
+def test_jobs_are_searched_by_words_and_state(benchpool: Benchpool, waiting: str) -> None:
+    def found(*words: str) -> list[str]:
+        return [job["id"] for job in benchpool("jobs", "--json", *words).json]
+
+    assert found("--search", "WAITS susan") == [waiting]
+    assert found("--search", waiting[:8], "--state", "queued") == [waiting]
+    assert found("--search", "waits", "--state", "running") == []
+    said = benchpool("jobs", "--search", "nonesuch").out
+    assert said.startswith("There are no such jobs. ")
+
+
 def test_the_line_for_benches_is_listed(benchpool: Benchpool, service: Served) -> None:
     assert benchpool("line").out == "Nobody that you may see waits for a bench.\n"
     with service.client("hub") as hub:
@@ -62,6 +79,24 @@ def test_the_line_for_benches_is_listed(benchpool: Benchpool, service: Served) -
     assert "2 servers wait in line for a bench: `benchpool line`" in benchpool("status").out
     (own,) = benchpool("line", "--json").json
     assert (own["user"], own["place"]["position"]) == ("susan", 2)
+    with service.client("hub") as hub:
+        hub.release(held.id)
+
+
+def test_the_owner_of_a_bench_is_asked_to_give_it_back(
+    benchpool: Benchpool, service: Served
+) -> None:
+    with service.client("hub") as hub:
+        held = hub.reserve(LeaseRequest("zoe", "paper", "1", 1, groups={"large": 5}))
+    said = benchpool("ask-back", held.id, "--reason", "a course begins", by="root")
+    assert said.out == (
+        "Asked zoe for 1 GPU of server “paper”: zoe reads it on the pool's page and in JupyterLab. "
+        "Nothing was stopped.\n"
+    )
+    (now,) = (one for one in service.client("root").leases() if one.id == held.id)
+    assert now.asked_back is not None
+    assert (now.asked_back.by, now.asked_back.reason) == ("root", "a course begins")
+    assert benchpool("ask-back", held.id, "--reason", "no", by="susan").status == 3
     with service.client("hub") as hub:
         hub.release(held.id)
 
@@ -83,6 +118,27 @@ def test_why_says_what_a_job_waits_for(benchpool: Benchpool, waiting: str) -> No
     as_json = benchpool("why", "--json", waiting).json
     assert list(as_json) == ["job", "reason", "estimated_start", "would_start_with"]
     assert list(as_json["reason"]) == ["code", "text", "numbers", "remedy"]
+
+
+def test_code_is_what_was_sent_line_by_line(benchpool: Benchpool, folder: Path) -> None:
+    (folder / "two.py").write_text("def f():\n    return '\x1b[2J'\n\nf()\n")
+    id_ = benchpool("submit", "--json", "two.py").json["id"]
+    (folder / "two.py").write_text("changed")
+    assert benchpool("code", id_[:8]).out == "def f():\n    return '\\x1b[2J'\n\nf()\n"
+    id_ = benchpool("submit", "--json", "--", "sh", "-c", "exit 0").json["id"]
+    assert benchpool("code", id_).out == "sh -c 'exit 0'\n"
+
+
+def test_a_list_that_is_too_narrow_has_what_failed_in_full_below(
+    benchpool: Benchpool, folder: Path
+) -> None:
+    (folder / "boom.py").write_text("raise ValueError('a rate that nobody would take for one')")
+    id_ = benchpool("submit", "--json", "--wait", "boom.py").json["id"]
+    benchpool("submit", "--wait", "--", "true")
+    said = benchpool("jobs").out
+    text = "boom failed with ValueError: a rate that nobody would take for one (boom.py, line 1)."
+    assert said.splitlines()[-1] == f"{id_[:8]}  {text}"
+    assert benchpool("show", id_).out.count(text) == 1
 
 
 def test_show_has_the_job_and_its_attempts(benchpool: Benchpool) -> None:
@@ -130,13 +186,33 @@ def test_jobs_can_be_paused_resumed_and_cancelled_together(
     assert benchpool("pause", *both).status == 3
 
 
+def test_a_name_in_place_of_an_id_is_answered_as_no_job(benchpool: Benchpool) -> None:
+    for verb in ("cancel", "show", "why"):
+        said = benchpool(verb, "my-fit")
+        assert "There is no job 'my-fit' that you may see" in said.err
+
+
 def test_jobs_get_another_priority_and_other_workers(benchpool: Benchpool, waiting: str) -> None:
     said = benchpool("change", "--json", waiting, "--priority", "80", "--workers", "1")
     assert [(job["priority"], job["workers"]) for job in said.json] == [(80, 1)]
     refused = benchpool("change", waiting, "--workers", "2")
     assert refused.status == 2
     assert "need 8 GPUs and can never run" in refused.err
-    assert "priority, workers, or both" in benchpool("change", waiting).err
+    said = benchpool("change", waiting).err
+    assert "priority, workers, GPUs, time limit, project or GPU models" in said
+
+
+def test_what_a_reason_advises_works_as_it_is_printed(
+    benchpool: Benchpool, service: Served
+) -> None:
+    waiting = behind(benchpool, service, "3")
+    command = f"benchpool change {waiting[:8]} --gpus 1"
+    assert command in benchpool("why", waiting).out
+    assert command in benchpool("show", waiting).out
+    refused = benchpool("change", waiting, "--project", "nowhere")
+    said = benchpool(*command.split()[1:], "--time-limit", "10m", "--json")
+    assert [(job["gpus"], job["time_limit_s"]) for job in said.json] == [(1, 600)]
+    assert "There is no project 'nowhere'" in refused.err
 
 
 def test_a_job_gets_another_name(benchpool: Benchpool, waiting: str) -> None:
@@ -201,6 +277,72 @@ def test_a_configuration_is_applied_all_or_nothing(benchpool: Benchpool, folder:
     assert [(one["name"], one["quota"]) for one in projects] == [("vision", 1)]
 
 
+def test_a_file_is_named_where_it_is_read_and_where_it_is_wrong(
+    benchpool: Benchpool, folder: Path
+) -> None:
+    good, bad = folder / "good.yaml", folder / "bad.yaml"
+    good.write_text(CONFIGURATION)
+    bad.write_text(CONFIGURATION.replace("quota:", "qouta:"))
+    assert f"Read {good}." in benchpool("config", "check", str(good), by="root").out
+    for verb in ("check", "apply"):
+        assert f"{bad}, line " in benchpool("config", verb, str(bad), by="root").err
+    assert f"{bad}, line " in benchpool("apply", "-f", str(bad), by="root").err
+
+
+def test_people_are_listed_with_quota_rule_and_projects(benchpool: Benchpool) -> None:
+    said = benchpool("people", by="root")
+    (susan,) = [line for line in said.out.splitlines() if line.startswith("susan")]
+    assert susan.split() == ["susan", "0/1", "user", "susan", "never", "vision"]
+    (jemma,) = [one for one in benchpool("people", "--json", by="root").json if one["leads"]]
+    assert (jemma["name"], jemma["leads"], jemma["known"]) == ("jemma", ["vision"], True)
+    assert benchpool("people").status == 3
+
+
+def test_a_machine_drains_opens_and_has_a_note_with_no_more_words_than_needed(
+    benchpool: Benchpool,
+) -> None:
+    (node,) = [one["name"] for one in benchpool("nodes", "--json", by="root").json]
+    drained = benchpool("node", "drain", node, "--reason", "new disk", by="root")
+    assert drained.out.startswith(f"{node} drains (new disk): nothing starts there")
+    opened = benchpool("node", "open", node, by="root")
+    assert (opened.status, opened.err) == (0, "")
+    assert opened.out.startswith(f"{node} takes starts.")
+    assert "fan" in benchpool("node", "note", node, "--text", "fan 2 is loud", by="root").out
+    assert "fan" not in benchpool("node", "note", node, by="root").out
+
+
+def test_without_a_past_there_is_nothing_to_replay(benchpool: Benchpool) -> None:
+    said = benchpool("replay", "--history", "7", by="root")
+    assert said.status == 2
+    assert "No job ran and ended in the last 7 days" in said.err
+
+
+def test_single_values_are_set_shown_and_taken_back(benchpool: Benchpool) -> None:
+    tried = benchpool("config", "set", "projects.vision.quota=1", "--dry-run", by="root")
+    assert "guaranteed quota 2 → 1" in tried.out
+    assert tried.out.count("Only looked") == 1
+    done = benchpool(
+        *("config", "set", "projects.vision.quota=1", "projects.vision.members+=zoe"),
+        *("--reason", "spring"),
+        by="root",
+    )
+    assert done.status == 0, done.err
+    assert "guaranteed quota 2 → 1" in done.out
+    assert "zoe may use it now" in done.out
+    newest, *_ = benchpool("config", "log", "--json", by="root").json
+    assert (newest["author"], newest["reason"], newest["way"]) == ("root", "spring", "set")
+    assert "spring" in benchpool("config", "log", by="root").out
+    shown = benchpool("config", "show", by="root").out
+    assert "zoe" in shown
+    assert yaml.safe_load(shown)["version"] == 1, "its lines keep their places"
+    back = benchpool("config", "revert", "--reason", "too early", by="root")
+    assert "guaranteed quota 1 → 2" in back.out
+    assert "zoe" not in benchpool("config", "show", by="root").out
+    wrong = benchpool("config", "set", "projects.visoin.quota=1", by="root")
+    assert wrong.status == 2
+    assert "did you mean `vision`" in wrong.err
+
+
 def test_nothing_known_says_how_to_start(folder: Path, tmp_path: Path) -> None:
     environ: Mapping[str, str] = {"BENCHPOOL_STATE": str(tmp_path / "none")}
     assert cli.run(["jobs"], environ, folder) == 4
@@ -212,3 +354,12 @@ def test_every_verb_has_help_and_json(benchpool: Benchpool) -> None:
         assert said.status == 0
         assert verb.summary.split()[0] in said.out
         assert "--json" in said.out
+
+
+def test_projects_stand_below_the_project_that_they_belong_to(benchpool: Benchpool) -> None:
+    below = ["projects.deep.name=deep", "projects.deep.parent=speech", "projects.speech.members=[]"]
+    done = benchpool("config", "set", *below, by="root")
+    assert done.status == 0, done.err
+    lines = benchpool("status", by="root").out.splitlines()
+    first = next(at for at, line in enumerate(lines) if line.startswith("speech "))
+    assert lines[first + 1].startswith("  deep ")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 import signal
 import subprocess
 import sys
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nbformat import v4, writes
 
 from benchpool_support.serving import Served
 
@@ -41,6 +42,34 @@ def test_a_script_runs_with_the_files_of_the_folder_and_its_own_arguments(
     said = benchpool("submit", "--wait", "--gpus", "2", "train.py", "0", "--gpus", "7", "-m", "x")
     assert said.status == 0
     assert said.out == "helper here\nargs ['0', '--gpus', '7', '-m', 'x']\n"
+
+
+def test_all_cells_of_a_notebook_run_with_the_files_of_the_folder(
+    benchpool: Benchpool, train: Path, folder: Path, environ: dict[str, str]
+) -> None:
+    environ["VIRTUAL_ENV"] = sys.prefix  # its Python has a kernel
+    cells: list[dict[str, object]] = [
+        {"cell_type": "markdown", "metadata": {}, "source": ["# Train"]},
+        {"cell_type": "code", "metadata": {}, "source": ["import part.helper\n", "n = 41"],
+         "outputs": [], "execution_count": 3},
+        {"cell_type": "code", "metadata": {}, "source": "print('answer', n + 1)", "outputs": []},
+    ]  # fmt: skip
+    notebook: dict[str, object] = {
+        "nbformat": 4,
+        "nbformat_minor": 4,
+        "metadata": {},
+        "cells": cells,
+    }
+    (folder / "crash.ipynb").write_text(json.dumps(notebook))
+    said = benchpool("submit", "--wait", "--gpus", "1", "crash.ipynb")
+    assert (said.status, "helper here" in said.out, "answer 42" in said.out) == (0, True, True)
+    (executed,) = (folder / "benchpool-results").glob("crash-*/*.ipynb")
+    ran = json.loads(executed.read_text())["cells"]
+    assert "markdown" in [cell["cell_type"] for cell in ran]
+    assert "answer 42" in str(ran[-1])
+    failed = dict(notebook, cells=[{**cells[2], "source": "1 / 0"}])
+    (folder / "crash.ipynb").write_text(json.dumps(failed))
+    assert benchpool("submit", "--wait", "crash.ipynb").status == 1
 
 
 def test_wait_exits_as_the_job_did(benchpool: Benchpool, train: Path) -> None:
@@ -101,13 +130,13 @@ def test_a_module_and_a_command_run_too(benchpool: Benchpool, folder: Path) -> N
 
 
 def test_variables_reach_the_job_only_when_they_are_named(
-    benchpool: Benchpool, monkeypatch: pytest.MonkeyPatch
+    benchpool: Benchpool, environ: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET_OF_THE_TERMINAL", "x")
     said = benchpool("submit", "--wait", "--env", "A=1=2", "--env", "PATH", "--", "env")
     lines = said.out.splitlines()
     assert "A=1=2" in lines
-    assert f"PATH={os.environ['PATH']}" in lines
+    assert f"PATH={environ['PATH']}" in lines
     assert not any("SECRET_OF_THE_TERMINAL" in line or "TOKEN" in line for line in lines)
 
 
@@ -119,12 +148,44 @@ def test_a_key_makes_a_repeat_harmless(benchpool: Benchpool, train: Path) -> Non
     assert len(benchpool("jobs", "--json").json) == 1
 
 
+def test_a_key_with_another_script_is_refused_and_nothing_is_sent(
+    benchpool: Benchpool, folder: Path, train: Path
+) -> None:
+    first = benchpool("submit", "--json", "--key", "k", "train.py").json["id"]
+    train.write_text("print('another one')\n")
+    said = benchpool("submit", "--key", "k", "train.py")
+    assert said.status == 3
+    assert f"belongs to job {first[:8]} (train)" in said.err
+    assert "other content: files train.py. Nothing was sent." in said.err
+    assert len(benchpool("jobs", "--json", "--all").json) == 1
+
+
+@pytest.mark.parametrize(("written", "seconds"), [("90m", 5400), ("1h30m", 5400), ("60", 60)])
+def test_a_time_limit_is_written_as_people_write_times(
+    benchpool: Benchpool, service: Served, train: Path, written: str, seconds: int
+) -> None:
+    id_ = benchpool("submit", "--json", "--time-limit", written, "train.py").json["id"]
+    job = service.pool.ledger.job(id_)
+    assert job is not None
+    assert job.spec.time_limit_s == seconds
+
+
+@pytest.mark.parametrize("written", ["soon", "0", "90x", "9000d"])
+def test_what_is_no_time_limit_is_refused_with_an_example(
+    benchpool: Benchpool, train: Path, written: str
+) -> None:
+    said = benchpool("submit", "--time-limit", written, "train.py")
+    assert said.status == 2
+    assert f"--time-limit is '{written}': give a time such as 90m" in said.err
+
+
 def test_json_is_the_job_with_exactly_the_declared_keys(benchpool: Benchpool, train: Path) -> None:
     said = benchpool("submit", "--json", "train.py")
     assert list(said.json) == [
         "id", "name", "project", "user", "state", "reason", "gpus", "workers", "min_workers",
         "priority", "preemptible", "over_quota", "attempt", "submitted", "started", "ended",
         "exit_code", "progress", "estimated_start", "preemptions", "url", "actions", "tags",
+        "time_limit_s", "gpu_models", "pause",
     ]  # fmt: skip
 
 
@@ -146,7 +207,9 @@ def test_what_looks_like_a_secret_stays_and_that_is_said(
         (["--gpu", "2", "train.py"], 2, "No such option"),
         (["missing.py"], 2, "There is no file missing.py"),
         (["../outside.py"], 2, "is not below"),
-        (["note.ipynb"], 2, "is a notebook"),
+        (["note.ipynb"], 2, "note.ipynb cannot be read as a notebook"),
+        (["missing.ipynb"], 2, "There is no file missing.ipynb"),
+        (["note.ipynb", "--gpus", "2"], 2, "options of benchpool come before it"),
         (["run.sh"], 2, "`benchpool submit -- ./run.sh`"),
         (["--gpus", "64", "train.py"], 2, "largest machine has 4"),
         (["--project", "speech", "train.py"], 3, "not a member of project speech"),
@@ -181,3 +244,49 @@ def test_ctrl_c_while_waiting_leaves_the_job_running_and_says_so(
         (job,) = susan.jobs()
         assert job.state == "running"
         susan.cancel(job.id)
+
+
+def test_an_import_that_would_fail_is_refused_before_anything_is_sent(
+    benchpool: Benchpool, folder: Path, service: Served
+) -> None:
+    (folder / "broken.py").write_text("import os\nimport msgspecc\n")
+    with service.client("susan") as susan:
+        before = [job.id for job in susan.jobs()]
+        said = benchpool("submit", "broken.py")
+        assert [job.id for job in susan.jobs()] == before
+    assert said.status == 2
+    assert "broken.py, line 2: there is no module `msgspecc` in /" in said.err
+    # What is given to the job counts, and what may be there by then is only told.
+    (folder / "lib").mkdir()
+    (folder / "lib" / "msgspecc.py").write_text("")
+    lib = f"PYTHONPATH={folder / 'lib'}"
+    assert benchpool("submit", "--wait", "--env", lib, "broken.py").status == 0
+    (folder / "broken.py").write_text("import sys\nsys.path.append('lib')\nimport msgspecc\n")
+    said = benchpool("submit", "--wait", "broken.py")
+    assert said.status == 0
+    assert "broken.py, line 3: there is no module `msgspecc`" in said.err
+
+
+def test_imports_of_modules_and_notebooks_are_looked_at_too(
+    benchpool: Benchpool, folder: Path
+) -> None:
+    (folder / "part").mkdir()
+    (folder / "part" / "train.py").write_text("x = 1\nimport msgspecc\n")
+    said = benchpool("submit", "-m", "part.train")
+    assert (said.status, said.err[:45]) == (2, "benchpool: part/train.py, line 2: there is no")
+    said = benchpool("submit", "-m", "msgspecc.train")
+    assert said.err.startswith("benchpool: -m msgspecc.train: there is no module `msgspecc` in /")
+    cells = [v4.new_markdown_cell("# Rates"), v4.new_code_cell("\nimport msgspecc")]
+    (folder / "book.ipynb").write_text(writes(v4.new_notebook(cells=cells)))
+    said = benchpool("submit", "book.ipynb")
+    assert (said.status, said.err[:40]) == (2, "benchpool: cell 2, line 2: there is no m")
+
+
+def test_of_another_image_it_is_said_that_imports_are_not_checked(
+    benchpool: Benchpool, folder: Path
+) -> None:
+    (folder / "broken.py").write_text("import msgspecc\n")
+    said = benchpool("submit", "--image", "lab/other:2", "broken.py")
+    told = "imports are not checked: what is installed in lab/other:2 is not known here."
+    assert told in said.err
+    assert "msgspecc" not in said.err

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
 import msgspec
 import pytest
 
@@ -14,6 +13,7 @@ from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.resources.jobs import TrainingJobSpec
 from benchpool_scheduler.resources.submissions import as_spec, asked_in
+from benchpool_support import direct
 from benchpool_support.serving import Served
 
 Benchpool = Callable[..., Any]
@@ -35,7 +35,7 @@ def test_over_http_and_in_python(service: Served) -> None:
         assert [one.tags for one in susan.jobs(tag="a")] == [("a",)]
         assert susan.jobs(tag="b") == []
     headers = {"Authorization": "token susan"}
-    answer = httpx.get(f"{service.url}/api/v1/jobs?tag=a", headers=headers).json()
+    answer = direct.get(f"{service.url}/api/v1/jobs?tag=a", headers=headers).json()
     assert [one["id"] for one in answer] == [job.id]
 
 
@@ -45,7 +45,7 @@ def test_over_http_and_in_python(service: Served) -> None:
 def test_what_is_no_tag_is_refused_at_the_door(service: Served, tags: object) -> None:
     body = {"entry": {"kind": "command", "argv": ["true"]}, "tags": tags}
     headers = {"Authorization": "token susan"}
-    answer = httpx.post(f"{service.url}/api/v1/jobs", json=body, headers=headers)
+    answer = direct.post(f"{service.url}/api/v1/jobs", json=body, headers=headers)
     assert answer.status_code == 422
     assert "tags" in answer.json()["error"]["message"]
 

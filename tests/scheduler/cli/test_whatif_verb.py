@@ -114,7 +114,7 @@ def test_a_trace_is_replayed_with_both_quota_sets_without_a_service(
         *("--config", halves(folder), "--restart-s", "0", "--url", "http://127.0.0.1:9"),
     )
     assert said.status == 0
-    assert said.out.startswith("Over 3 recorded jobs the mean wait would be 0.67 h instead of 3.00")
+    assert said.out.startswith("Over 3 recorded jobs the mean wait would be 40 min instead of 3 h,")
     rows = [line.split() for line in said.out.splitlines()]
     assert ["speech", "1", "8", "9.00", "→", "0.00", "9.00", "→", "0.00", "0"] in rows
     assert max(map(len, said.out.splitlines()[1:])) <= 80
@@ -173,3 +173,9 @@ def test_the_recorded_history_is_printed_as_a_trace_and_replayed(
     assert found.json["jobs"] == 1
     assert benchpool("history", "--json", by="root").json[0]["project"] == "vision"
     assert benchpool("history").status == 3
+    own = benchpool("replay", "--history", "1", "--json", by="root").json
+    assert own["jobs"] == 1
+    assert benchpool("replay", "--history", "1").status == 3
+    neither = benchpool("replay", by="root")
+    assert neither.status == 2
+    assert "Name a TRACE to replay, or --history DAYS" in neither.err

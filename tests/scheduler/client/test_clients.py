@@ -96,13 +96,13 @@ def test_a_service_that_is_away_is_named_with_what_to_do() -> None:
 def test_patience_outlasts_a_restart_of_the_service(tmp_path: Path) -> None:
     with served(tmp_path / "state") as first:
         port = int(first.url.split(":")[2].split("/")[0])
-    client = first.client("susan", patience_s=20)
     answers: list[object] = []
-    asking = threading.Thread(target=lambda: answers.append(client.submit(run("pass"))))
-    asking.start()
-    with served(tmp_path / "state", port=port) as second:
-        asking.join(20)
-        assert len(second.client("susan").jobs()) == 1
+    with first.client("susan", patience_s=20) as client:
+        asking = threading.Thread(target=lambda: answers.append(client.submit(run("pass"))))
+        asking.start()
+        with served(tmp_path / "state", port=port) as second, second.client("susan") as other:
+            asking.join(20)
+            assert len(other.jobs()) == 1
     assert len(answers) == 1
 
 

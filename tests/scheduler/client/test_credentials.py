@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from benchpool_scheduler.client import Credentials, discover
+from benchpool_scheduler.client import Credentials, discover, elsewhere
 from benchpool_scheduler.errors import InvalidInput, NotAuthenticated, Unavailable
+from benchpool_scheduler.worker.process_identity import identity
 
 URL = "http://hub.example/services/benchpool"
 
@@ -67,3 +69,35 @@ def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
 
 def test_a_token_is_never_printed() -> None:
     assert "canary" not in repr(Credentials(URL, "canary"))
+
+
+def test_the_only_one_that_runs_elsewhere_is_found_and_of_several_the_choice_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "usual"))
+    with pytest.raises(Unavailable, match="No benchpool runs from"):
+        discover({})
+    first, second = (start_at(tmp_path / name) for name in ("a b", "c"))
+    elsewhere.remember(first)
+    assert discover({}).source == str(first)
+    with pytest.raises(Unavailable, match="No benchpool runs from"):
+        discover({"BENCHPOOL_STATE": str(tmp_path / "none")})  # named, and not another one instead
+    elsewhere.remember(second)
+    with pytest.raises(Unavailable, match="2 benchpools run here") as several:
+        discover({})
+    assert f"`export BENCHPOOL_STATE='{first}'`" in several.value.message
+    elsewhere.forget(first)
+    assert discover({}).source == str(second)
+    text = (second / "up.json").read_text()
+    (second / "up.json").write_text(text.replace(identity(os.getpid()) or "", "gone"))
+    with pytest.raises(Unavailable, match="No benchpool runs from"):  # its process has ended
+        discover({})
+
+
+def start_at(folder: Path) -> Path:
+    """Write what a start that is this very process leaves in its state folder."""
+    running(folder)
+    said = json.loads((folder / "up.json").read_text())
+    said |= {"pid": os.getpid(), "process": identity(os.getpid())}
+    (folder / "up.json").write_text(json.dumps(said))
+    return folder

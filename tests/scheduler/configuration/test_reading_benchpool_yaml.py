@@ -138,8 +138,8 @@ def test_a_comparison_says_who_gets_what() -> None:
     )
     assert compare(before, before) == []
     assert compare(before, after) == [
-        "Build quota of user eve: not set → 1 GPUs.",
-        "Build quota of user susan: 2 → 1 GPUs.",
+        "Build quota of user eve: not set → 1 GPU.",
+        "Build quota of user susan: 2 → 1 GPU.",
         "Project joe (joe, group:staff): guaranteed quota 2 → 3.",
         "Policy for everybody: grace_s 20 → 30.",
     ]

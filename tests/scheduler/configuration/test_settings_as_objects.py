@@ -32,6 +32,7 @@ projects:
   - {name: susan, parent: Research & Teaching, quota: 2, weight: 1, limit: null, priority: 3,
      members: [susan], leads: [susan]}
   - {name: joe, parent: Research & Teaching, quota: 2, members: [joe, "group:staff"]}
+  - {name: people, members: ["*"], each: {quota: 1, limit: 2}}
   - {name: open, quota: unlimited, min_runtime_s: 60, cpus: {quota: 8, limit: 16}}
 pools:
   - {name: big, nodes: {gpu.model: A100}, serves: [train]}
@@ -46,7 +47,14 @@ def test_a_file_becomes_objects_that_say_the_same() -> None:
     assert [one.title for one in found] == [
         "PoolSettings default",
         f"Project {object_name('Research & Teaching')}",
-        *("Project susan", "Project joe", "Project open", "NodePool big", "NodePool rest"),
+        *(
+            "Project susan",
+            "Project joe",
+            "Project people",
+            "Project open",
+            "NodePool big",
+            "NodePool rest",
+        ),
     ]
     assert load(document(reversed(found)).text) == load(EXAMPLE)
 

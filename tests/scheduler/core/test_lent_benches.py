@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -208,4 +209,36 @@ def test_no_gpu_has_two_seats(asked: list[int], uses: list[tuple[str, Use]]) -> 
 def test_an_end_is_told_only_where_enough_leases_have_ended() -> None:
     assert ends_in([60.0], [100.0] * 4, 1) is None
     assert ends_in([60.0], [100.0] * 5, 2) is None
-    assert ends_in([1000.0], [100.0] * 5, 1) == 60.0
+    assert ends_in([1000.0], [100.0] * 5, 1) == (0.0, 60.0, None)
+
+
+@pytest.mark.parametrize("position", [1, 2, 3])
+@pytest.mark.parametrize("spread", [0.3, 1.5])
+def test_four_of_five_ends_fall_into_the_range_that_was_learned_from_others(
+    position: int, spread: float
+) -> None:
+    draw = random.Random(f"{position} {spread}")
+
+    def held_at(instant: float) -> tuple[float, float]:
+        """Let one GPU be leased again and again; return the age of the lease then, and its rest."""
+        begun = 0.0
+        while True:
+            length = 3600.0 * draw.lognormvariate(0.0, spread)
+            if begun + length > instant:
+                return instant - begun, begun + length - instant
+            lasted.append(length)
+            begun += length
+
+    inside = told = 0
+    for _ in range(150):
+        lasted: list[float] = []
+        held = [held_at(360_000.0) for _ in range(4)]
+        draw.shuffle(lasted)
+        ends = ends_in([age for age, _ in held], lasted[:100], position)
+        if ends is None or ends.latest_s is None:
+            continue
+        left = sorted(rest for _, rest in held)[position - 1]
+        told += 1
+        inside += ends.earliest_s - 1 <= left <= ends.latest_s + 1
+    assert told >= 50
+    assert inside >= 0.8 * told

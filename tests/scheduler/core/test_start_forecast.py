@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchpool_scheduler.core.forecast.forecast import Estimate, forecast
+from benchpool_scheduler.core.forecast.forecast import Basis, BasisKind, Estimate, forecast
 from benchpool_scheduler.core.forecast.run_times import Expectation
 from benchpool_scheduler.core.model import (
     Activity,
@@ -32,6 +32,7 @@ from benchpool_support.snapshots import busy_snapshots, snapshots
 
 some = settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 pools = st.one_of(snapshots(), busy_snapshots())
+LEARNED = Basis(BasisKind.LEARNED, "pool", 0)
 VISION, SPEECH = ProjectName("vision"), ProjectName("speech")
 
 
@@ -164,7 +165,7 @@ def test_a_time_limit_is_the_latest_end_where_nothing_is_learned() -> None:
     assert found is not None
     assert found.earliest_s == pytest.approx(80)
     assert (found.likely_s, found.latest_s) == (400, 800)
-    assert (found.waits_for, found.ends_within_s) == ("a", 800)
+    assert (found.waits_for, found.basis) == ("a", Basis(BasisKind.TIME_LIMIT))
 
 
 def test_a_time_limit_bounds_what_is_learned() -> None:
@@ -177,7 +178,7 @@ def test_a_time_limit_bounds_what_is_learned() -> None:
 def test_a_gang_waits_for_the_last_of_those_whose_gpus_it_needs() -> None:
     pool = box(3, running("a", 0), running("b", 1), running("c", 2), waiting("d", 2))
     ends = {"a": known(500), "b": known(100), "c": known(900)}
-    assert estimate_of(pool, "d", ends) == Estimate(500, 500, 500, JobId("a"), 500)
+    assert estimate_of(pool, "d", ends) == Estimate(500, 500, 500, JobId("a"), LEARNED)
 
 
 def test_a_job_behind_another_waits_for_both() -> None:
@@ -248,7 +249,7 @@ def test_a_forecast_that_is_broken_off_says_what_it_knows_by_then() -> None:
     ends = {JobId("a"): known(100), JobId("b"): known(50)}
     asked = iter([True, True, False, False, False])
     found = forecast(pool, ends, go_on=lambda: next(asked))
-    assert found == {JobId("b"): Estimate(100, 100, None, JobId("a"), 100)}
+    assert found == {JobId("b"): Estimate(100, 100, None, JobId("a"), LEARNED)}
 
 
 def test_many_ends_share_passes_and_the_estimate_stays_close() -> None:

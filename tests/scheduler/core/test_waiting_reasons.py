@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -37,7 +38,7 @@ def test_a_job_beyond_the_fair_share_reads_what_its_project_holds() -> None:
     reason = reason_of(pool, "c")
     assert reason.code is ReasonCode.FAIR_SHARE_REACHED
     assert reason.text == (
-        "waits for 2 GPUs: 1 of 6 is free; project susan holds 4 of 2 guaranteed, "
+        "waits for 2 GPUs: 1 of 6 is free; project susan holds 4, more than the 2 guaranteed, "
         "and with 2 more it would pass its fair share of 5"
     )
     assert reason.remedy == "it would start now with 1 GPU"
@@ -168,6 +169,15 @@ def test_a_job_beyond_the_fair_share_reads_what_its_project_holds() -> None:
             "waits for 1 GPU: 0 nodes of 1 may be used, because its volume is not to be had on "
             "the others or they did not take it",
         ),
+        (
+            pool_of(
+                [node("n", 3, ready=False, closed="drains (new disk)")],
+                [project("a", 1)],
+                [queued("w", "a")],
+            ),
+            ReasonCode.NODES_CLOSED,
+            "waits for 1 GPU on a node that takes starts: n drains (new disk)",
+        ),
     ],
     ids=lambda value: value.value if isinstance(value, ReasonCode) else "",
 )
@@ -188,21 +198,24 @@ many = settings(max_examples=examples(150), suppress_health_check=list(HealthChe
 
 @many
 @given(st.one_of(snapshots(), busy_snapshots()))
-def test_a_job_starts_at_once_with_the_gpus_that_the_advice_names(pool: Snapshot) -> None:
+def test_a_job_starts_at_once_with_what_the_advice_names(pool: Snapshot) -> None:
     plan = decide(pool)
     done = after(pool, plan)
     if after(done, decide(done)) != done:
         return  # the pool is not at rest yet: the advice is of the moment
     for name, reason in decide(done).reasons.items():
-        smaller = reason.numbers.get("would_start_with")
-        if smaller is None:
-            continue
-        jobs = tuple(
-            replace(job, spec=job.spec.changed(gpus=int(smaller))) if job.id == name else job
-            for job in done.jobs
-        )
-        again = decide(replace(done, jobs=jobs))
-        assert any(isinstance(c, Start) and c.job == name for c in again.commands)
+        advice: list[dict[str, Any]] = []
+        if (smaller := reason.numbers.get("would_start_with")) is not None:
+            advice.append({"gpus": int(smaller)})
+        if (models := reason.numbers.get("would_start_on")) is not None:
+            advice.append({"gpu_models": tuple(str(models).split(", "))})
+        for asked in advice:
+            jobs = tuple(
+                replace(job, spec=job.spec.changed(**asked)) if job.id == name else job
+                for job in done.jobs
+            )
+            again = decide(replace(done, jobs=jobs))
+            assert any(isinstance(c, Start) and c.job == name for c in again.commands)
 
 
 NEVER = {ReasonCode.LARGER_THAN_NODE, ReasonCode.LARGER_THAN_POOL, ReasonCode.NO_SUCH_MODEL}

@@ -109,12 +109,12 @@ async def test_an_accepted_job_stays_as_it_is_but_may_be_paused_and_scaled(
     accepted = {"status": {"id": "a" * 26, "state": "queued"}}
     await connection.patch(JOB, "kept", accepted, namespace=namespace, subresource="status")
     for change in (
-        {"gpus": 4},
+        {"cpus": 4},
         {"user": "joe"},
         {"env": {"A": "1"}},
         {"script": {"path": "other.py"}},
         {"topology": {"required": "rack"}},
-        {"timeLimitSeconds": 5},
+        {"preemptible": False},
     ):
         with pytest.raises(KubeInvalid, match="stays as it was accepted"):
             await connection.patch(JOB, "kept", {"spec": change}, namespace=namespace)
@@ -132,7 +132,7 @@ async def _police_is_there(connection: Connection, namespace: str) -> None:
     async with asyncio.timeout(30):
         for gpus in range(2, 1000):
             try:
-                await connection.patch(JOB, "probe", {"spec": {"gpus": gpus}}, namespace=namespace)
+                await connection.patch(JOB, "probe", {"spec": {"cpus": gpus}}, namespace=namespace)
             except KubeInvalid:
                 return
             await asyncio.sleep(0.1)

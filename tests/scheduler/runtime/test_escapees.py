@@ -18,10 +18,12 @@ from benchpool_scheduler.runtime import EndedBy, WorkerId
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated, supervisors
 from benchpool_scheduler.worker import process_identity
 from benchpool_scheduler.worker.supervisor import process_notes
+from benchpool_support.readable import readable_within
 from benchpool_support.workers import (
     PATIENCE_S,
     Listener,
     cancel,
+    end_all_workers,
     log_says,
     python_launch,
 )
@@ -101,6 +103,24 @@ async def test_it_is_gone_when_the_next_service_tells_of_the_death(
     assert process_identity.start_ticks(escaped[0]) is None
     await listener.close()
     await second.close()
+
+
+async def test_the_command_ends_with_its_supervisor_though_no_scheduler_runs(state: Path) -> None:
+    """Else it may come to its end with nobody to note that, and run again."""
+    first = LocalRuntime(state, simulated(1))
+    await first.open([])
+    launch = python_launch("import os, time; print(os.getpid(), 'up'); time.sleep(600)")
+    await first.start(launch)
+    pid = int((await log_says(first, launch.worker, b"up")).split()[0])
+    supervisor = supervisor_of(first, launch.worker)
+    await first.close()
+    command = os.pidfd_open(pid)
+    try:
+        os.kill(supervisor, signal.SIGKILL)
+        assert await asyncio.to_thread(readable_within, PATIENCE_S, [command]) == [command]
+    finally:
+        os.close(command)
+        await end_all_workers(state)
 
 
 async def test_what_it_has_started_meanwhile_goes_with_it(

@@ -20,6 +20,7 @@ from benchpool_scheduler.runtime import Device, DeviceState
 from benchpool_scheduler.runtime.local import LocalRuntime, NvmlSource, simulated
 from benchpool_scheduler.runtime.local.gpus import find_devices, started_by_us
 from benchpool_scheduler.runtime.local.machine import GpuLinks
+from benchpool_scheduler.worker.gpu_files import GpuFiles
 from benchpool_support.nvml import (
     LOST,
     MISMATCH,
@@ -313,6 +314,9 @@ async def test_a_driver_that_hangs_keeps_nobody_waiting_for_what_is_known(tmp_pa
 
         def links(self) -> GpuLinks:
             return GpuLinks()
+
+        def device_files(self) -> GpuFiles:
+            return GpuFiles()
 
     source = Hanging()
     runtime = LocalRuntime(tmp_path, source, devices_s=0.0, driver_s=0.2)

@@ -16,7 +16,14 @@ import pytest
 from benchpool_scheduler.runtime import EndedBy, SnapshotEntry
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
 from benchpool_scheduler.worker.supervisor import child
-from benchpool_support.workers import Listener, log_says, pause, python_launch, whole_log
+from benchpool_support.workers import (
+    Listener,
+    log_says,
+    made_passable,
+    pause,
+    python_launch,
+    whole_log,
+)
 
 ACCOUNT = "nobody"
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another account")
@@ -33,9 +40,7 @@ def open_folder() -> Iterator[Path]:
 
 @pytest.fixture
 async def pair(open_folder: Path) -> AsyncIterator[tuple[LocalRuntime, Listener]]:
-    state = open_folder / "state"
-    state.mkdir(mode=0o711)
-    runtime = LocalRuntime(state, simulated(1))
+    runtime = LocalRuntime(made_passable(open_folder / "state"), simulated(1))
     await runtime.open([])
     listener = Listener(runtime)
     yield runtime, listener

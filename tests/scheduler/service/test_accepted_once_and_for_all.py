@@ -32,6 +32,27 @@ async def test_many_repeats_with_one_key_are_one_job(tmp_path: Path) -> None:
         assert len(pool.jobs.select(ADMIN, all=True)) == 2
 
 
+async def test_a_known_key_with_other_content_is_refused_and_says_what_differs(
+    tmp_path: Path,
+) -> None:
+    async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
+        first = await pool.jobs.submit(SUSAN, sleeper(key="k"))
+        for other, words in (
+            (sleeper(key="k", gpus=2), "gpus 1, now 2"),
+            (sleeper(key="k", env={"SEED": "2"}), "env"),
+            (sleeper(key="k", name="other"), "name"),
+        ):
+            with pytest.raises(Refused) as refused:
+                await pool.jobs.submit(SUSAN, other)
+            assert refused.value.code == "repeated-key"
+            assert f"belongs to job {first.id[:8]}" in refused.value.message
+            assert f"other content: {words}" in refused.value.message
+        both = [pool.jobs.submit(SUSAN, sleeper(key="m", gpus=gpus)) for gpus in (1, 2)]
+        came = await asyncio.gather(*both, return_exceptions=True)
+        assert [isinstance(one, Refused) for one in came] == [False, True]
+        assert len(pool.jobs.select(ADMIN, all=True)) == 2
+
+
 async def test_a_key_is_known_after_a_restart(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         first = await pool.jobs.submit(SUSAN, sleeper(key="k"))
@@ -87,7 +108,7 @@ async def test_a_full_disk_refuses_new_jobs_and_running_ones_end_when_there_is_r
 
 async def test_old_jobs_leave_with_their_files(tmp_path: Path) -> None:
     from benchpool_scheduler.configuration.settings import Retention
-    from benchpool_scheduler.service.housekeeping.slow_timer import DAY_S
+    from benchpool_scheduler.service.housekeeping.retention import DAY_S
     from benchpool_support.clocks import FakeClock
 
     clock, runtime = FakeClock(), ScriptedRuntime(devices(9))
@@ -100,7 +121,7 @@ async def test_old_jobs_leave_with_their_files(tmp_path: Path) -> None:
         await reached(pool, job.id, State.CANCELLED)
         after = pool.feed.seq
         clock.pass_s(Retention().ended_days * DAY_S + 1)
-        await pool.housekeeping.clean()
+        await pool.housekeeping.removal.clean()
         assert runtime.forgotten == [job.id]
         with pytest.raises(NotFound):
             pool.jobs.detail(SUSAN, job.id)

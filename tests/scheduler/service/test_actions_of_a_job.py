@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchpool_scheduler.contract import State
-from benchpool_scheduler.contract.actions import ActionReason, JobChange
+from benchpool_scheduler.contract.actions import ActionReason
+from benchpool_scheduler.contract.changes import JobChange
 from benchpool_scheduler.errors import Refused
 from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper
 
@@ -33,10 +34,11 @@ async def test_what_is_said_to_be_fixed_is_refused_and_the_rest_is_not(tmp_path:
         elastic = await pool.jobs.submit(SUSAN, sleeper(workers=2, min_workers=2))
         for job in (rigid, elastic):
             await reached(pool, job.id, State.RUNNING)
-        assert pool.jobs.detail(SUSAN, rigid.id).fixed == ["workers"]
+        held = ["gpus", "time_limit_s", "project", "gpu_models"]
+        assert pool.jobs.detail(SUSAN, rigid.id).fixed == ["workers", *held]
         with pytest.raises(Refused):
             await pool.jobs.act(SUSAN, rigid.id, "change", JobChange(workers=1))
-        assert pool.jobs.detail(SUSAN, elastic.id).fixed == []
+        assert pool.jobs.detail(SUSAN, elastic.id).fixed == held
         await pool.jobs.act(SUSAN, elastic.id, "change", JobChange(workers=3))
         await pool.jobs.act(SUSAN, rigid.id, "pause", ActionReason())
         await reached(pool, rigid.id, State.PAUSED)

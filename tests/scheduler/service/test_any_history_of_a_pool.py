@@ -20,7 +20,7 @@ from benchpool_scheduler.contract import (
     LineRequest,
     State,
 )
-from benchpool_scheduler.contract.actions import JobChange
+from benchpool_scheduler.contract.changes import JobChange
 from benchpool_scheduler.core.model import JobId, Plan, Start
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.errors import BenchpoolError, Refused, Unavailable
@@ -332,7 +332,7 @@ class PoolHistory(RuleBasedStateMachine):
         assert set(kept.stopping) == set(fresh.stopping)
         shown = {gpu.uuid: gpu.state for gpu in self.pool.views.status(ADMIN).gpus}
         anew = GpuStates(engine.ledger, engine.observed)
-        anew.refresh()
+        assert [*engine.views.gpu_states.rows()] == [*anew.rows()]
         assert shown == anew.states
         for state in GpuState:
             assert engine.views.counts()[state] == anew.counts[state]

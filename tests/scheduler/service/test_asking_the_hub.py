@@ -13,7 +13,7 @@ from tornado.testing import bind_unused_port
 from tornado.web import Application, RequestHandler
 
 from benchpool_scheduler.errors import Unavailable
-from benchpool_scheduler.hub import HubDirectory, HubServer, HubUser
+from benchpool_scheduler.hub import HeldBench, HubDirectory, HubServer, HubUser
 
 USERS: list[dict[str, Any]] = [
     {"name": "ada", "admin": True, "groups": [], "servers": {}, "kind": "user"},
@@ -22,17 +22,30 @@ USERS: list[dict[str, Any]] = [
         "admin": False,
         "groups": ["lab", "staff"],
         "servers": {
-            "": {"ready": True, "pending": None, "stopped": False},
-            "paper": {"ready": False, "pending": "spawn", "stopped": False},
+            "": {
+                "ready": True,
+                "pending": None,
+                "stopped": False,
+                "started": "2026-01-31T12:00:00.5Z",
+                "last_activity": "2026-01-31T12:00:01.5Z",
+                "state": {"pid": 7, "benchpool": {"spawn": "s", "lease": "k", "gpus": ["GPU-1"]}},
+            },
+            "paper": {
+                "ready": False,
+                "pending": "spawn",
+                "stopped": False,
+                "state": {"benchpool": {"spawn": "s", "lease": None, "gpus": []}},
+            },
             "old": {"ready": False, "pending": None, "stopped": True},
         },
     },
-    {"name": "joe", "groups": ["wild"]},
+    {"name": "joe", "groups": ["wild", "typed"], "last_activity": "2026-01-31T12:00:00.5Z"},
 ]
 GROUPS: list[dict[str, Any]] = [
     {"name": "lab", "properties": {"benchpool": {"build_quota": 2}}, "users": ["susan"]},
     {"name": "staff", "properties": {}},
     {"name": "wild", "properties": {"benchpool": {"build_quota": "many"}}},
+    {"name": "typed", "properties": {"benchpool": '{"build_quota": 3}'}},
 ]
 
 
@@ -76,12 +89,18 @@ async def test_users_groups_and_active_servers_are_read_from_all_pages() -> None
         assert directory.users() == (
             HubUser("ada", admin=True),
             HubUser("susan", groups={"lab": 2, "staff": None}),
-            HubUser("joe", groups={"wild": None}),
+            HubUser("joe", groups={"wild": None, "typed": 3}),
         )
+        assert [user.last_seen for user in directory.users()] == [None, None, 1769860800.5]
         assert directory.servers() == (
-            HubServer("susan", "", ready=True),
+            HubServer("susan", "", held=HeldBench("k", "s", ("GPU-1",)), started=1769860800.5),
             HubServer("susan", "paper", ready=False),
         )
+        seen = [server.last_active for server in directory.servers() or ()]
+        assert seen == [1769860801.5, None]
+        (problem,) = directory.problems()
+        assert "property benchpool of the group wild cannot be read" in problem
+        assert '{"build_quota":"many"}' in problem
         await directory.close()
 
 

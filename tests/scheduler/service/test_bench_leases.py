@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from benchpool_scheduler.contract import GpuState, Lease, LeaseRequest, State
+from benchpool_scheduler.contract import GpuState, Lease, LeaseRequest, LineRequest, State
 from benchpool_scheduler.errors import Forbidden, Refused, Unavailable
-from benchpool_scheduler.hub import HubServer, HubUser, StaticDirectory
+from benchpool_scheduler.hub import HeldBench, HubServer, HubUser, StaticDirectory
 from benchpool_scheduler.runtime import DeviceState
 from benchpool_scheduler.service.benches.reservations import GONE_S
 from benchpool_support.clocks import FakeClock
@@ -64,6 +65,26 @@ async def test_a_repeat_of_the_same_start_gets_the_same_lease(tmp_path: Path) ->
         assert await pool.benches.reserve(HUB, ask(gpus=2)) == first
         with pytest.raises(Refused):
             await pool.benches.reserve(HUB, ask(gpus=2, spawn="2"))
+
+
+class Guarded(ScriptedRuntime):
+    """A machine whose GPU n has the device file 195:n."""
+
+    def denied_devices(self, gpus: Sequence[str]) -> list[tuple[int, int]]:
+        return [(195, gpu.index) for gpu in self.gpus if gpu.uuid not in gpus]
+
+
+async def test_who_starts_a_server_is_told_which_device_files_it_must_not_open(
+    tmp_path: Path,
+) -> None:
+    runtime = Guarded(devices(4))
+    async with opened(make_pool(tmp_path, configuration=TWO_EACH, runtime=runtime)) as pool:
+        lease = await pool.benches.reserve(HUB, ask(gpus=2))
+        others = [gpu.index for gpu in runtime.gpus if gpu.uuid not in lease.gpus]
+        assert lease.denied_devices == [(195, index) for index in others]
+        assert len(others) == 2
+        answer = await pool.benches.wait_in_line(HUB, LineRequest(ask(gpus=2)))
+        assert answer.lease == lease
 
 
 async def test_leases_survive_a_restart_and_are_given_back_once(tmp_path: Path) -> None:
@@ -213,3 +234,72 @@ async def test_a_new_user_who_finds_no_room_gets_the_bench_back_from_jobs(tmp_pa
         await until(pool, worker.job, lambda now: now.state is State.QUEUED)
         lease = await pool.benches.reserve(HUB, ask(user="zoe"))
         assert set(lease.gpus).isdisjoint(held.gpus)
+
+
+def running(user: str, *gpus: str, lease: str = "l" * 26, started: float = 1.0) -> HubServer:
+    return HubServer(user, "", held=HeldBench(lease, "spawn-1", gpus), started=started)
+
+
+async def test_a_bench_whose_record_was_lost_is_rebuilt_before_its_gpus_are_given_away(
+    tmp_path: Path,
+) -> None:
+    directory = StaticDirectory(known_servers=(running("susan", "GPU-0", "GPU-1"),))
+    pool = make_pool(
+        tmp_path,
+        configuration=TWO_EACH,
+        directory=directory,
+        runtime=ScriptedRuntime(devices(4)),
+    )
+    async with opened(pool):
+        (lease,) = pool.benches.leases(SUSAN)
+        assert (lease.id, lease.gpus) == ("l" * 26, ["GPU-0", "GPU-1"])
+        (gpu,) = (await pool.benches.reserve(HUB, ask("joe"))).gpus
+        assert gpu not in lease.gpus
+        # What was given back stays so, though the Hub still names its server for a moment.
+        await pool.benches.release(HUB, lease.id)
+        await pool.housekeeping.ask_hub()
+        assert pool.benches.leases(SUSAN) == []
+
+
+async def test_a_record_of_an_earlier_start_gives_way_to_the_bench_that_is_held(
+    tmp_path: Path,
+) -> None:
+    clock = FakeClock()
+    directory = StaticDirectory(known_servers=())
+    pool = make_pool(
+        tmp_path,
+        configuration=TWO_EACH,
+        clock=clock,
+        directory=directory,
+        runtime=ScriptedRuntime(devices(4)),
+    )
+    async with opened(pool):
+        old = await pool.benches.reserve(HUB, ask(gpus=1))
+        later = clock.now() + 60
+        directory.known_servers = (running("susan", "GPU-3", started=later),)
+        await pool.housekeeping.ask_hub()
+        assert [it.gpus for it in pool.benches.leases(SUSAN)] == [["GPU-3"]]
+        assert old.id != pool.benches.leases(SUSAN)[0].id
+        # One that began after the Hub's answer is not taken for an earlier one.
+        directory.known_servers = (running("susan", "GPU-2", lease="m" * 26, started=later - 10),)
+        await pool.housekeeping.ask_hub()
+        assert [it.gpus for it in pool.benches.leases(SUSAN)] == [["GPU-3"]]
+
+
+async def test_a_lost_bench_whose_gpu_was_given_away_meanwhile_is_told(tmp_path: Path) -> None:
+    directory = StaticDirectory(known_servers=())
+    pool = make_pool(
+        tmp_path,
+        configuration=TWO_EACH,
+        directory=directory,
+        runtime=ScriptedRuntime(devices(4)),
+    )
+    async with opened(pool):
+        other = await pool.benches.reserve(HUB, ask("joe", gpus=1))
+        directory.known_servers = (running("susan", *other.gpus), HubServer("joe", ""))
+        await pool.housekeeping.ask_hub()
+        told = " ".join(pool.views.status(ADMIN).health.problems)
+        assert f"server of susan runs on {other.gpus[0]}" in told
+        directory.known_servers = (HubServer("joe", ""),)
+        await pool.housekeeping.ask_hub()
+        assert pool.views.status(ADMIN).health.problems == []

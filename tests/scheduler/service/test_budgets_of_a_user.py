@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -67,6 +68,25 @@ async def test_what_is_alive_is_counted_after_a_restart_too(tmp_path: Path) -> N
     async with opened(made(tmp_path)) as pool:
         with pytest.raises(TooMany, match="1 MiB are allowed"):
             await pool.jobs.submit(SUSAN, LARGE)
+
+
+async def test_whoever_has_too_much_at_home_gets_no_further_jobs(tmp_path: Path) -> None:
+    home = tmp_path / "homes" / "susan"
+    home.mkdir(parents=True)
+    large = home / "large"
+    with large.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, GIB + 4096)
+    settings = story(STORY + "budgets: {home_gib: 1}\n")
+    runtime = ScriptedRuntime(devices(9))
+    async with opened(make_pool(tmp_path, runtime=runtime, configuration=settings)) as pool:
+        with pytest.raises(TooLarge, match=r"home of susan holds 1\.0 GiB; 1 GiB are") as refused:
+            await pool.jobs.submit(SUSAN, sleeper())
+        assert refused.value.code == "home-full"
+        assert str(home) in refused.value.message
+        await pool.jobs.submit(JOE, sleeper())
+        await pool.jobs.submit(HUB, replace(sleeper(), project="susan"))
+        large.unlink()
+        await pool.jobs.submit(SUSAN, sleeper())  # counted anew, at once
 
 
 async def test_uploads_on_their_way_are_bounded_by_what_they_announce(pool: Pool) -> None:

@@ -17,7 +17,8 @@ import pytest
 
 from benchpool_support import FOLDER, failing_calls
 
-pytestmark = pytest.mark.slow
+# Alone: a job that ends before it could be followed is met on a quiet machine only.
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 CALLS = {
     "scheduler": (

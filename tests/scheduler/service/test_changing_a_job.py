@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchpool_scheduler.contract import State
-from benchpool_scheduler.contract.actions import JobChange
-from benchpool_scheduler.errors import InvalidInput, NotFound, Refused
+from benchpool_scheduler.contract.changes import JobChange, advised
+from benchpool_scheduler.errors import Forbidden, InvalidInput, NotFound, Refused
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.service import Pool
 from benchpool_support.pools import (
@@ -77,7 +77,7 @@ async def test_workers_above_the_minimum_come_and_go_while_it_runs(
     assert (detail.job.state, detail.most_workers, newest.worker) == (State.RUNNING, 5, 4)
     assert pool.logs.which(SUSAN, job.id, worker=4) == newest
     assert pool.logs.which(SUSAN, job.id, worker=2) == leaving
-    with pytest.raises(NotFound, match="1 attempts of 5 workers"):
+    with pytest.raises(NotFound, match="1 attempt of 5 workers"):
         pool.logs.which(SUSAN, job.id, worker=5)
 
 
@@ -95,14 +95,68 @@ async def test_a_running_gang_keeps_its_workers_and_then_its_priority_too(pool: 
 
 async def test_what_could_never_run_is_refused_with_its_numbers(pool: Pool) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper(gpus=2, workers=2, min_workers=2))
-    with pytest.raises(InvalidInput, match="min_workers is 2, more than the 1 workers"):
+    with pytest.raises(InvalidInput, match="min_workers is 2, more than the 1 worker;"):
         await pool.jobs.act(SUSAN, job.id, "change", JobChange(workers=1))
     whole = await pool.jobs.submit(SUSAN, sleeper(gpus=2, workers=3))
     with pytest.raises(InvalidInput, match="need 8 GPUs and can never run: the pool has 6"):
         await pool.jobs.act(SUSAN, whole.id, "change", JobChange(workers=4))
-    with pytest.raises(InvalidInput, match="priority, workers, or both"):
+    with pytest.raises(InvalidInput, match="GPUs, time limit, project or GPU models"):
         await pool.jobs.act(SUSAN, whole.id, "change", JobChange())
     assert pool.jobs.detail(SUSAN, whole.id).job.workers == 3
+
+
+async def test_what_a_reason_advises_can_be_done(pool: Pool) -> None:
+    held = await pool.jobs.submit(SUSAN, sleeper(gpus=4))
+    await reached(pool, held.id, State.RUNNING)
+    large = await pool.jobs.submit(SUSAN, sleeper(gpus=4))
+    await decided(pool, large.id)
+    waiting = pool.jobs.detail(SUSAN, large.id).job
+    assert waiting.reason is not None
+    assert [(it.name, it.text) for it in advised(waiting)] == [("gpus", "2")]
+    assert "It would start now with 2 GPUs" in waiting.reason.remedy
+    await pool.jobs.act(SUSAN, large.id, "change", JobChange(gpus=2))
+    running = await reached(pool, large.id, State.RUNNING)
+    assert (running.gpus, running.attempt, advised(running)) == (2, 1, ())
+
+
+async def test_a_waiting_job_gets_another_time_limit_and_project_and_keeps_its_age(
+    pool: Pool,
+) -> None:
+    held = await pool.jobs.submit(SUSAN, sleeper(gpus=6))
+    await reached(pool, held.id, State.RUNNING)
+    job = await pool.jobs.submit(SUSAN, sleeper(gpus=4))
+    await decided(pool, job.id)
+    wanted = JobChange(time_limit_s=60, project="joe")
+    with pytest.raises(Forbidden, match="You are not a member of project joe"):
+        await pool.jobs.act(SUSAN, job.id, "change", wanted)
+    changed = await pool.jobs.act(ADMIN, job.id, "change", wanted)
+    assert (changed.time_limit_s, changed.project) == (60, "joe")
+    assert changed.submitted == job.submitted
+    listed = {name: pool.jobs.select(ADMIN, all=True, project=name) for name in ("susan", "joe")}
+    assert {name: [it.id for it in found] for name, found in listed.items()} == {
+        "susan": [held.id],
+        "joe": [job.id],
+    }
+    with pytest.raises(InvalidInput, match="There is no project 'none'"):
+        await pool.jobs.act(SUSAN, job.id, "change", JobChange(project="none"))
+
+
+async def test_a_job_on_gpus_keeps_its_size_time_limit_and_project(pool: Pool) -> None:
+    job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
+    await reached(pool, job.id, State.RUNNING)
+    detail = pool.jobs.detail(SUSAN, job.id)
+    assert detail.fixed == ["workers", "gpus", "time_limit_s", "project", "gpu_models"]
+    with pytest.raises(Refused, match="its GPUs and time limit can change while it waits"):
+        await pool.jobs.act(SUSAN, job.id, "change", JobChange(gpus=1, time_limit_s=60))
+    # What it has already is no change.
+    same = JobChange(gpus=2, project=job.project)
+    assert (await pool.jobs.act(SUSAN, job.id, "change", same)).gpus == 2
+
+
+async def test_a_waiting_job_is_not_made_larger_than_the_pool(pool: Pool) -> None:
+    job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
+    with pytest.raises(InvalidInput, match="7 GPUs for a worker can never run"):
+        await pool.jobs.act(SUSAN, job.id, "change", JobChange(gpus=7))
 
 
 async def test_a_job_that_has_ended_is_not_changed(pool: Pool, runtime: ScriptedRuntime) -> None:

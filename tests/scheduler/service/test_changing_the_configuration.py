@@ -59,7 +59,7 @@ async def test_an_error_leaves_the_old_configuration_in_force(tmp_path: Path) ->
         with pytest.raises(InvalidInput, match=r"benchpool.yaml, line 2: projcts"):
             await pool.configuration.reload()
         with pytest.raises(InvalidInput, match="add up to 10 GPUs and the pool has 9"):
-            await pool.configuration.apply(ADMIN, "{version: 1, build: {users: {susan: 10}}}")
+            await pool.configuration.apply(ADMIN, "{version: 1, build: {users: {a: 5, b: 5}}}")
         assert (await pool.jobs.submit(SUSAN, sleeper())).project == "susan"
         file.write_text(STORY.replace("{susan: 1, joe: 1", "{susan: 2, joe: 1"))
         changed = await pool.configuration.reload()

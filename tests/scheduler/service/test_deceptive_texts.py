@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from benchpool_scheduler.contract import State
+from benchpool_scheduler.contract import NotebookEntry, ScriptEntry, SnapshotFile, Source, State
 from benchpool_scheduler.contract.actions import ActionReason, JobRename
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.runtime import WorkerProgress
@@ -43,6 +44,29 @@ async def test_they_are_refused_in_names_and_tags_and_shown_in_the_refusal(
     with pytest.raises(InvalidInput, match="not seen or change how others are"):
         await pool.jobs.act(SUSAN, job.id, "rename", JobRename(text))
     assert pool.jobs.detail(SUSAN, job.id).job.name == "Träume 🚀"
+
+
+@pytest.mark.parametrize("text", DECEPTIVE)
+async def test_they_are_refused_in_paths_and_values_of_variables(pool: Pool, text: str) -> None:
+    file = SnapshotFile(f"data/{text}.csv", "0" * 64, 1)
+    for field, sent in (
+        ("files", sleeper(files=[file])),
+        ("entry", replace(sleeper(), entry=ScriptEntry(f"{text}.py"))),
+        ("entry", replace(sleeper(), entry=NotebookEntry("0" * 64, f"{text}.ipynb"))),
+        ("source", sleeper(source=Source("notebook", path=f"{text}.ipynb"))),
+        ("working_dir", sleeper(working_dir=f"/data/{text}")),
+        ("output_dir", sleeper(output_dir=f"/data/{text}")),
+        ("interpreter", sleeper(interpreter=f"python{text}")),
+        ("env", sleeper(env={"DATA": f"/data/{text}"})),
+    ):
+        with pytest.raises(InvalidInput, match="not seen or change how others are") as refused:
+            await pool.jobs.submit(SUSAN, sent)
+        assert refused.value.field == field
+        assert text not in refused.value.message
+
+
+async def test_several_lines_in_a_variable_are_taken(pool: Pool) -> None:
+    await pool.jobs.submit(SUSAN, sleeper(env={"SCRIPT": "if true:\r\n\tpass\n", "NAME": "Träume"}))
 
 
 async def test_they_are_shown_in_reasons_and_in_what_workers_say(

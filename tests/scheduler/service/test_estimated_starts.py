@@ -88,12 +88,51 @@ async def test_a_time_limit_bounds_the_start_of_who_waits(tmp_path: Path) -> Non
     async with opened(lab.pool) as pool:
         await lab.start(SUSAN, sleeper(time_limit_s=600))
         second = await estimated(pool, (await pool.jobs.submit(SUSAN, sleeper())).id)
-        assert seconds(second, lab.clock.now()) == [60, 300, 600]
+        assert seconds(second, lab.clock.now()) == [0, 300, 600]
         assert pool.jobs.why(SUSAN, second.id).estimated_start == second.estimated_start
+        assert basis(second) == "by the time limit of the job it waits for"
         # Time passes for a promise too: what should be over by now is now.
         lab.clock.pass_s(200)
         later = pool.jobs.detail(SUSAN, second.id).job
         assert seconds(later, lab.clock.now()) == [0, 100, 400]
+
+
+def basis(job: Job) -> str | None:
+    assert job.estimated_start is not None
+    return job.estimated_start.basis
+
+
+async def test_a_range_that_is_over_is_not_said_any_more(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    async with opened(lab.pool) as pool:
+        await lab.start(SUSAN, sleeper(time_limit_s=600))
+        second = await estimated(pool, (await pool.jobs.submit(SUSAN, sleeper())).id)
+        lab.clock.pass_s(601)
+        # It was to start within 10 min and did not: "any moment" would be a guess.
+        assert pool.jobs.detail(SUSAN, second.id).job.estimated_start is None
+
+
+async def test_what_came_of_estimates_is_counted_kept_and_shown(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    async with opened(lab.pool) as pool:
+        first = await lab.start(SUSAN, sleeper(time_limit_s=600))
+        second = await estimated(pool, (await pool.jobs.submit(SUSAN, sleeper())).id)
+        third = await pool.jobs.submit(SUSAN, sleeper())
+        lab.clock.pass_s(120)
+        lab.end(first)
+        await lab.begun(second.id)
+        await pool.jobs.act(SUSAN, third.id, "cancel")
+        await reached(pool, third.id, State.CANCELLED)
+        found = pool.estimates.accuracy().horizons
+        assert [(it.up_to_s, it.starts, it.inside) for it in found] == [
+            (600, 1, 1),
+            (3600, 0, 0),
+            (21600, 0, 0),
+            (None, 0, 0),
+        ]
+    lab.pool = lab.new()
+    async with opened(lab.pool) as pool:
+        assert pool.estimates.accuracy().horizons == found
 
 
 async def test_nothing_is_said_while_no_end_is_known(tmp_path: Path) -> None:
@@ -113,12 +152,17 @@ async def test_run_times_are_learned_and_known_after_a_restart(tmp_path: Path) -
         await lab.start(SUSAN, sleeper(name="train-9"))
         lab.clock.pass_s(40)
         waiting = await pool.jobs.submit(SUSAN, sleeper(name="other"))
-        assert seconds(await estimated(pool, waiting.id), lab.clock.now()) == [60, 60, 60]
+        told = await estimated(pool, waiting.id)
+        assert seconds(told, lab.clock.now()) == [0, 60, 180]
+        assert basis(told) == "learned from 4 runs of its user"
+        preview = await pool.jobs.preview(SUSAN, sleeper(name="other"))
+        assert preview.estimated_start is not None
+        assert preview.estimated_start.basis == "learned from 4 runs of yours"
     lab.clock.pass_s(20)
     lab.pool = lab.new()
     async with opened(lab.pool) as pool:
         again = await estimated(pool, waiting.id)
-        assert seconds(again, lab.clock.now()) == [40, 40, 40]
+        assert seconds(again, lab.clock.now()) == [0, 40, 140]
 
 
 async def test_the_remedy_names_what_it_waits_for_only_to_who_may_see_that(tmp_path: Path) -> None:
@@ -128,10 +172,10 @@ async def test_the_remedy_names_what_it_waits_for_only_to_who_may_see_that(tmp_p
         second = await estimated(pool, (await pool.jobs.submit(JOE, sleeper())).id)
         why = pool.jobs.why(JOE, second.id)
         assert why.reason is not None
-        assert why.reason.remedy.endswith("It waits for another job, within 40 min.")
+        assert why.reason.remedy.endswith("It waits for another job.")
         assert why.would_start_with == why.reason.remedy
         assert first.id[:8] not in why.reason.remedy
-        told = f"It waits for job {first.id[:8]} of project vision, within 40 min."
+        told = f"It waits for job {first.id[:8]} of project vision."
         of_admin = pool.jobs.why(ADMIN, second.id).reason
         assert of_admin is not None
         assert of_admin.remedy.endswith(told)

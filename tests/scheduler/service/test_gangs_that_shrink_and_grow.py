@@ -37,9 +37,7 @@ async def carry_out(pool: Pool, *commands: Start | Preempt) -> None:
     async with engine.ledger.lock:
         draft = UnitOfWork(engine.ledger)
         plan = Plan(commands=commands, reasons={}, shares={})
-        passes.apply(
-            draft, engine.observed.now.configuration, plan, engine.observed.settings.clock.now()
-        )
+        passes.apply(draft, engine.observed.now, plan, engine.observed.settings.clock.now())
         await engine.ledger.commit(*draft.changes())
         engine.actions.carry_out(draft)
     await engine.actions.finish()

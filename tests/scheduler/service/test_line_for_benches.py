@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -216,7 +216,10 @@ async def test_an_estimate_is_given_once_enough_servers_have_stopped(tmp_path: P
         assert told is not None
         assert told.likely is not None
         assert told.earliest is not None
-        assert told.likely - told.earliest == timedelta(seconds=500)
+        now = datetime.fromtimestamp(clock.now(), UTC)
+        assert (told.earliest - now, told.likely - now) == (timedelta(seconds=500),) * 2
+        assert told.latest is None  # five leases are too few to say nine in ten
+        assert told.basis == "learned from 5 earlier bench leases"
 
 
 async def test_a_later_start_of_a_server_takes_its_place_over_from_one_that_still_asks(

@@ -5,16 +5,81 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import pytest
+
+from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.contract import State
-from benchpool_scheduler.service import Caller
-from benchpool_scheduler.service.views.events import FEW, Feed, FeedEntry, FeedEvent
+from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.service.observed.observations import Observations
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.views.broadcast import FEW, Broadcast
+from benchpool_scheduler.service.views.events import TURN, Feed, FeedEntry, FeedEvent
+from benchpool_scheduler.service.views.sight import Sight
 from benchpool_support.pools import ADMIN, JOE, SUSAN, make_pool, opened, reached, sleeper
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 MANY = 5 * FEW
+
+
+@dataclass
+class Reader:
+    """A listener that keeps what it is told.
+
+    Attributes:
+        stuck: It cannot take more until ``free``. ``fails``: it cannot be told at all.
+    """
+
+    pieces: list[Sequence[FeedEvent]] = field(default_factory=list)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    stuck: bool = False
+    fails: bool = False
+    then: Callable[[], None] | None = None
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def events(self) -> list[FeedEvent]:
+        return [event for piece in self.pieces for event in piece]
+
+    def ready(self, then: Callable[[], None]) -> bool:
+        self.then = then
+        return not self.stuck
+
+    def free(self) -> None:
+        self.stuck = False
+        assert self.then is not None
+        self.then()
+
+    def take(self, piece: Sequence[FeedEvent]) -> None:
+        if self.fails:
+            raise ValueError("no")
+        self.pieces.append(piece)
+        self.news.set()
+
+    def end(self) -> None:
+        self.ended.set()
+
+    async def told(self, enough: Callable[[list[FeedEvent]], bool]) -> None:
+        async with asyncio.timeout(10):
+            while not enough(self.events):
+                self.news.clear()
+                await self.news.wait()
+
+
+async def first_piece(pool: Pool, caller: Caller, after: int) -> Sequence[FeedEvent]:
+    reader = Reader()
+    with pool.events.to(reader, caller, after):
+        await reader.told(bool)
+    return reader.pieces[0]
+
+
+def everybody() -> Sight:
+    return Sight(ADMIN, cast(Observed, SimpleNamespace(now=Observations.of(Configuration()))))
 
 
 def as_they_are(entries: Sequence[FeedEntry]) -> list[FeedEvent]:
@@ -25,6 +90,7 @@ async def test_all_who_may_see_a_job_are_told_the_very_same_bytes(tmp_path: Path
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         start = pool.feed.seq
         job = await pool.jobs.submit(SUSAN, sleeper())
+        await reached(pool, job.id, State.RUNNING)  # else it may change between two readers
         callers = [*(Caller(f"root{n}", admin=True) for n in range(50)), ADMIN, SUSAN]
         told = []
         for caller in callers:
@@ -42,8 +108,7 @@ async def test_what_is_told_is_never_older_than_the_job(tmp_path: Path) -> None:
         await reached(pool, full.id, State.STARTING, State.RUNNING)
         job = await pool.jobs.submit(SUSAN, sleeper())
         for state in ("queued", "cancelled"):
-            async with contextlib.aclosing(pool.events.pieces(SUSAN, after=start)) as pieces:
-                told = [json.loads(event.data) for event in await anext(pieces)]
+            told = [json.loads(event.data) for event in await first_piece(pool, SUSAN, start)]
             assert [it["state"] for it in told if it.get("id") == job.id] == [state]
             if state == "queued":
                 await pool.jobs.act(SUSAN, job.id, "cancel")
@@ -55,51 +120,106 @@ async def test_nobody_is_told_what_others_alone_may_see(tmp_path: Path) -> None:
         job = await pool.jobs.submit(SUSAN, sleeper())
         seen: dict[str, list[str]] = {}
         for caller in (ADMIN, SUSAN, JOE):
-            found = seen.setdefault(caller.name, [])
-            async with contextlib.aclosing(pool.events.pieces(caller, after=start)) as pieces:
-                async for piece in pieces:
-                    found.extend(event.data.decode() for event in piece)
-                    if any(event.kind == "pool" for event in piece):
-                        break
+            reader = Reader()
+            with pool.events.to(reader, caller, start):
+                await reader.told(lambda events: any(event.kind == "pool" for event in events))
+            seen[caller.name] = [event.data.decode() for event in reader.events]
         assert any(job.id in data for data in seen[SUSAN.name])
         assert any(job.id in data for data in seen[ADMIN.name])
         assert not any(job.id in data for data in seen[JOE.name])
 
 
+@dataclass
+class Stage:
+    """A feed of its own, and who reads it; what is told are names of jobs."""
+
+    feed: Feed = field(default_factory=lambda: Feed(first=0))
+    sight: Sight = field(default_factory=everybody)
+
+    def __post_init__(self) -> None:
+        self.broadcast = Broadcast(self.feed, lambda sight, entries: as_they_are(entries))
+
+    @contextlib.contextmanager
+    def read_by(self, readers: Sequence[Reader], after: int | None = 0) -> Iterator[None]:
+        with contextlib.ExitStack() as open_:
+            for reader in readers:
+                open_.enter_context(self.broadcast.to(reader, self.sight, after))
+            yield
+
+
 async def test_many_readers_are_told_of_many_changes_in_few_pieces() -> None:
-    feed, pieces = Feed(first=0), dict[int, list[list[str]]]()
-
-    async def read(reader: int) -> None:
-        async for piece in feed.pieces(0, as_they_are):
-            pieces.setdefault(reader, []).append([event.data.decode() for event in piece])
-
-    readers = [asyncio.create_task(read(number)) for number in range(MANY)]
-    await asyncio.sleep(0)
+    stage, readers = Stage(), [Reader() for _ in range(MANY)]
     changes = [f"job{number}" for number in range(40)]
-    for job in changes:
-        feed.add("job", job)
+    with stage.read_by(readers):
         await asyncio.sleep(0)
-    async with asyncio.timeout(10):
-        while sum(len(found) > 0 for found in pieces.values()) < MANY:
-            await asyncio.sleep(0.01)
-    feed.close()
-    await asyncio.gather(*readers)
-    for found in pieces.values():
-        assert [job for piece in found for job in piece] == changes
-        assert len(found) <= 2
+        for job in changes:
+            stage.feed.add("job", job)
+            await asyncio.sleep(0)
+        for reader in readers:
+            await reader.told(lambda events: len(events) == len(changes))
+    for reader in readers:
+        assert [event.data.decode() for event in reader.events] == changes
+        assert len(reader.pieces) <= 3
 
 
-async def test_a_closed_feed_ends_readers_that_gather() -> None:
-    feed = Feed(first=0)
+async def test_one_that_cannot_take_more_is_told_the_rest_when_it_can_and_delays_nobody() -> None:
+    stage, slow, others = Stage(), Reader(), [Reader() for _ in range(MANY)]
+    with stage.read_by([slow, *others]):
+        slow.stuck = True
+        stage.feed.add("job", "a")
+        for reader in others:
+            await reader.told(lambda events: len(events) == 1)
+        stage.feed.add("job", "b")
+        stage.feed.add("job", "a")
+        for reader in others:
+            await reader.told(lambda events: len(events) == 3)
+        assert slow.events == []
+        slow.free()
+        await slow.told(lambda events: len(events) == 2)
+    assert [(event.seq, event.data) for event in slow.events] == [(2, b"b"), (3, b"a")]
 
-    async def read() -> None:
-        async for _ in feed.pieces(0, as_they_are):
-            raise AssertionError("nobody is told after the end")
 
-    readers = [asyncio.create_task(read()) for _ in range(60 * FEW)]
-    await asyncio.sleep(0)
-    feed.add("job", "a")
-    await asyncio.sleep(0)
-    feed.close()
-    async with asyncio.timeout(5):
-        await asyncio.gather(*readers)
+async def test_one_that_was_away_for_long_is_told_everything_in_pieces() -> None:
+    stage, reader = Stage(), Reader()
+    for number in range(3 * TURN + 7):
+        stage.feed.add("job", f"job{number}")
+    with stage.read_by([reader]):
+        await reader.told(lambda events: len(events) == 3 * TURN + 7)
+    assert [len(piece) for piece in reader.pieces] == [TURN, TURN, TURN, 7]
+
+
+@pytest.mark.expected_errors("could not be told")
+async def test_one_that_cannot_be_told_ends_alone() -> None:
+    stage, broken, other = Stage(), Reader(), Reader()
+    broken.fails = True
+    with stage.read_by([broken, other]):
+        stage.feed.add("job", "a")
+        await other.told(lambda events: len(events) == 1)
+        assert broken.ended.is_set()
+        assert not other.ended.is_set()
+
+
+async def test_whoever_comes_later_is_told_from_then_on_and_a_number_not_known_is_a_reset() -> None:
+    stage, first, later, lost = Stage(), Reader(), Reader(), Reader()
+    stage.feed.add("job", "a")
+    with stage.read_by([first]):
+        await first.told(lambda events: len(events) == 1)
+        with stage.read_by([later], None), stage.read_by([lost], 99):
+            await lost.told(lambda events: len(events) == 1)
+            stage.feed.add("job", "b")
+            await later.told(lambda events: len(events) == 1)
+            await lost.told(lambda events: len(events) == 2)
+    assert [event.kind for event in lost.events] == ["reset", "job"]
+    assert [event.data for event in later.events] == [b"b"]
+
+
+async def test_a_closed_feed_ends_all_readers() -> None:
+    stage, readers = Stage(), [Reader() for _ in range(60 * FEW)]
+    with stage.read_by(readers):
+        await asyncio.sleep(0)
+        stage.feed.add("job", "a")
+        await asyncio.sleep(0)
+        stage.feed.close()
+        async with asyncio.timeout(5):
+            for reader in readers:
+                await reader.ended.wait()

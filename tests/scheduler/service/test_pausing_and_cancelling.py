@@ -116,6 +116,21 @@ async def test_waiting_and_paused_jobs_are_paused_and_cancelled_at_once(pool: Po
     assert (await pool.jobs.act(SUSAN, job.id, "cancel")).state is State.CANCELLED
 
 
+async def test_what_failed_is_said_with_the_jobs_name_and_signs_that_deceive_are_shown(
+    pool: Pool, runtime: ScriptedRuntime
+) -> None:
+    job = await pool.jobs.submit(SUSAN, sleeper(name="short"))
+    said = "it failed with ValueError: no\u202esuch (train.py, line 2)"
+    runtime.end((await runtime.until_launched(1))[0], 1, text=said)
+    failed = await reached(pool, job.id, State.FAILED)
+    assert failed.reason is not None
+    shown = failed.reason.text
+    assert shown.startswith("short failed with ValueError: no")
+    assert shown.endswith("such (train.py, line 2).")
+    assert "\u202e" not in shown
+    assert failed.reason.numbers == {"exit_code": 1, "line": 2, "file": "train.py"}
+
+
 async def test_an_ended_job_refuses_every_verb_with_its_state(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:

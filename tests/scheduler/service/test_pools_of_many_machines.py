@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from benchpool_scheduler.contract import GpuState, JobSubmission, LeaseRequest, State
-from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.contract.changes import JobChange, advised
+from benchpool_scheduler.errors import InvalidInput, Refused
 from benchpool_scheduler.runtime import Device, DeviceState, EndedBy, NodeFacts, WorkerId
 from benchpool_scheduler.service import Pool
 from benchpool_support.clocks import FakeClock
@@ -27,7 +28,7 @@ from benchpool_support.pools import (
     story,
     until,
 )
-from benchpool_support.scripted import ScriptedRuntime
+from benchpool_support.scripted import ScriptedRuntime, machine
 
 ROOM = story(
     """
@@ -41,13 +42,6 @@ pools:
 topology: [topology.kubernetes.io/zone, example.org/rack]
 """
 )
-
-
-def machine(name: str, model: str = "A100", gpus: int = 4) -> tuple[Device, ...]:
-    return tuple(
-        Device(f"{name}/{index}", index, model, name, 81920, simulated=False)
-        for index in range(gpus)
-    )
 
 
 def facts(name: str, rack: str, **more: object) -> NodeFacts:
@@ -152,6 +146,30 @@ async def test_jobs_wait_for_a_machine_that_is_not_ready_and_start_when_it_is(
         await pool.housekeeping.look()
         await reached(pool, job.id, State.RUNNING)
         assert pool.state_cache.rebuilt == made  # the board was kept
+
+
+async def test_a_waiting_job_starts_when_it_accepts_the_model_that_its_reason_names(
+    pool: Pool,
+) -> None:
+    await nodes_of(pool, sleeper(gpus=4, gpu_models=("H100",)))
+    job = await pool.jobs.submit(SUSAN, sleeper(gpus=4, gpu_models=("H100",)))
+    waiting = await decided(pool, job.id)
+    assert waiting.reason is not None
+    assert "would start now if it accepted the GPU model A100 too" in waiting.reason.remedy
+    (advice,) = advised(waiting)
+    assert (advice.name, advice.text, advice.label) == (
+        "gpu_models",
+        "H100, A100",
+        "Accept H100, A100",
+    )
+    with pytest.raises(InvalidInput, match="No machine for training has a GPU of model B200"):
+        await pool.jobs.act(SUSAN, job.id, "change", JobChange(gpu_models=("B200",)))
+    await pool.jobs.act(SUSAN, job.id, "change", JobChange(gpu_models=("H100", "A100")))
+    running = await reached(pool, job.id, State.RUNNING)
+    assert running.gpu_models == ("H100", "A100")
+    assert pool.jobs.detail(SUSAN, job.id).attempts[-1].nodes == ["a1"]
+    with pytest.raises(Refused, match="its GPU models can change while it waits"):
+        await pool.jobs.act(SUSAN, job.id, "change", JobChange(gpu_models=()))
 
 
 async def test_more_cores_are_seen_without_a_new_board(

@@ -12,9 +12,19 @@ from typing import Any
 import pytest
 
 from benchpool_scheduler.contract import AdoptionRequest, Doubts, GpuState, Job, State
-from benchpool_scheduler.errors import Forbidden, Unavailable
+from benchpool_scheduler.errors import Forbidden, InvalidInput, Unavailable
 from benchpool_scheduler.service import Pool
-from benchpool_support.pools import ADMIN, SUSAN, make_pool, opened, reached, sleeper
+from benchpool_scheduler.store import hold
+from benchpool_support.pools import (
+    ADMIN,
+    SUSAN,
+    decided,
+    make_pool,
+    opened,
+    reached,
+    sleeper,
+    until,
+)
 
 
 async def run_on(pool: Pool, **more: Any) -> Job:
@@ -117,6 +127,29 @@ async def test_the_note_outlives_restarts_until_an_administrator_decides(tmp_pat
         assert pool.observed.now.safe_mode.quiet
 
 
+async def test_what_waits_under_a_hold_says_so_and_starts_when_it_ends(tmp_path: Path) -> None:
+    pool = make_pool(tmp_path)
+    await pool.open()
+    first = await run_on(pool, gpus=6)
+    waiting = await pool.jobs.submit(SUSAN, sleeper(gpus=1, preemptible=False))
+    assert (await decided(pool, waiting.id)).state is State.QUEUED
+    await pool.jobs.act(ADMIN, first.id, "cancel")
+    await pool.close()
+    hold.write(database(tmp_path), "A page of it was damaged.")
+
+    async with opened(make_pool(tmp_path)) as pool:
+        told = await until(pool, waiting.id, lambda job: job.reason is not None)
+        assert told.reason is not None
+        assert (told.reason.code, told.estimated_start) == ("safe-mode", None)
+        assert "database was lost or damaged" in told.reason.text
+        assert "benchpool status" in told.reason.remedy
+        assert pool.jobs.why(SUSAN, waiting.id).reason == told.reason
+        with pytest.raises(InvalidInput, match="not named"):
+            await decide(pool, end=True)
+        await decide(pool, go_on=True)
+        await reached(pool, waiting.id, State.RUNNING)
+
+
 async def test_an_older_copy_ends_no_job_and_starts_none_twice(tmp_path: Path) -> None:
     pool = make_pool(tmp_path)
     await pool.open()
@@ -139,7 +172,12 @@ async def test_an_older_copy_ends_no_job_and_starts_none_twice(tmp_path: Path) -
         assert (unknown.id, unknown.in_line) == (waiting.id, True)
         small = await pool.jobs.submit(SUSAN, sleeper(gpus=1))
         assert small.id
-        assert pool.jobs.detail(ADMIN, waiting.id).job.state is State.QUEUED
+        told = pool.jobs.detail(SUSAN, waiting.id).job
+        assert (told.state, told.estimated_start) == (State.QUEUED, None)
+        assert told.reason is not None
+        assert told.reason.code == "runs-unrecorded"
+        assert f"benchpool adopt {waiting.id}" in told.reason.remedy
+        assert "attempt 1" in told.reason.text
         await decide(pool, id=waiting.id)
         now = await reached(pool, waiting.id, State.RUNNING)
         assert now.attempt == 1

@@ -45,7 +45,7 @@ async def test_surplus_is_given_back_and_the_job_resumes_from_its_checkpoint(
         running = await reached(pool, big.id, State.RUNNING)
         assert (running.over_quota, running.attempt) == (True, 1)
         assert pool.views.status(SUSAN).text == (
-            "4 of 9 GPUs work, 3 kept free for benches, 2 free; no job waits."
+            "9 GPUs: 4 train, 3 kept free for benches, 2 free; no job waits."
         )
         await pool.logs.wait(SUSAN, big.id, offset=0)
 

@@ -11,7 +11,7 @@ import pytest
 from benchpool_scheduler.contract import JobSubmission, ScriptEntry, SnapshotFile, State
 from benchpool_scheduler.errors import InvalidInput, TooLarge
 from benchpool_scheduler.service import Pool
-from benchpool_scheduler.service.housekeeping.slow_timer import DAY_S
+from benchpool_scheduler.service.housekeeping.retention import DAY_S
 from benchpool_scheduler.service.jobs import uploads
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import JOE, SUSAN, make_pool, opened, reached
@@ -89,8 +89,8 @@ async def test_contents_that_nothing_names_are_deleted_after_a_day(
     await upload(pool, other, hashlib.sha256(other).hexdigest())
     await pool.jobs.submit(SUSAN, JobSubmission(entry=ScriptEntry("train.py"), files=[SENT]))
     clock.pass_s(DAY_S - 1)
-    await pool.housekeeping.clean()
+    await pool.housekeeping.removal.clean()
     assert len(left_over(tmp_path)) == 2
     clock.pass_s(2)
-    await pool.housekeeping.clean()
+    await pool.housekeeping.removal.clean()
     assert left_over(tmp_path) == [f"objects/{SHA[:2]}/{SHA}"]

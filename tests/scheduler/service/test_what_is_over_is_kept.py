@@ -9,7 +9,7 @@ import pytest
 
 from benchpool_scheduler.contract import State
 from benchpool_scheduler.service import Pool
-from benchpool_scheduler.service.housekeeping.slow_timer import DAY_S, PRUNED
+from benchpool_scheduler.service.housekeeping.retention import DAY_S, PRUNED
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import ADMIN, STORY, SUSAN, make_pool, opened, sleeper, story
 from benchpool_support.scripted import ScriptedRuntime, devices
@@ -55,7 +55,7 @@ async def test_ended_jobs_are_kept_as_the_settings_say(
     async with opened(pool_that_keeps(tmp_path, clock, retention)) as pool:
         jobs = await ended(pool, 5)
         clock.pass_s(days * DAY_S)
-        await pool.housekeeping.clean()
+        await pool.housekeeping.removal.clean()
         assert kept(pool) == set(jobs[5 - left :])
 
 
@@ -63,7 +63,7 @@ async def test_while_old_jobs_are_removed_others_have_their_turn(tmp_path: Path)
     clock = FakeClock()
     async with opened(pool_that_keeps(tmp_path, clock, "{ended_jobs: 0}")) as pool:
         jobs = await ended(pool, 2 * PRUNED)
-        cleaning = asyncio.create_task(pool.housekeeping.clean())
+        cleaning = asyncio.create_task(pool.housekeeping.removal.clean())
         while len(kept(pool)) == len(jobs):
             await asyncio.sleep(0)
         accepted = await pool.jobs.submit(SUSAN, sleeper())

@@ -214,3 +214,53 @@ def _shortest_first(jobs: list[tuple[float, float]]) -> float:
             ends[chosen] = now + 1
         now += 1
     return sum(end - submit for end, (submit, _) in zip(ends, jobs, strict=True)) / len(jobs)
+
+
+def test_estimates_of_starts_are_held_against_the_starts_of_a_replay(tmp_path: Path) -> None:
+    # Jobs of an hour each queue for one GPU; after four have ended, ends are learned.
+    rows: Rows = [(60.0 * i, 3600.0, 1, "a") for i in range(60)]
+    given = options(tmp_path, rows, gpus=1, estimates=True)
+    said: list[str] = []
+    assert run(given, said.append) == 0
+    table = said[said.index("") + 1 :]
+    assert table[0].split() == [
+        "start",
+        "seemed",
+        "away",
+        "estimates",
+        "in",
+        "the",
+        "range",
+        "earlier",
+        "later",
+    ]
+    assert [line.split("  ")[0] for line in table[1:]] == [
+        *("up to 10 min", "up to 1 h", "up to 6 h", "longer")
+    ]
+    said.clear()
+    run(replace(given, json=True), said.append)
+    horizons = json.loads(said[0])["start_estimates"]
+    told = sum(it["starts"] for it in horizons)
+    assert told >= 50
+    assert sum(it["inside"] for it in horizons) >= 0.8 * told
+
+
+def test_estimates_are_asked_of_the_guaranteed_policy_alone(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="leave out --estimates or --policy"):
+        run(options(tmp_path, [(0, 10, 1, "a")], policy="fifo", estimates=True))
+
+
+def test_estimates_before_the_day_that_is_judged_teach_and_are_not_counted(tmp_path: Path) -> None:
+    rows: Rows = [(60.0 * i, 3600.0, 1, "a") for i in range(60)]
+    asked = options(tmp_path, rows, gpus=1, estimates=True)
+
+    def starts(given: ReplayOptions) -> int:
+        said: list[str] = []
+        run(replace(given, json=True), said.append)
+        return sum(it["starts"] for it in json.loads(said[0])["start_estimates"])
+
+    every, late = starts(asked), starts(replace(asked, judged_from=0.5))
+    assert 0 < late < every
+    assert starts(replace(asked, judged_from=100.0)) == 0
+    with pytest.raises(InvalidInput, match="add --estimates"):
+        run(replace(asked, estimates=False, judged_from=1.0))

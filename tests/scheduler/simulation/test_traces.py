@@ -149,7 +149,7 @@ def test_a_job_larger_than_a_node_runs_on_several() -> None:
     ("asked", "said"),
     [
         (TraceJob(7, 0, 1, 40, "p"), r"line 7 .* asks for 40 GPUs, and the pool has 32"),
-        (TraceJob(7, 0, 1, 16, "p", workers=1), "1 workers of 16 do not fit"),
+        (TraceJob(7, 0, 1, 16, "p", workers=1), "1 worker of 16 does not fit"),
         (TraceJob(7, 0, 1, 31, "p"), "no equal workers"),
     ],
 )

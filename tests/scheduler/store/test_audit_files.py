@@ -142,3 +142,15 @@ async def test_a_query_narrows_and_goes_on_below_a_number(tmp_path: Path) -> Non
 async def test_others_on_the_machine_cannot_read_it(tmp_path: Path) -> None:
     file = await written(tmp_path / "audit", 1)
     assert (os.stat(file.parent).st_mode & 0o777, os.stat(file).st_mode & 0o777) == (0o700, 0o600)
+
+
+async def test_who_goes_on_after_another_wrote_keeps_the_chain(tmp_path: Path) -> None:
+    """As a leader of a cluster does that was stopped, and goes on when another one leads."""
+    async with trail(tmp_path) as first:
+        await first.append(record(1))
+        async with trail(tmp_path, file_bytes=600) as second:
+            for minute in range(2, 6):
+                await second.append(record(minute, "joe"))
+        await first.append(record(7))
+        check = first.verify()
+    assert (check.ok, check.problem, check.last) == (True, None, 6)

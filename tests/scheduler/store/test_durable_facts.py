@@ -151,11 +151,11 @@ async def test_objects_belong_to_who_uploaded_them_and_are_forgotten_when_unused
     await store.commit(AddJob(job("one"), b"{}", objects=(used,)))
     assert store.objects_of("susan", [used, unused, "d" * 64]) == {used, unused}
     assert store.objects_of("joe", [used]) == frozenset()
-    assert store.unused_objects(before=5.0) == (unused,)
+    assert await store.unused_objects(before=5.0) == (unused,)
     await store.forget_objects([unused])
     assert store.objects_of("susan", [unused]) == frozenset()
     await store.commit(DropJob(job("one").id))
-    assert store.unused_objects(before=5.0) == (used,)
+    assert await store.unused_objects(before=5.0) == (used,)
 
 
 async def test_the_file_is_set_up_for_durable_commits(store: SqliteStore, tmp_path: Path) -> None:

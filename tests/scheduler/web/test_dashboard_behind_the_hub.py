@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 
-import httpx
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
+from benchpool_support import direct
+from benchpool_support.browser import PATIENCE_MS
 from benchpool_support.people import screen
 from benchpool_support.workstation import RunningWorkstation, start
 
@@ -22,6 +24,8 @@ projects:
 policy: {grace_s: 1}
 """
 JOB = {"entry": {"kind": "command", "argv": ["sleep", "1000"]}, "name": "nap", "gpus": 3}
+
+SEEN = re.compile("just now|ago")
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +50,15 @@ def log_in(page: Page, up: RunningWorkstation) -> None:
     page.get_by_label(re.compile("username", re.IGNORECASE)).fill("susan")
     page.get_by_label(re.compile("password", re.IGNORECASE)).fill(up.shared_password)
     page.get_by_role("button", name=re.compile("sign in", re.IGNORECASE)).click()
+
+
+def open_again_until(page: Page, what: Locator) -> None:
+    """Open a page that is not live again and again until something stands on it."""
+    last = time.monotonic() + PATIENCE_MS / 1000
+    while not what.is_visible():
+        assert time.monotonic() < last, page.locator("main").inner_text()
+        page.wait_for_timeout(500)
+        page.reload()
 
 
 def test_a_researcher_logs_in_watches_and_pauses_a_job_on_the_page(
@@ -78,7 +91,7 @@ def test_a_researcher_logs_in_watches_and_pauses_a_job_on_the_page(
     assert stopped == []
 
     cookies = {one["name"]: one["value"] for one in window.cookies(page.url)}
-    with httpx.Client(cookies=cookies, trust_env=False) as forger:
+    with direct.Client(cookies=cookies) as forger:
         forged: list[dict[str, str]] = [{}, {"_xsrf": "2|forged"}]
         for token in forged:
             answer = forger.post(
@@ -99,3 +112,32 @@ def test_the_page_stands_in_the_hubs_services_menu(
     expect(page).to_have_title("GPU pool · benchpool")
     page.get_by_role("link", name="Hub home").click()
     expect(page).to_have_url(up.ready["url"] + "hub/home")
+
+
+def test_an_administrator_changes_a_quota_and_takes_it_back_on_the_page(
+    up: RunningWorkstation, window: BrowserContext
+) -> None:
+    page = window.new_page()
+    page.goto(up.ready["login_url"])
+    page.goto(up.ready["url"] + "services/benchpool/people")
+    seen = page.get_by_role("row").filter(has_text="administrator").get_by_text(SEEN)
+    open_again_until(page, seen)
+    page.get_by_role("link", name="Quotas", exact=True).click()
+    page.get_by_label("Limit of susan").fill("3")
+    expect(page.locator("#plan")).to_contain_text("limit not set → 3")
+    page.get_by_label("Reason, kept beside the change").fill("so many is enough")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("In force as version 2.")).to_be_visible()
+    with direct.Client(headers={"Authorization": f"token {up.ready['admin_token']}"}) as admin:
+        log = admin.get(up.ready["scheduler_api"] + "/config/log").json()
+    assert [(one["way"], one["reason"]) for one in log] == [
+        ("set", "so many is enough"),
+        ("start", ""),
+    ]
+    assert log[0]["author"]
+    versions = page.locator("#versions")
+    versions.get_by_label("Back to version 1 …").click()
+    versions.get_by_label("Reason, kept beside the change").fill("it was not")
+    versions.get_by_role("button", name="Put in force now").click()
+    expect(page.get_by_text("In force as version 3.")).to_be_visible()
+    expect(page.get_by_label("Limit of susan")).to_have_value("")

@@ -89,7 +89,7 @@ async def test_squares_are_walked_with_the_arrow_keys_and_show_their_label(visit
     await first.focus()
     await page.keyboard.press("ArrowRight")
     await page.keyboard.press("ArrowRight")
-    assert await focused(page) == "GPU 2 · A100 · bench, in use · joe: server “paper”"
+    assert await focused(page) == "GPU 2 · A100 · bench, held · joe: server “paper”"
     tip = page.locator(".squares a:focus .tip")
     await expect(tip).to_be_visible()
     await expect(tip).to_contain_text("joe: server “paper”")

@@ -116,7 +116,7 @@ async def test_a_job_page_follows_its_log_until_the_reader_scrolls_up(
     await log.evaluate("box => { box.scrollTop = 0; }")
     staged.log_ended = True
     await staged.write_log(MINE.id, b"\nbye\n")
-    await expect(page.locator("#logstate")).to_have_text("The log is complete.")
+    await expect(page.locator("#logstate")).to_have_text("The log of this attempt is complete.")
     assert await log.evaluate("box => box.scrollTop") == 0
     text = await log.evaluate("box => box.textContent")
     assert text.endswith("step 199\nloss 0.5\n99%\nbye\n")
@@ -196,7 +196,19 @@ async def test_a_priority_is_changed_by_keyboard_and_not_lost_by_an_update(
     await page.keyboard.press("Enter")
     await expect(page.locator("#flash")).to_contain_text(f"{WAITS.name} has priority 80")
     assert await focused(page) == f"Change {WAITS.name} …"
-    assert staged.asked == [("change", "susan", WAITS.id, "{'priority': 80, 'workers': 1}")]
+    wanted = "{'priority': 80, 'workers': 1, 'gpus': 2, 'project': 'susan', 'gpu_models': ()}"
+    assert staged.asked == [("change", "susan", WAITS.id, wanted)]
+
+
+async def test_the_box_that_says_why_is_as_wide_as_the_page(
+    visit: Visit, staged: StagedPool
+) -> None:
+    page = (await visit("susan", f"jobs/{WAITS.id}")).page
+    box = await page.locator(".notice.why").bounding_box()
+    log = await page.locator("section[data-key=log]").bounding_box()
+    assert box is not None
+    assert log is not None
+    assert box["width"] == log["width"] > 800
 
 
 async def test_a_refusal_is_said_where_the_reader_is(visit: Visit, staged: StagedPool) -> None:

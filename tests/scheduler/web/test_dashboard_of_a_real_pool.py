@@ -11,7 +11,9 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
 from benchpool_scheduler.contract import LeaseRequest, State
+from benchpool_scheduler.contract.audit import AuditQuery
 from benchpool_scheduler.service import Pool
+from benchpool_support.browser import opened_by
 from benchpool_support.pools import (
     ADMIN,
     HUB,
@@ -71,10 +73,7 @@ async def test_administrators_read_the_audit_trail_and_others_do_not(
 
 
 async def opens(browser: Browser, url: str, reader: str, path: str = "") -> Page:
-    context = await browser.new_context()
-    await context.add_cookies([{"name": "reader", "value": reader, "url": url}])
-    page = await context.new_page()
-    await page.goto(url + path)
+    page = await opened_by(browser, url, path, reader)
     await expect(page.locator("#live")).to_have_text("live")
     return page
 
@@ -83,7 +82,7 @@ async def test_who_runs_over_quota_who_waits_and_who_holds_a_bench_is_on_the_pag
     pool: Pool, address: str, browser: Browser
 ) -> None:
     page = await opens(browser, address, "ada")
-    await expect(page.locator(".answer")).to_have_text(re.compile("^0 of 9 GPUs work"))
+    await expect(page.locator(".answer")).to_have_text(re.compile("^9 GPUs: "))
     large = await pool.jobs.submit(SUSAN, sleeper(name="large", gpus=4))
     await reached(pool, large.id, State.RUNNING)
     row = page.locator(f"#running [data-key='{large.id}']")
@@ -131,6 +130,35 @@ async def test_the_log_of_a_running_job_comes_in_as_it_is_written(
     await expect(page.locator(".jobhead")).to_contain_text("succeeded")
 
 
+MANY_LINES = """
+for number in range(1, 2001):
+    print(f"line {number}: <i>{'x' * 80}</i>")
+"""
+
+
+async def test_a_line_of_a_log_and_an_attempt_have_addresses(
+    pool: Pool, address: str, browser: Browser
+) -> None:
+    job = await pool.jobs.submit(SUSAN, python_job(MANY_LINES, name="many"))
+    await reached(pool, job.id, State.SUCCEEDED)
+    page = await opens(browser, address, "susan", f"jobs/{job.id}")
+    await page.get_by_role("link", name="Number its lines").click()
+    numbered = page.locator("pre.lines")
+    await expect(numbered.locator("span").last).to_contain_text("line 2000: <i>")
+    await numbered.get_by_role("link", name="Line 1950", exact=True).click()
+    assert page.url.endswith("?attempt=1&worker=0&line=1950#L1950")
+    await expect(numbered.locator("[aria-current]")).to_contain_text("1950 line 1950: <i>")
+    page = await opens(browser, address, "susan", f"jobs/{job.id}?line=700")
+    numbered = page.locator("pre.lines")
+    await expect(numbered.locator("[aria-current]")).to_contain_text("line 700: <i>")
+    await expect(numbered.locator("span").first).to_contain_text("line 600: ")
+    await expect(numbered.locator("span").last).to_contain_text("line 1100: ")
+    await page.get_by_role("link", name="Back to the end of the log").click()
+    await expect(page.locator("#log")).to_contain_text("line 2000: ")
+    await page.locator("[data-label=Attempt]").get_by_role("link", name="1").click()
+    assert page.url.endswith("?attempt=1#log-h")
+
+
 async def test_a_job_paused_by_its_user_is_resumed_from_the_page(
     pool: Pool, address: str, browser: Browser
 ) -> None:
@@ -146,3 +174,46 @@ async def test_a_job_paused_by_its_user_is_resumed_from_the_page(
     await expect(page.locator(f"#running [data-key='{job.id}'] [data-label=Attempt]")).to_have_text(
         "2"
     )
+
+
+LEAVES = """
+import os, pathlib
+print("written")
+pathlib.Path(os.environ["BENCHPOOL_OUTPUT_DIR"], "large").write_bytes(b"x" * 3 * 2**20)
+"""
+
+
+async def test_files_of_an_ended_job_are_deleted_from_its_page_which_says_how_many_bytes(
+    pool: Pool, address: str, browser: Browser
+) -> None:
+    job = await pool.jobs.submit(SUSAN, python_job(LEAVES, name="leaves"))
+    await reached(pool, job.id, State.SUCCEEDED)
+    page = await opens(browser, address, "susan", f"jobs/{job.id}")
+    await page.locator("summary[aria-label^='Delete files of leaves']").click()
+    sheet = page.get_by_role("group", name="Delete files of leaves")
+    results = sheet.get_by_label(re.compile("^Results"))
+    await expect(sheet).to_contain_text(re.compile(r"Results \(3\.0 MiB\)"))
+    await expect(sheet.get_by_role("checkbox")).to_have_count(2)
+    await expect(sheet).to_contain_text(re.compile(r"Logs \(\d+\.0 KiB\)"))
+    folder = pool.observed.settings.state / "jobs" / job.id / "output"
+    await sheet.get_by_role("button", name="Delete for good").click()
+    await expect(page.locator("#flash")).to_contain_text("Say what is to be deleted")
+    assert (folder / "large").exists()
+    await page.locator("summary[aria-label^='Delete files of leaves']").click()
+    await results.check()
+    await sheet.get_by_role("button", name="Delete for good").click()
+    await expect(page.locator("#flash")).to_contain_text("The chosen files of leaves are deleted.")
+    assert not folder.exists()
+    await expect(page.locator("form[data-key=discard] input[type=checkbox]")).to_have_count(1)
+    done = (await pool.audit.read(ADMIN, AuditQuery(target=job.id))).records
+    assert [one.action for one in done][:1] == ["discard"]
+
+
+async def test_a_job_that_goes_on_has_no_files_to_delete(
+    pool: Pool, address: str, browser: Browser
+) -> None:
+    job = await pool.jobs.submit(SUSAN, sleeper(name="goes-on"))
+    await reached(pool, job.id, State.RUNNING)
+    page = await opens(browser, address, "susan", f"jobs/{job.id}")
+    await expect(page.locator("summary[aria-label^='Change goes-on']")).to_have_count(1)
+    await expect(page.locator("summary[aria-label^='Delete files']")).to_have_count(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -47,7 +48,7 @@ def minutes(number: float) -> timedelta:
 
 def test_every_gpu_is_one_square_on_its_node_in_the_order_of_its_index() -> None:
     staged = StagedPool(gpus=[gpu(1, node="b"), gpu(0, node="b"), gpu(0, node="a")])
-    view = pool_view(staged.status(ADMIN), {})
+    view = pool_view(staged.status(ADMIN), {}, NOW)
     assert [(node.name, [one.index for one in node.squares]) for node in view.nodes] == [
         ("a", [0]),
         ("b", [0, 1]),
@@ -56,8 +57,34 @@ def test_every_gpu_is_one_square_on_its_node_in_the_order_of_its_index() -> None
 
 def test_each_state_has_a_word_a_letter_and_a_shape_of_its_own() -> None:
     assert set(words.GPU_WORDS) == set(GpuState)
+    shown = [*words.GPU_WORDS.values(), words.IDLE]
     for kind in ("word", "letter", "style"):
-        assert len({getattr(one, kind) for one in words.GPU_WORDS.values()}) == len(GpuState)
+        assert len({getattr(one, kind) for one in shown}) == len(GpuState) + 1
+
+
+def test_an_idle_bench_is_a_square_of_its_own_with_its_age_and_the_legend_adds_up() -> None:
+    held: dict[str, Any] = {"state": GpuState.BUILD_HELD, "user": "joe", "server": "paper"}
+    gpus = [gpu(0, **held), gpu(1, idle_since=NOW - minutes(180), **held), gpu(2)]
+    view = pool_view(StagedPool(gpus=gpus).status(ADMIN), {}, NOW)
+    squares = view.nodes[0].squares
+    assert [one.word.word for one in squares] == ["bench, held", "bench, idle", "free"]
+    assert (
+        squares[1].label == "GPU 1 · A100 · bench, idle · joe: server “paper” · last seen 3 h ago"
+    )
+    assert {it.word.word: it.gpus for it in view.legend if it.gpus} == {
+        "bench, held": 1,
+        "bench, idle": 1,
+        "free": 1,
+    }
+
+
+def test_nodes_of_one_rack_stand_together() -> None:
+    staged = StagedPool(gpus=[gpu(0, node=name) for name in ("a", "b", "c", "d")])
+    racks = {"a": "r2", "b": "r1", "c": "r2"}
+    view = pool_view(staged.status(ADMIN), {}, NOW, racks)
+    assert [(one.rack, one.name) for one in view.nodes] == [
+        ("", "d"), ("r1", "b"), ("r2", "a"), ("r2", "c"),
+    ]  # fmt: skip
 
 
 def test_a_square_names_its_holder_only_where_the_reader_is_told() -> None:
@@ -68,11 +95,11 @@ def test_a_square_names_its_holder_only_where_the_reader_is_told() -> None:
             gpu(1, GpuState.BUILD_HELD, user="joe", server="paper"),
         ]
     )
-    own = pool_view(staged.status(Caller("susan")), {mine.id: mine}).nodes[0].squares
+    own = pool_view(staged.status(Caller("susan")), {mine.id: mine}, NOW).nodes[0].squares
     assert own[0].label == "GPU 0 · A100 · train, within quota · susan: mine"
-    assert own[1].label == "GPU 1 · A100 · bench, in use"
-    everything = pool_view(staged.status(ADMIN), {}).nodes[0].squares
-    assert everything[1].label == "GPU 1 · A100 · bench, in use · joe: server “paper”"
+    assert own[1].label == "GPU 1 · A100 · bench, held"
+    everything = pool_view(staged.status(ADMIN), {}, NOW).nodes[0].squares
+    assert everything[1].label == "GPU 1 · A100 · bench, held · joe: server “paper”"
 
 
 def test_places_of_gpus_are_said_by_node_and_index() -> None:
@@ -154,13 +181,29 @@ def test_interventions_in_other_peoples_jobs_ask_for_a_reason() -> None:
     assert not any(action.asks_reason for action in actions(theirs, Reader("joe", False), "1 min"))
 
 
+def test_only_a_job_on_gpus_is_called_within_quota() -> None:
+    """One that has run and waits again holds nothing, whatever it asks for."""
+
+    def quota_of(state: State) -> str:
+        one = job("j", state, started=NOW - minutes(90), gpus=4)
+        facts = job_view(JobDetail(one, []), [], SUSAN, NOW).facts
+        return next(fact.text for fact in facts if fact.name == "Quota")
+
+    assert quota_of(State.RUNNING) == "within quota"
+    waits = "preemptible: what it holds beyond the quota may be paused for others"
+    assert quota_of(State.QUEUED) == quota_of(State.SUCCEEDED) == waits
+
+
 def test_a_jobs_page_has_its_attempts_newest_first_and_what_each_pause_cost() -> None:
     one = job(
         "j",
         State.RUNNING,
         attempt=2,
         progress=Progress(1.7, "epoch 3", NOW),
-        preemptions=[Preemption(NOW - minutes(60), "joe: bert", "R15", 1460.0, NOW - minutes(42))],
+    )
+    pause = Preemption(
+        *(NOW - minutes(60), "joe: bert", "R15", 1460.0, NOW - minutes(42)),
+        cost="24 min of one GPU (estimate)",
     )
     attempts = [
         Attempt(
@@ -168,13 +211,14 @@ def test_a_jobs_page_has_its_attempts_newest_first_and_what_each_pause_cost() ->
         ),
         Attempt(2, NOW - minutes(42), None, None, None, ["GPU-sim-lab1-0"], ["lab1"]),
     ]
-    view = job_view(JobDetail(one, attempts), [gpu(0)], SUSAN, NOW)
+    detail = JobDetail(one, attempts, pauses=[pause])
+    view = job_view(detail, [gpu(0)], SUSAN, NOW)
     assert [(row.number, row.ran, row.end, row.places) for row in view.attempts] == [
         (2, "42 min", "running", "lab1: 0"),
         (1, "30 min", "stopped after a notice, exit code 143", "lab1: 0"),
     ]
-    assert [(row.for_whom, row.rule, row.cost) for row in view.pauses] == [
-        ("joe: bert", "R15", "24 min of one GPU")
+    assert [(row.why, row.cost) for row in view.pauses] == [
+        ("for joe: bert, rule R15", "24 min of one GPU (estimate)")
     ]
     assert view.row.percent == 100
     assert view.row.ran == "1 h 12 min"
@@ -220,11 +264,28 @@ def test_a_bench_says_who_holds_what_since_when_and_what_is_free() -> None:
         ("joe", "1 of 2 GPUs", 1, "set for user joe"),
     ]
     held = rows[1].held[0]
+    assert (held.active, held.idle) == (None, False)
     assert (held.server, held.gpus, held.since.relative) == (
         "server “paper”",
         "lab1: 1",
         "1 h 30 min ago",
     )
+
+
+def test_a_bench_says_when_it_was_last_seen_and_that_it_is_idle() -> None:
+    seen = NOW - minutes(180)
+    lease = Lease("a" * 26, "joe", "", "s1", ["GPU-sim-lab1-1"], NOW - minutes(300), seen)
+    staged = StagedPool(held_leases=[lease], build_quotas={"joe": 2})
+    one = gpu(1, GpuState.BUILD_HELD, idle_since=seen)
+    (row,) = benches_view([lease], [staged.quota(ADMIN, "joe")], [one], NOW)
+    assert row.held[0].active is not None
+    assert (row.held[0].active.relative, row.held[0].idle) == ("3 h ago", True)
+
+
+def test_a_project_says_what_it_gave_back_this_week() -> None:
+    given = ProjectQuota("a", 2, 3, 4, None, 1, gave_back=3, pauses=2)
+    rows = projects_view([given, ProjectQuota("b", 0, 0, 0, None, 0)]).rows
+    assert [row.gave_back for row in rows] == ["3 GPUs in 2 pauses", "–"]
 
 
 def test_bars_share_one_scale_from_zero_and_mark_quota_and_fair_share() -> None:
@@ -234,6 +295,34 @@ def test_bars_share_one_scale_from_zero_and_mark_quota_and_fair_share() -> None:
     assert (first.within, first.over, first.quota_mark, first.share_mark) == (50, 50, 50, 75)
     assert (second.within, second.over, second.quota_mark, second.share_mark) == (0, 0, None, None)
     assert first.summary == "4 GPUs allocated, 2 of them over quota; 2 guaranteed, fair share 3"
+
+
+def test_the_link_to_a_project_unfolds_what_is_above_it() -> None:
+    projects = [ProjectQuota("lab", 0, 0, 0, None, 0)]
+    projects += [ProjectQuota(f"p{i}", 0, 0, 0, None, 0, "lab") for i in range(30)]
+    assert [row.name for row in projects_view(projects).rows] == ["lab"]
+    rows = projects_view(projects, at="p7").rows
+    assert [row.address for row in rows if row.name == "p7"] == ["?at=p7#project-p7"]
+    assert len(rows) == 31
+
+
+def test_projects_stand_below_the_one_above_and_fold() -> None:
+    def one(name: str, above: str | None) -> ProjectQuota:
+        return ProjectQuota(name, 1, 1, 1, None, 0, above)
+
+    few = [one("b", "a"), one("a", None), one("c", "b"), one("d", None)]
+    rows = projects_view(few).rows
+    assert [(row.name, row.depth, row.below, row.folded) for row in rows] == [
+        ("a", 0, 2, False), ("b", 1, 1, False), ("c", 2, 0, False), ("d", 0, 0, False),
+    ]  # fmt: skip
+    assert (rows[0].toggle, rows[1].toggle) == ("?fold=a", "?fold=b")
+    folded = projects_view(few, ["b"]).rows
+    assert [row.name for row in folded] == ["a", "b", "d"]
+    assert (folded[1].folded, folded[1].toggle, folded[0].toggle) == (True, "?", "?fold=a&fold=b")
+    # A project of their own for each of many people is folded until somebody unfolds it.
+    many = [one("people", None), *(one(f"p{n}", "people") for n in range(30))]
+    assert [row.name for row in projects_view(many).rows] == ["people"]
+    assert len(projects_view(many, ["people"]).rows) == 31
 
 
 @given(

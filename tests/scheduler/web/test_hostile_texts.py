@@ -19,6 +19,8 @@ from benchpool_scheduler.contract import (
     State,
 )
 from benchpool_scheduler.service import Caller
+from benchpool_scheduler.web.job_rows import SHOWN
+from benchpool_scheduler.web.jobs_page import PAGE
 from benchpool_support.browser import Seen
 from benchpool_support.stage import NOW, StagedPool, gpu, job, reason
 
@@ -134,11 +136,27 @@ async def test_hostile_texts_in_every_field_stay_texts(
 ) -> None:
     fill(staged)
     seen = await visit("ada", java_script_enabled=scripts)
-    await expect(seen.page.locator("#queue tbody tr")).to_have_count(len(PAYLOADS) // 4)
+    await expect(seen.page.locator("#queue tbody tr")).to_have_count(SHOWN)
     shown = await seen.page.locator("#queue tbody th .name").all_text_contents()
     assert set(shown) <= set(PAYLOADS)
     if scripts:
         await unharmed(seen)
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+async def test_hostile_texts_on_the_pages_of_all_jobs_stay_texts(
+    visit: Visit, staged: StagedPool, scripts: bool
+) -> None:
+    fill(staged)
+    shown: list[str] = []
+    for offset in range(0, len(PAYLOADS), PAGE):
+        seen = await visit("ada", f"jobs?offset={offset}", java_script_enabled=scripts)
+        rows = seen.page.locator("#jobs tbody tr")
+        await expect(rows).to_have_count(min(PAGE, len(PAYLOADS) - offset))
+        shown += await seen.page.locator("#jobs tbody th .name").all_text_contents()
+        if scripts:
+            await unharmed(seen)
+    assert sorted(shown) == sorted(PAYLOADS)
 
 
 async def test_hostile_texts_that_come_by_update_stay_texts(
@@ -148,7 +166,7 @@ async def test_hostile_texts_that_come_by_update_stay_texts(
     await expect(seen.page.locator("#live")).to_have_text("live")
     fill(staged)
     await staged.becomes(f"{0:026}", progress=None)
-    await expect(seen.page.locator("#queue tbody tr")).to_have_count(len(PAYLOADS) // 4)
+    await expect(seen.page.locator("#queue tbody tr")).to_have_count(SHOWN)
     await unharmed(seen)
 
 

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 import benchpool_scheduler.web
-from benchpool_scheduler.contract import Attempt, State
+from benchpool_scheduler.contract import Attempt, EstimateHorizon, State
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.service import Caller
 from benchpool_support.page_readers import TrustingIdentity
@@ -48,6 +48,20 @@ def form(reader: str, **fields: str) -> dict[str, str]:
 
 def led_to(answer: httpx.Response) -> httpx.URL:
     return answer.url.join(answer.headers["Location"])
+
+
+async def test_everybody_reads_how_true_start_estimates_are(
+    http: httpx.AsyncClient, staged: StagedPool
+) -> None:
+    answer = await http.get("estimates", headers=as_("joe"))
+    assert "No job with an estimate has started yet" in answer.text
+    staged.horizons = [EstimateHorizon(600.0, 40, 34, 4, 2), EstimateHorizon(None, 0, 0, 0, 0)]
+    answer = await http.get("estimates", headers=as_("joe"))
+    text = re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", answer.text))
+    assert "At least 80 % of starts" in text
+    assert "up to 10 min 40 85 % 10 % 5 %" in text
+    assert "longer 0 – – –" in text
+    assert 'href="/services/benchpool/estimates"' in (await http.get("", headers=as_("joe"))).text
 
 
 async def test_a_stranger_is_led_to_the_login(http: httpx.AsyncClient) -> None:
@@ -165,7 +179,7 @@ async def test_priority_and_workers_are_changed_from_the_jobs_page(
     answer = await http.post(f"jobs/{MINE.id}/change", data=fields, headers=as_("susan"))
     assert (answer.status_code, staged.asked[-1][3]) == (303, "{'priority': 80, 'workers': 2}")
     page = await http.get(led_to(answer), headers=as_("susan"))
-    assert "mine has priority 80 and is to have 2 workers." in page.text
+    assert "mine has priority 80, 2 workers, " in page.text
     for wrong, words in (("5000", "1000"), ("high", "a whole number")):
         fields = form("susan", back="job", priority=wrong)
         answer = await http.post(f"jobs/{MINE.id}/change", data=fields, headers=as_("susan"))
@@ -203,7 +217,8 @@ async def test_a_gang_that_runs_offers_its_priority_alone(
     await staged.becomes(MINE.id, state=State.RUNNING)
     staged.least[MINE.id] = 1
     page = await http.get(f"jobs/{MINE.id}", headers=as_("susan"))
-    assert "pause it first" not in page.text
+    assert "It runs with all of its workers" not in page.text
+    assert "It can change while the job waits; pause it first." in page.text
     await staged.becomes(MINE.id, state=State.SUCCEEDED)
     page = await http.get(f"jobs/{MINE.id}", headers=as_("susan"))
     assert "/change" not in page.text
@@ -318,9 +333,39 @@ async def test_a_thousand_waiting_jobs_render_in_good_time(
 ) -> None:
     staged.add(*(job(f"{number:04}") for number in range(1000)))
     answer = await http.get("", headers=as_("susan"))
-    assert answer.text.count('data-state="queued"') == 200
-    assert "800 more jobs are not shown here" in answer.text
+    assert answer.text.count('data-state="queued"') == 50
+    assert "950 more jobs are not shown here" in answer.text
     assert answer.elapsed.total_seconds() < 2
+
+
+async def test_ten_thousand_jobs_are_pages_of_two_hundred_with_search(
+    http: httpx.AsyncClient, staged: StagedPool
+) -> None:
+    staged.add(*(job(f"{number:05}") for number in range(10_000)))
+    first = await http.get("jobs", headers=as_("susan"))
+    assert first.text.count('data-state="queued"') == 200
+    assert len(first.content) < 300_000
+    assert 'href="/services/benchpool/jobs?offset=200">Older' in first.text
+    assert ">Newer<" not in first.text
+    last = await http.get("jobs?offset=10000", headers=as_("susan"))
+    assert ">Older<" not in last.text
+    assert 'href="/services/benchpool/jobs?offset=9800">Newer' in last.text
+    found = await http.get("jobs?search=0077&state=queued", headers=as_("susan"))
+    assert found.text.count('data-state="queued"') == 11  # 00077, and 00770 to 00779
+    assert 'value="0077"' in found.text
+    whole = await http.get("", headers=as_("susan"))
+    assert len(whole.content) < 200_000
+
+
+async def test_a_search_that_finds_nothing_says_so_and_one_that_cannot_be_is_refused(
+    http: httpx.AsyncClient,
+) -> None:
+    none = await http.get("jobs?search=<b>nonesuch", headers=as_("susan"))
+    assert "No job that you may see is like that." in none.text
+    assert "<b>" not in none.text
+    refused = await http.get("jobs?state=resting", headers=as_("susan"))
+    assert refused.status_code == 422
+    assert (await http.get("jobs?offset=-1", headers=as_("susan"))).status_code == 422
 
 
 # --------------------------------------------------------------------------- files

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from playwright import async_api, sync_api
 from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
@@ -18,6 +19,12 @@ ARGUMENTS = (
     "--disable-sync",
     "--no-first-run",
 )
+
+PATIENCE_MS = 120_000
+"""How long anybody waits for what a screen shows: a busy machine takes its time."""
+
+async_api.expect.set_options(timeout=PATIENCE_MS)
+sync_api.expect.set_options(timeout=PATIENCE_MS)
 
 
 @dataclass
@@ -56,3 +63,18 @@ async def chromium() -> AsyncIterator[Browser]:
             yield browser
         finally:
             await browser.close()
+
+
+async def opened_by(
+    browser: Browser, address: str, path: str, reader: str = "ada", width: int = 1440, **more: str
+) -> Page:
+    """Open a page of the stage as a reader, in a window of its own.
+
+    Args:
+        more: What else the window is: ``color_scheme``, ``timezone_id``.
+    """
+    context = await browser.new_context(viewport={"width": width, "height": 900}, **more)  # type: ignore[arg-type]
+    await context.add_cookies([{"name": "reader", "value": reader, "url": address}])
+    page = await context.new_page()
+    await page.goto(address + path)
+    return page

@@ -121,6 +121,8 @@ int renameat(int there, const char *from, int here, const char *to) {
 int pipe2(int fds[2], int flags) { FAIL("pipe", NULL, -1); REAL(int, "pipe2", int *, int); return real(fds, flags); }
 int memfd_create(const char *name, unsigned flags) {
     FAIL("memfd_create", NULL, -1); REAL(int, "memfd_create", const char *, unsigned); return real(name, flags); }
+int flock(int fd, int how) {
+    FAIL("flock", NULL, fd); REAL(int, "flock", int, int); return real(fd, how); }
 pid_t fork(void) { FAIL("fork", NULL, -1); REAL(pid_t, "fork", void); return real(); }
 int epoll_ctl(int poll, int what, int fd, struct epoll_event *event) {
     if (what == EPOLL_CTL_ADD) FAIL("epoll_ctl", NULL, -1);
@@ -142,5 +144,6 @@ long syscall(long number, ...) {
     long a = va_arg(more, long), b = va_arg(more, long), c = va_arg(more, long);
     long d = va_arg(more, long), e = va_arg(more, long), f = va_arg(more, long);
     va_end(more);
+    if (!raw) begin();  /* the allocator of Python 3.13 calls before our constructor has run */
     if (number == SYS_pidfd_open) FAIL("pidfd_open", NULL, -1);
     return raw(number, a, b, c, d, e, f); }

@@ -45,7 +45,7 @@ FAILED = job("typo", State.FAILED, ended=NOW, exit_code=1)
 def fill(staged: StagedPool) -> None:
     """Put them on the stage."""
     staged.add(MINE, WAITS, LATER, THEIRS, PAUSED, FAILED)
-    staged.text = "6 of 7 GPUs work; 2 jobs wait"
+    staged.text = "7 GPUs: 6 train; 2 jobs wait"
     staged.gpus = [gpu(index, state) for index, state in enumerate(GpuState)]
     staged.gpus[0] = gpu(0, GpuState.TRAIN_OVER_QUOTA, user="susan", job=MINE.id)
     staged.gpus[2] = gpu(2, GpuState.BUILD_HELD, user="joe", server="paper")

@@ -28,6 +28,8 @@ import httpx
 import platformdirs
 
 from benchpool_scheduler.workstation import proxy
+from benchpool_support import direct
+from benchpool_support.waiting import family, processor_seconds, until
 
 ROOT = Path(__file__).parents[3]
 TOKEN = "hub-of-the-tests"
@@ -144,7 +146,21 @@ class KubeHub:
                 stderr=log,
                 start_new_session=True,
             )
-        self.until(self._is_up, READY_S)
+        self.wait_up()
+
+    def wait_up(self) -> None:
+        """Wait until it answers, as long as it does anything: it logs, or uses the processor."""
+        process = self.process
+
+        def up_or_over() -> bool:
+            return self._is_up() or process is None or process.poll() is not None
+
+        def progress() -> object:
+            logged = (self.folder / "hub.log").stat().st_size
+            return logged, {} if process is None else processor_seconds(family(process.pid))
+
+        until(up_or_over, f"the Hub of {self.folder} answers", READY_S, progress)
+        assert process is None or process.poll() is None, f"the Hub ended\n{self.log[-4000:]}"
 
     def stop(self, number: int = signal.SIGTERM) -> None:
         """End the Hub; by SIGKILL it cannot clean up, and its proxy lives on."""
@@ -181,7 +197,7 @@ class KubeHub:
     def api(self, method: str, path: str, **options: Any) -> httpx.Response:
         """Call the Hub's REST API as an administrator."""
         headers = {"Authorization": f"token {ADMIN_TOKEN}"}
-        return httpx.request(
+        return direct.request(
             method, f"{self.url}/hub/api/{path}", headers=headers, timeout=60, **options
         )
 
@@ -222,7 +238,7 @@ class KubeHub:
         """Yield the steps of a start, to its end."""
         headers = {"Authorization": f"token {ADMIN_TOKEN}"}
         path = f"{self.url}/hub/api/{_server(user, name)}/progress"
-        with httpx.stream("GET", path, headers=headers, timeout=60) as answer:
+        with direct.stream("GET", path, headers=headers, timeout=60) as answer:
             for line in answer.iter_lines():
                 if line.startswith("data:"):
                     yield json.loads(line[5:])

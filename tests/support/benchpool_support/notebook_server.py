@@ -14,6 +14,8 @@ from pathlib import Path
 
 import httpx
 
+from benchpool_support import direct
+
 TOKEN = "token-of-the-page"
 START_S = 60.0
 
@@ -28,7 +30,7 @@ class NotebookServer:
 
     def stranger(self) -> httpx.Client:
         """Return a page that is not logged in."""
-        return httpx.Client(base_url=self.url, timeout=30)
+        return direct.Client(base_url=self.url, timeout=30)
 
 
 @contextmanager
@@ -62,7 +64,7 @@ def notebook_server(folder: Path, environ: Mapping[str, str]) -> Iterator[Notebo
         )
     try:
         url = _address(process, runtime, folder / "server.log")
-        with httpx.Client(
+        with direct.Client(
             base_url=url, headers={"Authorization": f"token {TOKEN}"}, timeout=30
         ) as page:
             yield NotebookServer(url, root, page)
@@ -87,6 +89,6 @@ def _address(process: subprocess.Popen[bytes], runtime: Path, log: Path) -> str:
 
 def _answers(url: str) -> bool:
     try:
-        return httpx.get(f"{url}api", timeout=5).status_code == 200
+        return direct.get(f"{url}api", timeout=5).status_code == 200
     except httpx.TransportError:
         return False

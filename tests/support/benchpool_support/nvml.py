@@ -26,6 +26,7 @@ class ScriptedGpu:
 
     ``nvlinks`` holds the bus address at the other end of each link; ``ancestors`` the driver's
     word for the nearest common ancestor with other GPUs; ``cores`` the near processors, as bits.
+    ``minor`` is the number of its device file, ``instances`` a slice's GPU and compute instance.
     """
 
     uuid: str
@@ -37,6 +38,8 @@ class ScriptedGpu:
     nvlinks: Sequence[str] = ()
     ancestors: Mapping[str, int] = field(default_factory=dict)
     cores: int = 0
+    minor: int | None = None
+    instances: tuple[int, int] | None = None
 
     @property
     def bus(self) -> str:
@@ -202,6 +205,15 @@ def _affinity(library: ScriptedLibrary, handle: Any, size: int, mask: Any) -> in
     return SUCCESS if cores else NOT_SUPPORTED
 
 
+def _number(what: Callable[[ScriptedGpu], int | None]) -> Callable[..., int]:
+    def answer(library: ScriptedLibrary, handle: Any, number: Any) -> int:
+        known = what(library.gpu(handle))
+        number._obj.value = known or 0
+        return SUCCESS if known is not None else NOT_SUPPORTED
+
+    return answer
+
+
 _ANSWERS: Mapping[str, Callable[..., int]] = {
     "nvmlInitWithFlags": _init,
     "nvmlShutdown": _shutdown,
@@ -220,6 +232,9 @@ _ANSWERS: Mapping[str, Callable[..., int]] = {
     "nvmlDeviceGetMigMode": _mig_mode,
     "nvmlDeviceGetMaxMigDeviceCount": _most_slices,
     "nvmlDeviceGetMigDeviceHandleByIndex": _slice,
+    "nvmlDeviceGetMinorNumber": _number(lambda gpu: gpu.minor),
+    "nvmlDeviceGetGpuInstanceId": _number(lambda one: one.instances and one.instances[0]),
+    "nvmlDeviceGetComputeInstanceId": _number(lambda one: one.instances and one.instances[1]),
     "nvmlDeviceGetPciInfo_v3": _pci,
     "nvmlDeviceGetNvLinkState": _link_state,
     "nvmlDeviceGetNvLinkRemotePciInfo_v2": _link_end,

@@ -13,12 +13,18 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, Page, TimeoutError, expect, sync_playwright
 
-from benchpool_support.browser import ARGUMENTS, CHROMIUM
+from benchpool_support.browser import ARGUMENTS, CHROMIUM, PATIENCE_MS
 
-PATIENCE_MS = 60_000
-"""How long a person waits for the screen: servers and kernels start on a busy machine."""
+START_MS = 180_000
+"""How long a person waits for a server: the Hub itself gives a start up earlier."""
 
-PRESSES = 12
+SIZES = ((1440, 900), (390, 844))
+"""The windows of pictures: a desk's and a phone's."""
+
+SETTLES_MS = 600
+"""A picture waits so long for colours and layout; nothing is judged by it."""
+
+PRESSES = 24
 """How often a key is pressed again when nothing happens."""
 
 
@@ -74,6 +80,45 @@ class Person:
             Path(folder).mkdir(parents=True, exist_ok=True)
             self.page.screenshot(path=Path(folder) / f"{name}.png")
 
+    def look_around(self, name: str, *, full: bool = False, keeping: Locator | None = None) -> None:
+        """Keep pictures in light and dark, wide and as on a phone, where pictures are wanted.
+
+        Args:
+            full: The whole page, not only what the window shows.
+            keeping: A notification, which stays while the mouse is on it.
+        """
+        folder = os.environ.get("BENCHPOOL_SCREENSHOTS")
+        if not folder:
+            return
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        before = self.page.viewport_size
+        for scheme in ("light", "dark"):
+            self.page.emulate_media(color_scheme=scheme)
+            for width, height in SIZES:
+                self.page.set_viewport_size({"width": width, "height": height})
+                if keeping is not None:
+                    with suppress(TimeoutError):
+                        keeping.hover(timeout=SETTLES_MS)
+                self.page.wait_for_timeout(SETTLES_MS)
+                expect(self.page.locator("#jupyterlab-splash")).to_have_count(0)
+                path = Path(folder) / f"{name}-{scheme}-{width}.png"
+                self.page.screenshot(path=path, full_page=full)
+        self.page.emulate_media(color_scheme="light")
+        if before is not None:
+            self.page.set_viewport_size(before)
+
+    def follow_colours_of_the_system(self) -> None:
+        """Have JupyterLab in light or dark as the browser wishes."""
+        settings = self.home / ".jupyter/lab/user-settings/@jupyterlab/apputils-extension"
+        settings.mkdir(parents=True, exist_ok=True)
+        (settings / "themes.jupyterlab-settings").write_text('{"adaptive-theme": true}')
+
+    def fold_file_browser(self) -> None:
+        """Fold away the side bar on the left."""
+        shown = self.page.locator(".jp-SideBar.jp-mod-left .lm-TabBar-tab.lm-mod-current")
+        if shown.count():
+            shown.click()
+
     # ------------------------------------------------------------------ Hub
 
     def log_in(self) -> None:
@@ -94,20 +139,24 @@ class Person:
         self.open_start_form()
         self.page.locator(f"input[name=gpus][value='{gpus}']").check()
         self.page.locator("input[type=submit], button[type=submit]").last.click()
-        self.page.wait_for_url(re.compile(rf"/user/{self.name}/"), timeout=3 * PATIENCE_MS)
+        self.page.wait_for_url(re.compile(rf"/user/{self.name}/"), timeout=START_MS)
         self.wait_for_lab()
 
     # ------------------------------------------------------------------ JupyterLab
 
     def wait_for_lab(self) -> None:
         """Wait until JupyterLab has drawn itself."""
-        expect(self.page.locator("#jp-main-dock-panel")).to_be_visible(timeout=PATIENCE_MS)
-        expect(self.page.locator("#jupyterlab-splash")).to_have_count(0, timeout=PATIENCE_MS)
+        expect(self.page.locator("#jp-main-dock-panel")).to_be_visible()
+        expect(self.page.locator("#jupyterlab-splash")).to_have_count(0)
 
     def open_file(self, name: str) -> None:
         """Open a file of the home folder in JupyterLab by its link."""
         self.page.goto(f"{self.url}/user/{self.name}/lab/tree/{name}")
         self.wait_for_lab()
+        # JupyterLab restores what was open before, and either of them may come to the front.
+        tab = self.page.locator("#jp-main-dock-panel .lm-TabBar-tab", has_text=name)
+        tab.click()
+        expect(tab).to_have_class(re.compile("lm-mod-current"))
 
     @property
     def notebook(self) -> Locator:
@@ -118,12 +167,25 @@ class Person:
         """One cell of the notebook in front, counted from 0."""
         return self.notebook.locator(".jp-Cell").nth(number)
 
+    def scroll_to(self, what: Locator) -> None:
+        """Scroll the notebook in front down until something is on the screen; cells come late."""
+        wait_ms = PATIENCE_MS / PRESSES
+        for _ in range(PRESSES):
+            with suppress(AssertionError, TimeoutError):
+                what.scroll_into_view_if_needed(timeout=wait_ms)
+                expect(what).to_be_in_viewport(timeout=wait_ms)
+                return
+            with suppress(TimeoutError):
+                self.notebook.locator(".jp-WindowedPanel-outer").hover(timeout=wait_ms)
+                self.page.mouse.wheel(0, 600)
+        expect(what).to_be_in_viewport()
+
     def wait_for_kernel(self) -> None:
         """Wait until the kernel is connected and idle, as the status bar says."""
         bar = self.page.locator("#jp-main-statusbar")
-        expect(bar).to_contain_text("| Idle", timeout=PATIENCE_MS)
+        expect(bar).to_contain_text("| Idle")
         idle = self.notebook.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]")
-        expect(idle).to_be_visible(timeout=PATIENCE_MS)
+        expect(idle).to_be_visible()
 
     def run_cell(self, number: int) -> None:
         """Run one cell and wait for its number."""
@@ -136,7 +198,7 @@ class Person:
             # told before the kernel was connected; neither is shown.
             with suppress(AssertionError):
                 expect(prompt).not_to_have_text(before, timeout=PATIENCE_MS / PRESSES)
-            expect(prompt).not_to_have_text("[*]:", timeout=PATIENCE_MS)
+            expect(prompt).not_to_have_text("[*]:")
             if re.search(r"\d", prompt.inner_text()) and prompt.inner_text() != before:
                 break
         expect(prompt).to_have_text(re.compile(r"\[\d+\]"))
@@ -163,7 +225,7 @@ class Person:
     def choose_gpus(self, gpus: int) -> None:
         """Set the number of GPUs in the dialog and wait for what it says about the start."""
         self.dialog.get_by_test_id("benchpool-gpus").fill(str(gpus))
-        expect(self.dialog.get_by_test_id("benchpool-send")).to_be_enabled(timeout=PATIENCE_MS)
+        expect(self.dialog.get_by_test_id("benchpool-send")).to_be_enabled()
 
     def choose_workers(self, workers: int) -> None:
         """Unfold what is rarely asked for and set the number of workers."""
@@ -174,9 +236,9 @@ class Person:
 
     def send(self) -> None:
         """Press Enter in the dialog; returns when it is gone."""
-        expect(self.dialog.get_by_test_id("benchpool-send")).to_be_enabled(timeout=PATIENCE_MS)
+        expect(self.dialog.get_by_test_id("benchpool-send")).to_be_enabled()
         self.dialog.get_by_test_id("benchpool-gpus").press("Enter")
-        expect(self.dialog).to_have_count(0, timeout=PATIENCE_MS)
+        expect(self.dialog).to_have_count(0)
 
     def open_file_dialog(self, name: str) -> None:
         """Choose "Send to Training…" in the file browser's menu of a file of the home folder."""
@@ -189,10 +251,10 @@ class Person:
             with suppress(AssertionError, TimeoutError):
                 self.page.locator(".jp-BreadCrumbs-home").click(timeout=wait_ms)
                 item.click(timeout=wait_ms)
-                expect(item).to_have_class(re.compile("jp-mod-selected"))
+                expect(item).to_have_class(re.compile("jp-mod-selected"), timeout=wait_ms)
                 item.click(button="right", timeout=wait_ms)
                 command.click(timeout=wait_ms)
-                expect(self.dialog).to_contain_text(name)
+                expect(self.dialog).to_contain_text(name, timeout=wait_ms)
                 return
             self.page.keyboard.press("Escape")
         raise AssertionError(f"no dialog opens for {name}")
@@ -224,7 +286,7 @@ class Person:
     def expect_state(self, name: str, state: str) -> None:
         """Wait until the panel shows a job in a state."""
         mark = self.row(name).get_by_test_id("benchpool-state").first
-        expect(mark).to_have_text(state, timeout=2 * PATIENCE_MS)
+        expect(mark).to_have_text(state)
 
     def open_row(self, name: str) -> Locator:
         """Unfold a job in the panel; return its details."""
@@ -235,6 +297,16 @@ class Person:
         details = row.get_by_test_id("benchpool-details")
         expect(details).to_be_visible()
         return details
+
+    def open_executed_copy(self, details: Locator) -> None:
+        """Open what a job has run; returns when the copy is in front and shows its cells.
+
+        Until it comes another notebook is in front, which would be taken for it.
+        """
+        details.get_by_test_id("benchpool-open-result").click()
+        front = self.page.locator("#jp-main-dock-panel .lm-TabBar-tab.lm-mod-current")
+        expect(front).to_have_text(re.compile(r"-[0-9a-f]{8}\.ipynb"))
+        expect(self.cell(0)).to_be_visible()
 
     def badge(self, cell: int) -> Locator:
         """The badge of a cell."""

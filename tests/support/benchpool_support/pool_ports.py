@@ -6,16 +6,18 @@ parts of a stage: what the pool's methods take cannot change and leave a stage b
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import msgspec
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.contract import State
+from benchpool_scheduler.contract.access import AccessAsk, AccessDecision, AccessRequest
 from benchpool_scheduler.contract.audit import AuditPage, AuditQuery
 from benchpool_scheduler.runtime import LogChunk, WorkerId
-from benchpool_scheduler.service import Caller, Deed, FeedEvent, Pool
+from benchpool_scheduler.service import Caller, Deed, Pool
+from benchpool_scheduler.service.views.broadcast import Listener
 
 
 class JobsPort(Protocol):
@@ -88,15 +90,27 @@ class ViewsPort(Protocol):
 
     def status(self, caller: Caller, *, gpus: bool = True) -> contract.Status: ...
 
+    def kept(self) -> str: ...
+
     def quota(self, caller: Caller, user: str | None = None) -> contract.Quota: ...
+
+
+class FilesPort(Protocol):
+    """What files of jobs hold."""
+
+    async def of(self, user: str) -> list[contract.FilesQuota]: ...
+
+    async def sizes(self, caller: Caller, job: str) -> dict[str, int] | None: ...
+
+    async def discard(self, caller: Caller, job: str, asked: contract.JobDiscard) -> str: ...
 
 
 class EventsPort(Protocol):
     """What happens."""
 
-    def pieces(
-        self, caller: Caller, after: int | None = None
-    ) -> AsyncIterator[Sequence[FeedEvent]]: ...
+    def to(
+        self, listener: Listener, caller: Caller, after: int | None = None
+    ) -> AbstractContextManager[None]: ...
 
 
 class AuditPort(Protocol):
@@ -109,8 +123,28 @@ class AuditPort(Protocol):
     async def read(self, caller: Caller, query: AuditQuery) -> AuditPage: ...
 
 
+class AccessPort(Protocol):
+    """Who asks to belong to a project."""
+
+    async def requests(self, caller: Caller, user: str | None = None) -> list[AccessRequest]: ...
+
+    async def ask(self, caller: Caller, asked: AccessAsk) -> AccessRequest: ...
+
+    async def add(self, caller: Caller, asked: AccessDecision) -> contract.ConfigurationChange: ...
+
+    async def decline(self, caller: Caller, asked: AccessDecision) -> AccessRequest: ...
+
+
+class EstimatesPort(Protocol):
+    """How true estimates of starts were."""
+
+    def accuracy(self) -> contract.StartEstimates: ...
+
+
 class PoolPort(Protocol):
     """The parts that pages and their API ask."""
+
+    async def whole(self) -> None: ...
 
     @property
     def jobs(self) -> JobsPort: ...
@@ -125,10 +159,19 @@ class PoolPort(Protocol):
     def views(self) -> ViewsPort: ...
 
     @property
+    def files(self) -> FilesPort: ...
+
+    @property
     def events(self) -> EventsPort: ...
 
     @property
     def audit(self) -> AuditPort: ...
+
+    @property
+    def estimates(self) -> EstimatesPort: ...
+
+    @property
+    def access(self) -> AccessPort: ...
 
 
 def real(pool: Pool) -> PoolPort:

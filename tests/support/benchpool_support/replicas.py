@@ -22,6 +22,7 @@ import httpx
 
 from benchpool_scheduler.client import Client, Credentials
 from benchpool_scheduler.errors import BenchpoolError
+from benchpool_support import direct
 from benchpool_support.kube_hub import free_port
 
 T = TypeVar("T")
@@ -158,7 +159,7 @@ class Replica:
     def answers(self) -> bool:
         """Tell whether it is alive by its own word."""
         try:
-            return httpx.get(f"{self.url}/api/v1/health", timeout=2, trust_env=False).is_success
+            return direct.get(f"{self.url}/api/v1/health", timeout=2).is_success
         except httpx.HTTPError:
             return False
 

@@ -7,14 +7,30 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchpool_scheduler.runtime import Device, DeviceState, Launch, NodeFacts, Notice, WorkerId
+from benchpool_scheduler.runtime import (
+    Device,
+    DeviceState,
+    Launch,
+    NodeFacts,
+    Notice,
+    Part,
+    WorkerId,
+)
 from benchpool_scheduler.runtime.simulated import SimulatedRuntime
 from benchpool_scheduler.runtime.simulated import simulated_devices as devices
 
-__all__ = ["STARTED", "ScriptedRuntime", "devices"]
+__all__ = ["STARTED", "ScriptedRuntime", "devices", "machine"]
 
 STARTED = 1_800_000_000.0
 """When workers that run at once began: at the start of ``FakeClock``, so that none has run long."""
+
+
+def machine(name: str, model: str = "A100", gpus: int = 4) -> tuple[Device, ...]:
+    """Return the GPUs of a machine of a cluster."""
+    return tuple(
+        Device(f"{name}/{index}", index, model, name, 81920, simulated=False)
+        for index in range(gpus)
+    )
 
 
 class ScriptedRuntime(SimulatedRuntime):
@@ -33,6 +49,7 @@ class ScriptedRuntime(SimulatedRuntime):
         self.launched: dict[WorkerId, Launch] = {}
         self.notices: list[tuple[WorkerId, Notice]] = []
         self.forgotten: list[str] = []
+        self.pruned: list[tuple[str, Part]] = []
         self.facts: tuple[NodeFacts, ...] = ()
         self.claims: dict[str, frozenset[str]] = {}
         self.packed: dict[tuple[str, int], Path] = {}
@@ -87,6 +104,10 @@ class ScriptedRuntime(SimulatedRuntime):
     async def forget(self, job: str) -> None:
         """Note the job."""
         self.forgotten.append(job)
+
+    async def prune(self, jobs: Sequence[str], part: Part) -> None:
+        """Note the jobs."""
+        self.pruned.extend((job, part) for job in jobs)
 
     async def _tell(self) -> None:
         async with self._news:

@@ -11,7 +11,7 @@ import msgspec
 
 from benchpool_scheduler.client import Client
 from benchpool_scheduler.contract import JobSubmission
-from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.errors import BenchpoolError, Unavailable
 
 
 @dataclass
@@ -26,7 +26,8 @@ class Sender:
 
     Attributes:
         sent: By key, the id of each job that was accepted.
-        refused: What was answered otherwise; no outage is among it.
+        refused: What was answered otherwise; of outages, only one that was not over within the
+            client's patience after ``end``.
     """
 
     name: str
@@ -60,8 +61,19 @@ class Sender:
         while not self._enough.is_set():
             key = f"{self.name}-{len(self.sent) + len(self.refused)}"
             submission = msgspec.structs.replace(self.make(self.chance), key=key, name=key)
+            self._send_one(key, submission)
+            self._enough.wait(self.chance.uniform(*self.pause_s))
+
+    def _send_one(self, key: str, submission: JobSubmission) -> None:
+        while True:
+            last = self._enough.is_set()
             try:
                 self.sent[key] = self.client.submit(submission).id
+            except Unavailable as away:
+                # While anything may be killed an outage may be longer than a client's patience.
+                if not last:
+                    continue
+                self.refused.append(f"{key}: {away}")
             except BenchpoolError as refused:
                 self.refused.append(f"{key}: {type(refused).__name__}: {refused}")
-            self._enough.wait(self.chance.uniform(*self.pause_s))
+            return

@@ -27,7 +27,8 @@ from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput, NotFound, Refused
 from benchpool_scheduler.runtime import LogChunk, WorkerId
 from benchpool_scheduler.service import Caller, FeedEvent, Pool
-from benchpool_scheduler.service.lifecycle.job_actions import actions_of, workers_are_fixed
+from benchpool_scheduler.service.lifecycle.job_actions import actions_of, fixed_of
+from benchpool_scheduler.service.views.broadcast import Listener
 from benchpool_scheduler.service.views.job_views import TOLD
 from benchpool_scheduler.store.records import JobRecord, StopIntent
 from benchpool_scheduler.web import routes
@@ -129,6 +130,7 @@ class StagedPool:
     text: str = "The pool."
     problems: list[str] = field(default_factory=list)
     would_start_with: str | None = None
+    horizons: list[contract.EstimateHorizon] = field(default_factory=list)
     away: BenchpoolError | None = None
     trail: StagedTrail = field(default_factory=lambda: StagedTrail())
     asked: list[tuple[str, str, str, str | None]] = field(default_factory=list)
@@ -150,11 +152,15 @@ class StagedPool:
 
     def pool(self) -> Pool:
         """Return this as what the pages take."""
-        parts: PoolPort = StagedParts(self, self, self, self, self, self.trail)
+        parts: PoolPort = StagedParts(self, self, self, self, self, self, self.trail, self)
         # What takes a pool takes the whole of it; pages and their API ask no more than these parts.
         return cast(Pool, parts)
 
     # ------------------------------------------------------------------ reads
+
+    def accuracy(self) -> contract.StartEstimates:
+        """Return how true estimates of starts were."""
+        return contract.StartEstimates(0.8, self.horizons)
 
     def _sees(self, caller: Caller, one: contract.Job) -> bool:
         return caller.admin or one.user == caller.name
@@ -178,18 +184,21 @@ class StagedPool:
         chosen = [
             one
             for one in seen
-            if (state is None or one.state is state) and query.admits(one.project, _asked(one))
+            if (state is None or one.state is state)
+            and query.admits(one.project, _asked(one))
+            and query.finds(one.name, one.id, one.user, one.project, *one.tags)
+            and query.reason in (None, one.reason and one.reason.code)
         ]
-        return chosen[:limit]
+        return chosen[query.offset : query.offset + limit]
 
     def detail(self, caller: Caller, job: str) -> contract.JobDetail:
         """Return a job by id or prefix."""
         for one in self.held_jobs.values():
             if one.id.startswith(job) and self._sees(caller, one):
                 least = one.min_workers if one.min_workers < one.workers else None
-                fixed = workers_are_fixed(_record(one.state, self.least.get(one.id, least)))
+                fixed = fixed_of(_record(one.state, self.least.get(one.id, least)))
                 starts = self.starts.get(one.id, [])
-                return contract.JobDetail(one, starts, fixed=["workers"] if fixed else [])
+                return contract.JobDetail(one, starts, fixed=fixed)
         raise NotFound(f"There is no job {job} that you may see: benchpool jobs lists yours.")
 
     def attempts(self, caller: Caller, job: str) -> list[contract.Attempt]:
@@ -200,6 +209,22 @@ class StagedPool:
         """Explain why a job waits."""
         one = self.detail(caller, job).job
         return contract.Why(one.id, one.reason, one.estimated_start, self.would_start_with)
+
+    async def of(self, user: str) -> list[contract.FilesQuota]:
+        """Return what somebody's files hold."""
+        return [contract.FilesQuota("results", 3 * 2**29, 20 * 2**30)]
+
+    async def sizes(self, caller: Caller, job: str) -> dict[str, int] | None:
+        """Return nothing: no job on the stage has files."""
+        return {}
+
+    async def discard(self, caller: Caller, job: str, asked: contract.JobDiscard) -> str:
+        """Delete nothing."""
+        return job
+
+    def kept(self) -> str:
+        """Return how long what is over is kept."""
+        return "kept 30 days"
 
     def status(self, caller: Caller, *, gpus: bool = True) -> contract.Status:
         """Return the pool, with the names that the reader may see."""
@@ -297,12 +322,19 @@ class StagedPool:
 
     # ------------------------------------------------------------------ verbs
 
-    async def pieces(
-        self, caller: Caller, after: int | None = None
-    ) -> AsyncIterator[list[FeedEvent]]:
-        """Yield the changes one by one."""
-        async for event in self.follow(caller, after):
-            yield [event]
+    @contextmanager
+    def to(self, listener: Listener, caller: Caller, after: int | None = None) -> Iterator[None]:
+        """Tell a listener of the changes one by one."""
+
+        async def tell() -> None:
+            async for event in self.follow(caller, after):
+                listener.take([event])
+
+        task = asyncio.create_task(tell())
+        try:
+            yield
+        finally:
+            task.cancel()
 
     async def act(
         self, caller: Caller, job: str, action: str, body: msgspec.Struct | None = None
@@ -313,7 +345,8 @@ class StagedPool:
         if action in MOVES and isinstance(body, ActionReason):
             return await self._move(action, caller, job, body.reason, MOVES[action])
         one = self.detail(caller, job).job
-        given = {key: value for key, value in msgspec.structs.asdict(body).items() if value}
+        wanted = msgspec.structs.asdict(body)
+        given = {key: value for key, value in wanted.items() if value is not None}
         self.asked.append((action, caller.name, one.id, str(given)))
         await self.becomes(one.id, **given)
         return self.held_jobs[one.id]

@@ -6,13 +6,19 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from benchpool_scheduler.configuration import Configuration
+from benchpool_scheduler.contract.access import AccessAsk, AccessDecision, AccessRequest
 from benchpool_scheduler.contract.audit import AuditPage, AuditQuery
+from benchpool_scheduler.contract.configuration import ConfigurationChange
+from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.service import Caller, Deed
 from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_support.pool_ports import (
+    AccessPort,
     AuditPort,
     BenchesPort,
+    EstimatesPort,
     EventsPort,
+    FilesPort,
     JobsPort,
     LogsPort,
     ViewsPort,
@@ -38,6 +44,26 @@ class StagedTrail:
         return AuditPage([], more=False)
 
 
+class StagedAccess:
+    """Nobody asks for a project: that section of the page is tested with a real pool."""
+
+    async def requests(self, caller: Caller, user: str | None = None) -> list[AccessRequest]:
+        """Return nobody."""
+        return []
+
+    async def ask(self, caller: Caller, asked: AccessAsk) -> AccessRequest:
+        """Refuse: the stage has no configuration."""
+        raise Unavailable("a stage")
+
+    async def add(self, caller: Caller, asked: AccessDecision) -> ConfigurationChange:
+        """Refuse: the stage has no configuration."""
+        raise Unavailable("a stage")
+
+    async def decline(self, caller: Caller, asked: AccessDecision) -> AccessRequest:
+        """Refuse: the stage has no configuration."""
+        raise Unavailable("a stage")
+
+
 @dataclass(frozen=True, slots=True)
 class StagedParts:
     """The parts of a pool that the stage plays, each checked against its port."""
@@ -46,8 +72,14 @@ class StagedParts:
     logs: LogsPort
     benches: BenchesPort
     views: ViewsPort
+    files: FilesPort
     events: EventsPort
     audit: AuditPort
+    estimates: EstimatesPort
+    access: AccessPort = field(default_factory=StagedAccess)
     observed: SimpleNamespace = field(
         default_factory=lambda: SimpleNamespace(now=Observations.of(Configuration()))
     )
+
+    async def whole(self) -> None:
+        """Know all jobs at once."""

@@ -42,8 +42,8 @@ def pytest_runtest_makereport(
     return report
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """The system's Chromium."""
+    """The system's Chromium. It ends with its module: while it runs, no other event loop can."""
     with screen() as running:
         yield running

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import TypeVar
 
+import psutil
+
 from benchpool_scheduler.runtime import (
     EndedBy,
     Launch,
@@ -29,6 +31,13 @@ PATIENCE_S = 30.0
 _numbers = itertools.count()
 
 E = TypeVar("E", WorkerStarted, WorkerEnded, WorkerProgress)
+
+
+def made_passable(folder: Path) -> Path:
+    """Make a folder that other accounts may pass through, whatever our own umask is."""
+    folder.mkdir()
+    folder.chmod(0o711)
+    return folder
 
 
 def worker_id(*, attempt: int = 1, worker: int = 0) -> WorkerId:
@@ -139,6 +148,11 @@ async def end_all_workers(state: Path) -> None:
     last = LocalRuntime(state, simulated(1))
     await last.open([])
     await last.close()
+    # What is still on its way to its end when the runtime closes ends now, with its command.
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if any(str(state) in word for word in process.cmdline()[1:]):
+                process.kill()
 
 
 async def whole_log(runtime: Runtime, worker: WorkerId) -> bytes:

@@ -25,7 +25,9 @@ from typing import Any
 
 import httpx
 
-READY_S = 120.0
+from benchpool_support import direct
+
+READY_S = 280.0
 SERVER_S = 90.0
 END_S = 40.0
 POLL_S = 0.1
@@ -70,7 +72,7 @@ class RunningWorkstation:
 
     def _client(self, url: str, token: str | None = None) -> httpx.Client:
         headers = {"Authorization": f"token {token or self.ready['admin_token']}"}
-        return httpx.Client(base_url=url, headers=headers, timeout=60, trust_env=False)
+        return direct.Client(base_url=url, headers=headers, timeout=60)
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -123,6 +125,16 @@ class RunningWorkstation:
         """Return a client of the scheduler's API with this token."""
         return self._client(self.ready["scheduler_api"], token)
 
+    @contextmanager
+    def group(self, name: str, *users: str) -> Iterator[None]:
+        """Make a group of the Hub; it is deleted, since what it promises counts for all tests."""
+        assert self.hub.post(f"/groups/{name}").status_code == 201
+        try:
+            self.hub.post(f"/groups/{name}/users", json={"users": list(users)})
+            yield
+        finally:
+            self.hub.delete(f"/groups/{name}")
+
     # ------------------------------------------------------------------ servers
 
     def ask_server(self, user: str, name: str = "", **options: Any) -> httpx.Response:
@@ -160,8 +172,14 @@ class RunningWorkstation:
         return servers
 
     def stop_server(self, user: str, name: str = "") -> None:
-        """Stop a server and wait until it is gone."""
-        answer = self.hub.delete(_server(user, name))
+        """Stop a server and wait until it is gone.
+
+        A Hub that has just started answers 500 while it still looks whether the server lives.
+        """
+        deadline = time.monotonic() + 60
+        while (answer := self.hub.delete(_server(user, name))).status_code == 500:
+            assert time.monotonic() < deadline, answer.text
+            time.sleep(0.2)
         assert answer.status_code in (202, 204, 404), answer.text
         self.wait_stopped(user, name)
 
@@ -176,6 +194,13 @@ class RunningWorkstation:
         assert answer.status_code == 200, answer.text
         leases: list[dict[str, Any]] = answer.json()
         return leases
+
+    def held(self, user: str) -> list[dict[str, Any]]:
+        """Return the leases of a user, without when their servers were last seen at work."""
+        return [
+            {key: value for key, value in lease.items() if key != "last_active"}
+            for lease in self.leases(user)
+        ]
 
     def wait_leases(self, user: str, gpus: int, timeout_s: float = 30.0) -> None:
         """Wait until a user holds exactly this many build GPUs."""
@@ -201,10 +226,15 @@ class RunningWorkstation:
 
     def wait_logins(self, number: int, timeout_s: float = 60.0) -> list[tuple[str, str]]:
         """Wait until the audit trail tells of so many logins; return who, and what became of it."""
+        found = self.wait_audit("login", number, timeout_s)
+        return [(one["actor"], one["outcome"]) for one in found]
+
+    def wait_audit(self, action: str, number: int, timeout_s: float = 60.0) -> list[dict[str, Any]]:
+        """Wait until the audit trail has so many records of an action; return them."""
         deadline = time.monotonic() + timeout_s
         while True:
-            page = self.scheduler.get("/audit", params={"action": "login"}).json()
-            found = [(one["actor"], one["outcome"]) for one in page["records"]]
+            page = self.scheduler.get("/audit", params={"action": action}).json()
+            found: list[dict[str, Any]] = page["records"]
             if len(found) >= number:
                 return found
             assert time.monotonic() < deadline, f"the audit trail tells of {found}"
@@ -224,10 +254,15 @@ class RunningWorkstation:
     def wait_event(self, name: str, timeout_s: float = READY_S) -> dict[str, Any]:
         """Wait for an event line; those before it are passed over."""
         deadline = time.monotonic() + timeout_s
+        passed: list[dict[str, Any]] = []
         while True:
-            event = self.events.get(timeout=max(0.01, deadline - time.monotonic()))
+            try:
+                event = self.events.get(timeout=max(0.01, deadline - time.monotonic()))
+            except queue.Empty:
+                raise AssertionError(f"no event {name} in {timeout_s} s, but {passed}") from None
             if event["event"] == name:
                 return event
+            passed.append(event)
 
     # ------------------------------------------------------------------ the end
 

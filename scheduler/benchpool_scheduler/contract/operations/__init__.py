@@ -10,8 +10,12 @@ from typing import Any
 
 from benchpool_scheduler.contract.actions import JobActions
 from benchpool_scheduler.contract.operation import Operation, declared
+from benchpool_scheduler.contract.operations.access import AccessOperations
 from benchpool_scheduler.contract.operations.audit import AuditOperations
+from benchpool_scheduler.contract.operations.configuration import ConfigurationOperations
 from benchpool_scheduler.contract.operations.jobs import JobOperations
+from benchpool_scheduler.contract.operations.nodes import NodeOperations
+from benchpool_scheduler.contract.operations.people import PeopleOperations
 from benchpool_scheduler.contract.operations.pool import (
     BenchOperations,
     ContentOperations,
@@ -27,8 +31,12 @@ class Operations(
     JobActions,
     LogOperations,
     PoolOperations,
+    PeopleOperations,
     BenchOperations,
+    NodeOperations,
     ContentOperations,
+    AccessOperations,
+    ConfigurationOperations,
     PlanningOperations,
     AuditOperations,
     ServiceOperations,

@@ -77,5 +77,5 @@ class AuditOperations:
         statuses={204: "Written."},
     )
     def report_login(self, report: LoginReport) -> Given:
-        """Tell of a login, as the Hub does."""
+        """Tell of a login or a logout, as the Hub does."""
         return given(report)

@@ -7,16 +7,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from benchpool_scheduler.contract.forms import PlainVerb
+from benchpool_scheduler.contract.forms import Form, PlainVerb
 from benchpool_scheduler.contract.jobs import (
     Job,
     JobDetail,
+    JobDiscard,
     JobsQuery,
     Preview,
     Why,
 )
 from benchpool_scheduler.contract.operation import MIB, Given, Repeat, given, operation
-from benchpool_scheduler.contract.submission import JobSubmission
+from benchpool_scheduler.contract.submission import JobSubmission, SentCode
 
 _SUBMISSION: dict[str, Any] = {"body": JobSubmission, "max_body": 16 * MIB, "lab": True}
 
@@ -53,7 +54,7 @@ class JobOperations:
         list[Job],
         query=JobsQuery,
         lab=True,
-        verb=PlainVerb(("jobs",), "List your jobs, newest first.", hidden=("limit",)),
+        verb=PlainVerb(("jobs",), "List your jobs, newest first.", hidden=("limit", "offset")),
     )
     def jobs(
         self,
@@ -63,13 +64,19 @@ class JobOperations:
         state: str | None = None,
         limit: int | None = None,
         tag: str | None = None,
+        search: str | None = None,
+        offset: int | None = None,
+        user: str | None = None,
+        live: bool = False,
+        reason: str | None = None,
     ) -> Given:
         """List jobs, newest first.
 
-        One's own, or with ``all_`` every one that one may see.
+        One's own, or with ``all_`` every one that one may see; with ``user`` those of one person.
         """
         query = {"all": all_ or None, "project": project, "state": state, "limit": limit}
-        return given(query={**query, "tag": tag})
+        words = {"tag": tag, "search": search, "user": user, "live": live or None}
+        return given(query={**query, **words, "offset": offset, "reason": reason})
 
     @operation(
         "GET",
@@ -96,7 +103,46 @@ class JobOperations:
         """
         return given(job=id_)
 
+    @operation(
+        "POST",
+        "jobs/{job}/discard",
+        Job,
+        body=JobDiscard,
+        lab=True,
+        form=Form("Delete files", "The chosen files of {name} are deleted.", ended=True),
+        verb=PlainVerb(
+            ("discard",),
+            "Delete files of jobs that have ended, for good.",
+            "What the job was and how it ended stays, and so do copies that you have taken home.",
+            many=True,
+        ),
+    )
+    def discard(
+        self,
+        id_: str,
+        *,
+        results: bool = False,
+        checkpoints: bool = False,
+        logs: bool = False,
+    ) -> Given:
+        """Delete files of a job that has ended, for good.
+
+        At least one kind must be named.
+        """
+        return given(JobDiscard(results, checkpoints, logs), job=id_)
+
     @operation("GET", "jobs/{job}/submission", JobSubmission, lab=True)
     def submission(self, id_: str) -> Given:
         """Read back what was submitted."""
+        return given(job=id_)
+
+    @operation(
+        "GET",
+        "jobs/{job}/code",
+        SentCode,
+        lab=True,
+        verb=PlainVerb(("code",), "Show the cells or the script that a job was sent with."),
+    )
+    def code(self, id_: str) -> Given:
+        """Read back the cells or the script that were sent."""
         return given(job=id_)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from benchpool_scheduler.contract.backups import BackupMade
 from benchpool_scheduler.contract.benches import (
+    BenchWanted,
     InLine,
     Lease,
     LeaseRequest,
     LineAnswer,
     LineRequest,
 )
-from benchpool_scheduler.contract.configuration import ConfigurationChange
 from benchpool_scheduler.contract.events import EventsQuery, JobDeleted, PoolEvent, PoolNow
 from benchpool_scheduler.contract.forms import PlainVerb
-from benchpool_scheduler.contract.jobs import Job
+from benchpool_scheduler.contract.jobs import Job, StartEstimates
 from benchpool_scheduler.contract.logs import (
     FollowQuery,
     LogEnd,
@@ -160,6 +160,16 @@ class PoolOperations:
         """Read the pool in one object."""
         return given(query={"gpus": None if gpus else False})
 
+    @operation(
+        "GET",
+        "estimates",
+        StartEstimates,
+        verb=PlainVerb(("estimates",), "Say how true the estimates of starts are in this pool."),
+    )
+    def estimates(self) -> Given:
+        """Read how true the estimates of starts were."""
+        return given()
+
 
 class BenchOperations:
     """Leases of build GPUs, and the line for them."""
@@ -214,6 +224,25 @@ class BenchOperations:
         return given(query={"user": user})
 
     @operation(
+        "POST",
+        "leases/{lease}/ask-back",
+        Lease,
+        who=Who.ADMIN,
+        body=BenchWanted,
+        verb=PlainVerb(
+            ("ask-back",),
+            "Ask the owner of a bench to give it back; nothing is stopped.",
+            "LEASE is the bench's id: the pool's page shows it in the command below the form.",
+        ),
+    )
+    def ask_back(self, id_: str, reason: str) -> Given:
+        """Ask the owner of a bench to give it back.
+
+        The owner reads who asked and why; nothing is stopped. Asking again takes its place.
+        """
+        return given(BenchWanted(reason), lease=id_)
+
+    @operation(
         "DELETE",
         "leases/{lease}",
         type(None),
@@ -256,40 +285,8 @@ class ContentOperations:
         return given(content=content, sha256=sha256)
 
 
-_CONFIGURATION: Mapping[str, Any] = {"who": Who.ADMIN, "takes": Media.YAML, "max_body": MIB}
-
-
 class PlanningOperations:
-    """The configuration, and what would be otherwise with another."""
-
-    @operation(
-        "POST",
-        "config/check",
-        ConfigurationChange,
-        **_CONFIGURATION,
-        changes=False,
-        verb=PlainVerb(("config", "check"), "Say what a benchpool.yaml would change for whom."),
-    )
-    def check_config(self, text: str) -> Given:
-        """Say what a benchpool.yaml would change.
-
-        It is not used.
-        """
-        return given(text)
-
-    @operation(
-        "POST",
-        "config/apply",
-        ConfigurationChange,
-        **_CONFIGURATION,
-        verb=PlainVerb(("config", "apply"), "Put a benchpool.yaml in force, all or nothing."),
-    )
-    def apply_config(self, text: str) -> Given:
-        """Put a benchpool.yaml in force.
-
-        All or nothing.
-        """
-        return given(text)
+    """What would be otherwise with another configuration or more GPUs."""
 
     @operation(
         "POST",
@@ -325,6 +322,11 @@ class ServiceOperations:
         """
         return given()
 
+    @operation("GET", "adopt", Doubts, who=Who.ADMIN)
+    def doubts(self) -> Given:
+        """List running jobs that the database does not know, and what cannot be read."""
+        return given()
+
     @operation(
         "POST",
         "adopt",
@@ -336,6 +338,7 @@ class ServiceOperations:
             "List running jobs that the database does not know, take them in or end them.",
             "Without an ID it only lists; so it does with what cannot be read.",
             positional=("id",),
+            reads=doubts,
         ),
     )
     def adopt(self, request: AdoptionRequest) -> Given:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from benchpool_scheduler.core.capacity.allowed_nodes import AllowedNodes, may_use
 from benchpool_scheduler.core.capacity.assignment import Assignment
-from benchpool_scheduler.core.capacity.bits import members, set_of
+from benchpool_scheduler.core.capacity.bits import lowest, members, set_of
 from benchpool_scheduler.core.capacity.buckets import Buckets
 from benchpool_scheduler.core.capacity.choice import choose_worker
 from benchpool_scheduler.core.capacity.domains import TopologyLevels
@@ -250,15 +250,25 @@ class FreeCapacity:
         if self.only_gpus_bind(requirements):
             sets = self._by_gpus(requirements.gpus, releasing=releasing)
         else:
-            number = slots_of(requirements, releasing=releasing)
-            sets = self._indexes.sets(
-                (*asked(requirements), releasing),
-                number,
-                lambda: self._indexes.among(
-                    self._with(requirements.gpus, releasing=releasing), number
-                ),
-            )
+            sets = self._by_slots(requirements, releasing=releasing)
         return {slots: some for slots, found in sets.items() if (some := found & nodes)}
+
+    def _by_slots(self, requirements: Requirements, *, releasing: bool) -> dict[int, int]:
+        """Return the nodes by how many workers they hold, where not only whole GPUs decide."""
+        indexes = self._indexes
+
+        def by_state() -> dict[int, int]:
+            sets: dict[int, int] = {}
+            known = indexes.sets(("room", releasing), lambda n: n.room(releasing=releasing))
+            for some in known.values():
+                node = self._by_order[lowest(some)]
+                if slots := node.slots(requirements, releasing=releasing):
+                    sets[slots] = sets.get(slots, 0) | some
+            return sets
+
+        number = slots_of(requirements, releasing=releasing)
+        at_first = None if requirements.part else by_state
+        return indexes.sets((*asked(requirements), releasing), number, at_first)
 
     def holds(self, requirements: Requirements, *, releasing: bool = False) -> int:
         """Return how many workers of this request all nodes together hold."""
@@ -327,13 +337,6 @@ class FreeCapacity:
         return sets
 
     # ----------------------------------------------------------------- inside
-
-    def _with(self, gpus: int, *, releasing: bool) -> int:
-        """Return the nodes on which at least so many GPUs are free."""
-        found = 0 if gpus else self.every
-        for some in self.by_free[releasing][gpus:]:
-            found |= some
-        return found
 
     def _changed(self, node: NodeCapacity) -> None:
         free, free_releasing = node.free, node.free_releasing

@@ -141,19 +141,16 @@ class Indexes:
 def slots_of(
     requirements: Requirements, *, releasing: bool
 ) -> Callable[[NodeCapacity], int | None]:
-    """Return what tells how many workers a node holds; nodes with the same free hold the same."""
+    """Return what tells how many workers a node holds; nodes with the same room hold the same."""
     alike: dict[tuple[int, int, int, int], int] = {}
 
     def slots(node: NodeCapacity) -> int | None:
         if requirements.part:
             return node.slots(requirements, releasing=releasing) or None
-        state = (
-            *node.state(releasing=releasing),
-            node.open_gpus(requirements, releasing=releasing),
-        )
-        found = alike.get(state)
+        room = node.room(releasing=releasing)
+        found = alike.get(room)
         if found is None:
-            found = alike[state] = node.slots(requirements, releasing=releasing)
+            found = alike[room] = node.slots(requirements, releasing=releasing)
         return found or None
 
     return slots

@@ -134,11 +134,20 @@ class NodeCapacity:
         """Return the same, counting those of the leaving."""
         return self._every & ~(self.blocked(releasing=True) | self.parts.in_use_after)
 
-    def state(self, *, releasing: bool) -> tuple[int, int, int]:
-        """Return what is free: GPUs, CPUs and memory; nodes of one state hold the same."""
-        if releasing:
-            return self.free_releasing, self.unused_releasing[0], self.unused_releasing[1]
-        return self.free, self.unused[0], self.unused[1]
+    def room(self, *, releasing: bool) -> tuple[int, int, int, int]:
+        """Return what decides how many workers that take no part of a GPU fit here.
+
+        Free GPUs, those for workers that may not be paused, CPUs, memory; ``PLENTY`` where nothing
+        bounds them.
+        """
+        free = self.free_releasing if releasing else self.free
+        unused = self.unused_releasing if releasing else self.unused
+        return (
+            free,
+            self.for_fixed if self.node.lent else PLENTY,
+            unused[0] if self.cpus_bound else PLENTY,
+            unused[1] if self.memory_bound else PLENTY,
+        )
 
     def slots(self, requirements: Requirements, *, releasing: bool) -> int:
         """Return how many workers of this request fit here; models and levels are not looked at."""

@@ -10,7 +10,7 @@ from benchpool_scheduler.core.capacity.assignment import Assignment, JobAssignme
 from benchpool_scheduler.core.capacity.free_capacity import FreeCapacity, Savepoint
 from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit
 from benchpool_scheduler.core.fairness.ledger import QuotaLedger
-from benchpool_scheduler.core.jobs.amounts import NOTHING
+from benchpool_scheduler.core.jobs.amounts import NOTHING, Amounts
 from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.journal import Journal
 from benchpool_scheduler.core.model import JobId
@@ -42,14 +42,23 @@ class PassChanges:
     def start(self, info: JobInfo, assignment: Assignment) -> None:
         """Book workers that the job gets."""
         job, homes = info.job.id, self.capacity.homes
-        before = self.assigned.get(job)
-        self.reassign(info, (assignment,) if before is None else (*before.parts, assignment))
-        if job not in homes:
+        before, has_home = self.assigned.get(job), job in homes
+        parts = (assignment,) if before is None else (*before.parts, assignment)
+        self.assigned[job] = JobAssignment(info, parts)
+        if not has_home:
             homes[job] = assignment.workers[0].node
-            self.journal.record((dict.pop, homes, job))
         amounts = info.request.times(len(assignment.workers))
         self.ledger.add(info, amounts)
-        self.journal.record((QuotaLedger.add, self.ledger, info, NOTHING - amounts))
+        self.journal.record((PassChanges._undo_start, self, info, before, has_home, amounts))
+
+    def _undo_start(
+        self, info: JobInfo, before: JobAssignment | None, had_home: bool, amounts: Amounts
+    ) -> None:
+        """Take ``start`` back: one entry of the journal, since a pass starts thousands of jobs."""
+        self.ledger.add(info, NOTHING - amounts)
+        if not had_home:
+            del self.capacity.homes[info.job.id]
+        self._put_assigned(info.job.id, before)
 
     def reassign(self, info: JobInfo, parts: tuple[Assignment, ...]) -> None:
         """Let what the pass decided for a job be these parts; the ledger stays as it is."""

@@ -11,7 +11,7 @@ from benchpool_scheduler.core.explain.sentences import measured, plain
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import JobId, NamedJob, ReasonCode, WaitReason
-from benchpool_scheduler.phrases import is_are, steady_bound
+from benchpool_scheduler.phrases import is_are
 
 SHORTEST_S = 1.0
 """A time limit shorter than this is no advice, in seconds."""
@@ -31,7 +31,7 @@ def held_back(backfill: Backfill, known: Mapping[JobId, WaitReason]) -> dict[Job
         found.update(dict.fromkeys(equal_jobs.ids, reason))
     owner = reservation.info.job.id
     if owner in known:
-        found[owner] = _reserved(known[owner], reservation.at_s - backfill.now_s)
+        found[owner] = _reserved(known[owner])
     return found
 
 
@@ -42,7 +42,7 @@ def _held_back(backfill: Backfill, info: JobInfo, reservation: Reservation) -> W
     longest = _below(seconds)
     total = backfill.state.total.gpus // WHOLE_GPU
     opening = f"waits for {measured(info.min_gang.gpus, 0)}: {free} of {total} {is_are(free)} free"
-    ending = f"which goes first and can start within {steady_bound(seconds)}"
+    ending = "which goes first"
     named = f"job {owner.job.id[:8]} of project {owner.branch.name}"
     return WaitReason(
         ReasonCode.RESERVED_FOR_OTHERS,
@@ -62,12 +62,10 @@ def _held_back(backfill: Backfill, info: JobInfo, reservation: Reservation) -> W
     )
 
 
-def _reserved(reason: WaitReason, seconds: float) -> WaitReason:
-    return replace(
-        reason,
-        remedy=f"{reason.remedy}; GPUs are kept for it as they become free, so that it can "
-        f"start within {steady_bound(seconds)}",
-    )
+def _reserved(reason: WaitReason) -> WaitReason:
+    # When that will be is said by the estimate of its start, and nowhere else.
+    kept = "GPUs are kept for it as they become free"
+    return replace(reason, remedy=f"{reason.remedy}; {kept}")
 
 
 def _below(seconds: float) -> float:

@@ -13,14 +13,15 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from benchpool_scheduler.core.capacity.assignment import Assignment
-from benchpool_scheduler.core.capacity.placement import fits
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.explain.bindings import guarantee_reached, impossible, limit_reached
-from benchpool_scheduler.core.explain.sentences import Number, measured, plain
+from benchpool_scheduler.core.explain.closed_nodes import with_closed_nodes
+from benchpool_scheduler.core.explain.remedies import Remedies
+from benchpool_scheduler.core.explain.sentences import Number, all_plain, measured, plain
 from benchpool_scheduler.core.fairness.scheduling_queue import Cursor
 from benchpool_scheduler.core.jobs.amounts import RESOURCES, WHOLE_GPU
 from benchpool_scheduler.core.jobs.equivalence import Signature
-from benchpool_scheduler.core.jobs.job_info import JobInfo, Requirements
+from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import JobId, NodeName, ReasonCode, WaitReason
 from benchpool_scheduler.core.preemption.candidates import VictimCandidates
 from benchpool_scheduler.core.preemption.victims import PreemptionAttempt
@@ -43,7 +44,10 @@ def reasons_of(
             continue
         signature = cursor.equal_jobs.signature
         if signature not in known:
-            known[signature] = explain.waiting(cursor.info)
+            reason = explain.waiting(cursor.info)
+            if explain.some_closed:
+                reason = with_closed_nodes(state, cursor.info, reason, candidates.now_s)
+            known[signature] = reason
         reasons.update(dict.fromkeys(cursor.left(), known[signature]))
     return reasons
 
@@ -55,9 +59,10 @@ class Explanation:
         self.state = state
         self.candidates = candidates
         self.usage = state.usage
+        self.remedies = Remedies(state)
         self.nominated_idle = self._nominated_idle()
+        self.some_closed = any(node.closed for node in state.nodes)
         self._protected_in_vain: dict[tuple[object, ...], list[tuple[int, int]]] = {}
-        self._fitting: dict[tuple[Requirements, int], bool] = {}
 
     @cached_property
     def unprotected(self) -> VictimCandidates:
@@ -109,14 +114,21 @@ class Explanation:
 
     def _numbers(self, info: JobInfo, free: int) -> dict[str, Number]:
         index = info.branch.index
+        asked, held, quota, share = all_plain(
+            0,
+            info.min_gang.gpus,
+            self.state.ledger.held[index].gpus,
+            info.branch.quota[0],
+            self.usage.shares[index].gpus,
+        )
         return {
-            "asked": plain(info.min_gang.gpus, 0),
+            "asked": asked,
             "free": free,
             "total": self.state.total.gpus // WHOLE_GPU,
             "project": info.branch.name,
-            "held": plain(self.state.ledger.held[index].gpus, 0),
-            "quota": _whole(info.branch.quota[0]),
-            "fair_share": plain(self.usage.shares[index].gpus, 0),
+            "held": held,
+            "quota": quota,
+            "fair_share": share,
         }
 
     def _opening(self, info: JobInfo, numbers: dict[str, Number]) -> str:
@@ -142,7 +154,7 @@ class Explanation:
             f"{self._opening(info, numbers)}, and {kept} more {is_are(kept)} promised to jobs "
             "that go first",
             numbers | {"promised": kept},
-            self._remedy(info, numbers),
+            self.remedies.advice(info, numbers),
         )
 
     def _form(self, info: JobInfo, free: int, numbers: dict[str, Number]) -> WaitReason:
@@ -158,7 +170,7 @@ class Explanation:
                 ReasonCode.FRAGMENTED,
                 f"needs {each} on one node; {free} are free, at most {most} of them on one node",
                 numbers | {"most_on_one_node": most},
-                self._remedy(info, numbers),
+                self.remedies.advice(info, numbers),
             )
         fitting = capacity.holds(info.requirements)
         if workers > 1 and fitting:
@@ -169,7 +181,7 @@ class Explanation:
                 f"needs {workers} workers of {each} at once{where}; {fitting} would fit now"
                 + (" in all" if where else ""),
                 numbers | {"workers": workers, "workers_that_fit": fitting, "level": level},
-                self._remedy(info, numbers),
+                self.remedies.advice(info, numbers),
             )
         return WaitReason(
             ReasonCode.POOL_FULL,
@@ -204,7 +216,7 @@ class Explanation:
                 f"{opening}; it has run {duration(hours * 3600)} already, so beyond the guaranteed "
                 "quota it takes no room from others",
                 numbers | {"ran_h": round(hours, 3)},
-                self._remedy(info, numbers),
+                self.remedies.advice(info, numbers),
             )
         if (over := self._over_share(info)) is not None:
             return self._share_reached(info, over, numbers)
@@ -212,7 +224,7 @@ class Explanation:
             ReasonCode.POOL_FULL,
             f"{opening}; what others hold beyond their due would not make enough room",
             numbers,
-            self._remedy(info, numbers),
+            self.remedies.advice(info, numbers),
         )
 
     def _share_reached(self, info: JobInfo, index: int, numbers: dict[str, Number]) -> WaitReason:
@@ -224,7 +236,10 @@ class Explanation:
         guaranteed = None if quota is None else plain(quota, resource)
         of = "" if resource == 0 else f" {('CPUs', 'GiB of memory')[resource - 1]}"
         ours = "its unlimited quota" if guaranteed is None else f"{guaranteed:g}{of} guaranteed"
-        text = f"{self._opening(info, numbers)}; project {branch.name} holds {held:g} of {ours}"
+        holds = f"{held:g} of {ours}"
+        if guaranteed is not None and held > guaranteed:
+            holds = f"{held:g}{of}, more than the {guaranteed:g} guaranteed"
+        text = f"{self._opening(info, numbers)}; project {branch.name} holds {holds}"
         if held < share:
             asked = plain(info.min_gang[resource], resource)
             text += f", and with {asked:g} more it would pass its fair share of {share:g}"
@@ -232,7 +247,9 @@ class Explanation:
             text += f", and its fair share is {share:g}"
         numbers |= {"level": branch.name, "held": held, "quota": guaranteed, "fair_share": share}
         numbers |= {"resource": RESOURCES[resource]}
-        return WaitReason(ReasonCode.FAIR_SHARE_REACHED, text, numbers, self._remedy(info, numbers))
+        return WaitReason(
+            ReasonCode.FAIR_SHARE_REACHED, text, numbers, self.remedies.advice(info, numbers)
+        )
 
     def _over_share(self, info: JobInfo) -> int | None:
         """Return the lowest level that the job would carry past both its share and its quota."""
@@ -315,44 +332,3 @@ class Explanation:
 
     def _within_quota(self, info: JobInfo) -> bool:
         return all(self.usage.within_quota(index, info.min_gang) for index in info.branch.path)
-
-    def _remedy(self, info: JobInfo, numbers: dict[str, Number]) -> str:
-        """Return advice that holds: with what it would start now, else that it must wait."""
-        if (smaller := self._would_start_with(info)) is not None:
-            numbers["would_start_with"] = smaller
-            each = " for each worker" if info.least > 1 else ""
-            return f"it would start now with {count(smaller, 'GPU')}{each}"
-        return "it starts by itself when enough GPUs become free"
-
-    def _would_start_with(self, info: JobInfo) -> int | None:
-        """Return the most GPUs for each worker with which it would start now, if any."""
-        ledger, workers = self.state.ledger, info.least
-        for gpus in range(min(info.requirements.gpus - 1, self._most_for_one(info)), 0, -1):
-            core = info.request._replace(gpus=gpus * WHOLE_GPU).times(workers)
-            if ledger.bound(info, core, releasing=False) is None and self._fits_with(info, gpus):
-                return gpus
-        return None
-
-    def _fits_with(self, info: JobInfo, gpus: int) -> bool:
-        """Tell whether it would fit now with so many GPUs for each worker."""
-        key = info.requirements._replace(gpus=gpus), info.least
-        known = self._fitting.get(key)
-        if known is None:
-            smaller, capacity = info.with_gpus(gpus), self.state.capacity
-            known = self._fitting[key] = fits(smaller, info.least, capacity, releasing=False)
-        return known
-
-    def _most_for_one(self, info: JobInfo) -> int:
-        """Return the most GPUs that are free on a node with CPUs and memory for one worker."""
-        capacity, requirements = self.state.capacity, info.requirements
-        nodes = 0
-        for some in capacity.slots(
-            requirements._replace(gpus=1), capacity.allowed(requirements), releasing=False
-        ).values():
-            nodes |= some
-        buckets = capacity.by_free[False]
-        return next((gpus for gpus in range(len(buckets) - 1, 0, -1) if buckets[gpus] & nodes), 0)
-
-
-def _whole(amount: int | None) -> int | float | None:
-    return None if amount is None else plain(amount, 0)

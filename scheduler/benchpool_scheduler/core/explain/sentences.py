@@ -18,6 +18,15 @@ def plain(amount: int, resource: int) -> int | float:
     return amount / UNITS[resource] if rest else whole
 
 
+def all_plain(resource: int, *amounts: int | None) -> list[int | float | None]:
+    """Return several amounts of one resource in the reader's units; None stays None.
+
+    >>> all_plain(0, 2000, None)
+    [2, None]
+    """
+    return [None if amount is None else plain(amount, resource) for amount in amounts]
+
+
 def measured(amount: int, resource: int) -> str:
     """Return an amount of a resource with its unit.
 

@@ -13,20 +13,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
 
 from benchpool_scheduler.core.forecast.rollout import (
     ROLLOUTS,
     Quantile,
     Rollout,
     SimulatedStart,
-    left_s,
 )
 from benchpool_scheduler.core.forecast.run_times import Expectation
 from benchpool_scheduler.core.model import Activity, JobId, Snapshot
-from benchpool_scheduler.phrases import steady_bound
+from benchpool_scheduler.phrases import count
 
 HORIZON_S = 30 * 86_400.0
 MOST_PASSES = 256
+
+
+class BasisKind(StrEnum):
+    """What is known of the end that a start waits for."""
+
+    LEARNED = "learned"  # how long such jobs ran
+    TIME_LIMIT = "time-limit"  # when it is stopped at the latest
+    RULES = "rules"  # others leave already, or have to give way by then
+
+
+class Basis(NamedTuple):
+    """What an estimate rests on.
+
+    Attributes:
+        level: Of what was learned, one of ``run_times.LEVELS``; ``examples``: how many runs.
+    """
+
+    kind: BasisKind
+    level: str | None = None
+    examples: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +57,14 @@ class Estimate:
     Attributes:
         earliest_s, likely_s, latest_s: Ordered; None for a bound that is not known.
         waits_for: The job whose end lets it start, in the course with the likely start.
-        ends_within_s: When that job ends, at the latest that is expected; None where not known.
+        basis: What the likely start rests on; None where it is not known.
     """
 
     earliest_s: float | None
     likely_s: float | None
     latest_s: float | None
     waits_for: JobId | None = None
-    ends_within_s: float | None = None
+    basis: Basis | None = None
 
 
 def forecast(
@@ -84,7 +105,7 @@ def forecast(
     ... )
     >>> forecast(pool, {JobId("a"): Expectation(60.0, 90.0, 600.0)})
     {'b': Estimate(earliest_s=0.0, likely_s=30.0, latest_s=540.0, waits_for='a', \
-ends_within_s=540.0)}
+basis=Basis(kind=<BasisKind.LEARNED: 'learned'>, level='pool', examples=0))}
     >>> forecast(pool, {})
     {}
     """
@@ -97,23 +118,18 @@ ends_within_s=540.0)}
         rollout = Rollout(snapshot, expected, Quantile(number), resumes)
         rollout.run(wanted, horizon_s, most_passes, go_on)
         starts.append(rollout.simulated)
-    late = _last_ends(snapshot, expected)
-    found = {job: _estimate([simulated.get(job) for simulated in starts], late) for job in wanted}
+    leaving = {job.id for job in snapshot.jobs if job.activity is Activity.TERMINATING}
+    found = {
+        job: _estimate([simulated.get(job) for simulated in starts], expected, leaving)
+        for job in wanted
+    }
     return {job: estimate for job, estimate in found.items() if estimate is not None}
 
 
-def _last_ends(snapshot: Snapshot, expected: Mapping[JobId, Expectation]) -> dict[JobId, float]:
-    """Return how long each job with GPUs goes on at the latest, where that is known."""
-    lefts = {
-        job.id: left_s(job, expected.get(job.id), snapshot.now_s, 1.0)
-        for job in snapshot.jobs
-        if job.activity is Activity.RUNNING
-    }
-    return {job: left for job, left in lefts.items() if left is not None}
-
-
 def _estimate(
-    simulated: Sequence[SimulatedStart | None], late: Mapping[JobId, float]
+    simulated: Sequence[SimulatedStart | None],
+    expected: Mapping[JobId, Expectation],
+    leaving: Collection[JobId],
 ) -> Estimate | None:
     """Return the range and the median of a job's starts, None where it never starts.
 
@@ -124,32 +140,70 @@ def _estimate(
     if not starts:
         return None
     middle = starts[len(simulated) // 2] if len(simulated) // 2 < len(starts) else None
-    after = None if middle is None else middle.after
+    basis = None if middle is None else _basis(middle.after, expected, leaving)
+    # By the rules it starts then at the latest: any end before that lets it start sooner.
+    sooner = basis is not None and basis.kind is BasisKind.RULES
     return Estimate(
-        earliest_s=starts[0].at_s,
+        earliest_s=0.0 if sooner else starts[0].at_s,
         likely_s=None if middle is None else middle.at_s,
         latest_s=starts[-1].at_s if len(starts) == ROLLOUTS else None,
-        waits_for=after,
-        ends_within_s=None if after is None else late.get(after),
+        waits_for=None if middle is None else middle.after,
+        basis=basis,
     )
 
 
-def waits_for(estimate: Estimate, project: str | None, passed_s: float = 0.0) -> str | None:
+def _basis(
+    after: JobId | None, expected: Mapping[JobId, Expectation], leaving: Collection[JobId]
+) -> Basis:
+    """Return what a start rests on that comes after the end of a job, or after none."""
+    if after is None or after in leaving:
+        return Basis(BasisKind.RULES)
+    known = expected.get(after)
+    if known is None:
+        return Basis(BasisKind.TIME_LIMIT)
+    return Basis(BasisKind.LEARNED, known.level, round(known.examples))
+
+
+def waits_for(estimate: Estimate, project: str | None) -> str | None:
     """Return for whose end a job waits; the other job is named by the start of its id only.
 
     Args:
         project: That of the other job; None where the reader may not see it.
-        passed_s: How old the estimate is, in seconds.
 
-    >>> waits_for(Estimate(60, 900, 2400, JobId("3f2a9c1b7d"), 2400.0), "vision")
-    'it waits for job 3f2a9c1b of project vision, within 40 min'
+    >>> waits_for(Estimate(60, 900, 2400, JobId("3f2a9c1b7d")), "vision")
+    'it waits for job 3f2a9c1b of project vision'
     """
     if estimate.waits_for is None:
         return None
     which = "another job"
     if project is not None:
         which = f"job {estimate.waits_for[:8]} of project {project}"
-    told = f"it waits for {which}"
-    if estimate.ends_within_s is None:
-        return told
-    return f"{told}, within {steady_bound(max(1.0, estimate.ends_within_s - passed_s))}"
+    return f"it waits for {which}"
+
+
+def estimate_basis(
+    kind: str,
+    level: str | None = None,
+    runs: int = 0,
+    *,
+    same_user: bool = False,
+    same_project: bool = False,
+    yours: bool = False,
+) -> str:
+    """Return what an estimate rests on; ``same`` is as of the job that waits, ``yours`` the reader.
+
+    >>> estimate_basis("learned", "user-name", 14, same_user=True, yours=True)
+    'learned from 14 runs of yours'
+    >>> estimate_basis("learned", "pool", 6), estimate_basis("time-limit")
+    ('learned from 6 runs of this pool', 'by the time limit of the job it waits for')
+    """
+    if kind == "time-limit":
+        return "by the time limit of the job it waits for"
+    if kind == "rules":
+        return "by the rules of the pool: others leave or give way by then"
+    mine = "yours" if yours else "its user"
+    whose = {
+        "project": "its project" if same_project else "the project it waits for",
+        "pool": "this pool",
+    }.get(level or "pool", mine if same_user else "the user it waits for")
+    return f"learned from {count(runs, 'run')} of {whose}"

@@ -10,6 +10,7 @@ import heapq
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.effects import apply, paused
@@ -25,7 +26,7 @@ from benchpool_scheduler.core.model import (
 )
 from benchpool_scheduler.core.plan import decide_on
 
-EXACT_PART = 3 / 4
+EXACT_PART = 1 / 4
 """Of all passes of a course: so many instants, the first ones, have a pass each."""
 LEAST_S = 60.0
 """Later instants share passes, in steps that grow in proportion to the time that has passed, which
@@ -37,8 +38,11 @@ ROLLOUTS = 5
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
-    """How soon jobs end in one of ``ROLLOUTS`` courses: all of them in the same part of what their
-    run times may be, spread over it.
+    """How soon jobs end in one of ``ROLLOUTS`` courses.
+
+    In every course some end early and some late, as they really do: of many jobs the first end soon
+    makes room, whatever the middle of their run times. From course to course all of them shift
+    together, since what is not known, e.g. that this week's runs are longer, is common to them.
 
     Attributes:
         number: Of the course, from 0; in the middle one the first job ends at its median.
@@ -57,9 +61,13 @@ class Quantile:
         >>> [round(Quantile(rollout).quantile(0), 2) for rollout in range(ROLLOUTS)]
         [0.1, 0.3, 0.5, 0.7, 0.9]
         >>> [round(Quantile(rollout).quantile(1), 2) for rollout in range(ROLLOUTS)]
-        [0.05, 0.25, 0.45, 0.65, 0.85]
+        [0.03, 0.12, 0.25, 0.44, 0.73]
         """
-        return (self.number + _halving(position + 1)) / ROLLOUTS
+        of_course = _NORMAL.inv_cdf((self.number + 0.5) / ROLLOUTS)
+        return _NORMAL.cdf(_NORMAL.inv_cdf(_halving(position + 1)) + of_course)
+
+
+_NORMAL = NormalDist()
 
 
 def _halving(number: int) -> float:

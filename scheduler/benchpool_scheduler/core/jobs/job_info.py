@@ -122,6 +122,11 @@ class JobInfo:
         job = replace(self.job, spec=self.spec.changed(gpus=gpus), fraction=None)
         return JobInfo(job, self.age, self.branch, long=self.long)
 
+    def with_models(self, models: tuple[str, ...]) -> JobInfo:
+        """Return the same job as if it accepted other GPU models, for advice (R22)."""
+        job = replace(self.job, spec=self.spec.changed(gpu_models=models))
+        return JobInfo(job, self.age, self.branch, long=self.long)
+
 
 @lru_cache(maxsize=4096)
 def _asked(

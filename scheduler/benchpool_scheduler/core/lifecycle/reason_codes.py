@@ -42,6 +42,8 @@ class ReasonCode(StrEnum):
     """The nodes that could run it are out for it: its volume is elsewhere, or they refused it."""
     NO_NODE_READY = "no-node-ready"
     """The nodes that could run it are not ready."""
+    NODES_CLOSED = "nodes-closed"
+    """The nodes that could run it are closed, or will be before its time limit ends."""
 
     # Where a job is besides, said by the service.
     NEXT_PASS = "next-pass"  # noqa: S105
@@ -50,6 +52,10 @@ class ReasonCode(StrEnum):
     """The pool cannot decide about it and goes on without it; a fault to tell an administrator."""
     NAMESPACE_QUOTA = "namespace-quota"
     """A quota or limit range of the cluster's namespace lets no pod of it in; it tries again."""
+    SAFE_MODE = "safe-mode"
+    """Nothing new is started until an administrator decides: the database lost something."""
+    RUNS_UNRECORDED = "runs-unrecorded"
+    """It runs already, in an attempt that the database does not know; it is not started twice."""
     PREEMPTED = "preempted"
     """It is making room for others and resumes by itself."""
     PAUSING_FOR_USER = "pausing-for-user"
@@ -58,6 +64,8 @@ class ReasonCode(StrEnum):
     """Somebody cancelled it; it is ending."""
     PAUSED_BY_USER = "paused-by-user"
     """Somebody paused it; it waits to be resumed."""
+    PAUSED_BY_ADMINISTRATOR = "paused-by-administrator"
+    """An administrator paused it; it waits to be resumed by one."""
     LOST_REPEATEDLY = "lost-repeatedly"
     """It was lost right after its start several times in a row; it waits to be resumed."""
     LOST = "lost"

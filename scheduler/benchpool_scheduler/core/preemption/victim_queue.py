@@ -2,7 +2,8 @@
 
 While units go, every project beside the claimant's path only becomes less due to pay. So the next
 payer is found with a heap whose entries are looked at again when they come up; only what the
-claimant's own side gives can entitle it to more, and then the heap is made anew.
+claimant's own side gives can entitle it to more, and then the heap is made anew. What was entered
+since something last went is taken as it is, and who is alone in giving is compared with nobody.
 """
 
 from __future__ import annotations
@@ -15,11 +16,17 @@ from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit
 from benchpool_scheduler.core.model import NodeName
 from benchpool_scheduler.core.preemption.entitlement import Entitlement, Victim, VictimOrder
 
-Entry = tuple[VictimOrder, int, Victim]
+Entry = tuple[VictimOrder, int, int, Victim]
+"""What is compared, the project, how much had gone when it was made, and who would pay."""
+
+ALONE: VictimOrder = ()
+"""The order of a project that nobody else is compared with."""
 
 
 class VictimQueue:
     """The projects that could pay, with what each would give next.
+
+    While it is in use nothing changes but by what it hands out, and ``taken`` is told of each.
 
     Args:
         where: Only what is on this node.
@@ -32,6 +39,7 @@ class VictimQueue:
         self.entitled = entitled
         self._heads: dict[int, PreemptionUnit] = {}
         self._heap: list[Entry] = []
+        self._gone = 0
         candidates = entitled.candidates
         here = None if where is None else candidates.on_node_by_project(where)
         useful = partial(_useful, entitled)
@@ -42,33 +50,38 @@ class VictimQueue:
         }
         for index in self._readers:
             self._read(index)
+        self._compare()
 
     @property
     def projects(self) -> list[int]:
         """Return the projects that may be made to pay now."""
-        return [index for _, index, _ in self._heap]
+        return [index for _, index, _, _ in self._heap]
 
     def next(self) -> Victim | None:
         """Return what should pay next, or None when nothing more may be taken."""
         while self._heap:
-            key, index, victim = heapq.heappop(self._heap)
+            key, index, made, victim = heapq.heappop(self._heap)
+            if made == self._gone:
+                return victim
             now = self.entitled.lawful(victim.unit)
             if now is None:
                 continue
-            again = self.entitled.order_of_victim(now)
+            again = self._order_of(now)
             if self._heap and again > key and (again, index) > self._heap[0][:2]:
-                heapq.heappush(self._heap, (again, index, now))
+                heapq.heappush(self._heap, (again, index, self._gone, now))
             else:
                 return now
         return None
 
     def taken(self, victim: Victim) -> None:
         """The unit is gone; see what comes after it."""
-        self._read(victim.unit.info.branch.index)
+        self._gone += 1
+        index = victim.unit.info.branch.index
+        self._read(index)
         if victim.unit.info.branch.path[0] == self.entitled.path[0]:
-            self._heap = []
-            for index in self._heads:
-                self._enter(index)
+            self._compare()
+        elif index in self._heads:
+            self._enter(index)
 
     def _read(self, index: int) -> None:
         unit = self._readers[index]()
@@ -76,11 +89,18 @@ class VictimQueue:
             self._heads.pop(index, None)
         else:
             self._heads[index] = unit
+
+    def _compare(self) -> None:
+        self._heap = []
+        for index in self._heads:
             self._enter(index)
 
     def _enter(self, index: int) -> None:
         if (victim := self.entitled.lawful(self._heads[index])) is not None:
-            heapq.heappush(self._heap, (self.entitled.order_of_victim(victim), index, victim))
+            heapq.heappush(self._heap, (self._order_of(victim), index, self._gone, victim))
+
+    def _order_of(self, victim: Victim) -> VictimOrder:
+        return self.entitled.order_of_victim(victim) if len(self._heads) > 1 else ALONE
 
 
 def _useful(entitled: Entitlement, unit: PreemptionUnit) -> bool:

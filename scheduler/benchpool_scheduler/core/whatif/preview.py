@@ -91,7 +91,10 @@ def _starts(state: ClusterState, job: JobFacts, plan: Plan) -> Starts:
     for command in plan.commands:
         if isinstance(command, Start) and command.job == job.id:
             return "after-reclaim" if command.after else "now"
-    ever = _could_run_on(state.nodes, state.topology, state.tree, job)
+    # What an administrator closed is opened again.
+    closed = {node.name for node in state.nodes if node.closed}
+    opened = replace(job, barred=job.barred - closed) if closed else job
+    ever = _could_run_on(state.nodes, state.topology, state.tree, opened)
     return "waits" if ever else "never"
 
 

@@ -131,11 +131,11 @@ class AgentApi:
         text: str | None,
         metrics: Mapping[str, float],
         checkpoint_at: float | None,
+        checkpoint_step: int | None = None,
     ) -> None:
         """Take what a worker says of itself."""
-        self._tell(
-            WorkerProgress(worker, time.time(), fraction, text, dict(metrics), checkpoint_at)
-        )
+        saved = (checkpoint_at, checkpoint_step)
+        self._tell(WorkerProgress(worker, time.time(), fraction, text, dict(metrics), *saved))
 
     def carried(self, job: str, what: str, index: int) -> Path:
         """Return where a packed folder of a worker lies, or would lie."""

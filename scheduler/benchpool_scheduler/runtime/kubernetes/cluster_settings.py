@@ -22,7 +22,6 @@ class ClusterSettings:
         tolerations: Taints that our pods bear, as Kubernetes writes them; nodes with others are
             not ready for us.
         scratch, shm: Sizes of the scratch folder and of ``/dev/shm``.
-        cpus_per_gpu, memory_gib_per_gpu: Asked for where a job says nothing; 0 asks for nothing.
         cpu_limit: Limit of cores in times of what is asked for, 1 at least; 0 for none.
         priority_class: Of worker pods; empty for the cluster's default.
         gpu_prefixes: How resources begin that count GPUs or slices of them.
@@ -50,8 +49,6 @@ class ClusterSettings:
     )
     scratch: str = DEFAULT_SIZE
     shm: str = "8Gi"
-    cpus_per_gpu: float = 0.0
-    memory_gib_per_gpu: float = 0.0
     cpu_limit: float = 0.0
     priority_class: str = ""
     gpu_prefixes: tuple[str, ...] = ("nvidia.com/gpu", "nvidia.com/mig-")

@@ -156,9 +156,7 @@ def _worker(launch: Launch, settings: ClusterSettings) -> Manifest:
 
 def resources(launch: Launch, settings: ClusterSettings) -> Manifest:
     """Return what a worker asks for; GPUs and memory are limits too, cores where a site says so."""
-    gpus = len(launch.gpus)
-    cpus = launch.cpus or settings.cpus_per_gpu * max(1, gpus)
-    memory = launch.memory_gib or settings.memory_gib_per_gpu * max(1, gpus)
+    gpus, cpus, memory = len(launch.gpus), launch.cpus, launch.memory_gib
     asked: dict[str, str] = {}
     limits: dict[str, str] = {}
     if cpus:

@@ -16,6 +16,13 @@ FULL = re.compile(
     r" limited: (?P<limit>[^\s;]+)"
 )
 UNSAID = re.compile(r"failed quota: (?P<name>[^:\s]+): must specify (?P<what>.+)")
+SPECIFIED_BY = {
+    "limits.cpu": "--cpus, where the site sets jobs.cpuLimit",
+    "requests.cpu": "--cpus",
+    "limits.memory": "--memory",
+    "requests.memory": "--memory",
+}
+"""By which option of a job its pods come to specify what a quota may want."""
 BOUNDS = re.compile(
     r"(?:maximum|minimum) [\w./-]+ usage per \w+ is [^,\]]+(?:, but (?:limit|request) is [^,\]]+)?"
     r"|[\w./-]+ max limit to request ratio per \w+ is [^,\]]+(?:, but provided ratio is [^,\]]+)?"
@@ -36,8 +43,8 @@ def no_room(said: str, namespace: str) -> str | None:
     ...     "work",
     ... )
     'a limit range of namespace work does not allow it: maximum memory usage per Container is 1Gi'
-    >>> no_room("failed quota: team: must specify limits.cpu for: worker", "work")
-    'quota team of namespace work lets in only pods that specify limits.cpu for: worker'
+    >>> no_room("failed quota: q: must specify requests.cpu for: worker", "work")
+    'quota q of namespace work lets in only pods that specify requests.cpu for: worker (by --cpus)'
     >>> no_room("ValidatingAdmissionPolicy 'x' denied request", "work") is None
     True
     """
@@ -53,7 +60,9 @@ def no_room(said: str, namespace: str) -> str | None:
     unsaid = UNSAID.search(said)
     if unsaid is not None:
         name, what = unsaid["name"], unsaid["what"].rstrip(".")
-        return f"quota {name} of namespace {namespace} lets in only pods that specify {what}"
+        how = dict.fromkeys(way for key, way in SPECIFIED_BY.items() if key in what)
+        said = f"quota {name} of namespace {namespace} lets in only pods that specify {what}"
+        return f"{said} (by {' and '.join(how)})" if how else said
     bounds = BOUNDS.findall(said)
     if bounds:
         return f"a limit range of namespace {namespace} does not allow it: {'; '.join(bounds)}"

@@ -128,10 +128,7 @@ def _ended(pod: PodView, ended: ContainerTerminated, *, asked: bool, taken: bool
     """Return the agent's own words, else what the cluster saw."""
     at = seconds(ended.finished_at)
     if ended.reason == "OOMKilled":
-        text = (
-            "its pod used more memory than it asked for and was ended; ask for more memory, or "
-            "use smaller batches or fewer data workers"
-        )
+        text = "it ran out of memory: its pod needed more than it asked for"
         return WorkerEnd(ended.exit_code, EndedBy.OUT_OF_MEMORY, text, at)
     words = termination_message(ended.message)
     if words is not None:

@@ -23,6 +23,7 @@ from benchpool_scheduler.runtime import (
     LogChunk,
     NodeFacts,
     Notice,
+    Part,
     Pinned,
     WorkerEnded,
     WorkerEvent,
@@ -173,6 +174,10 @@ class KubernetesRuntime:
         """Wait until a node, or what others hold there, has changed; one consumer."""
         await self._informers.news.wait()
         self._informers.news.clear()
+
+    def denied_devices(self, gpus: Sequence[str]) -> Sequence[tuple[int, int]]:
+        """Return nothing: a pod sees what the kubelet gives it."""
+        return ()
 
     def nodes_for_claim(self, claim: str) -> frozenset[str] | None:
         """Return where a claim can be used; ``NAMESPACE/NAME``, or a name beside the jobs."""
@@ -340,6 +345,11 @@ class KubernetesRuntime:
         for key in [key for key in self._registry.attempts if key[0] == job]:
             del self._registry.attempts[key]
         await asyncio.to_thread(self._folders.remove, job)
+
+    async def prune(self, jobs: Sequence[str], part: Part) -> None:
+        """Delete one kind of files of ended jobs; what lies on volumes of users is theirs."""
+        over = [job for job in jobs if not self._registry.live(job)]
+        await asyncio.to_thread(self._folders.prune, over, part)
 
     # --------------------------------------------------------------------------- watching
 

@@ -6,13 +6,15 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId
 from benchpool_scheduler.worker import machine_faults, process_identity, records
-from benchpool_scheduler.worker.supervisor import containment, process_notes
+from benchpool_scheduler.worker.folders import Folders
+from benchpool_scheduler.worker.supervisor import cgroups, containment, process_notes
+from benchpool_scheduler.worker.supervisor_process import take_lock
 
 T = TypeVar("T")
 
@@ -76,6 +78,38 @@ def could_not_start(error: OSError) -> dict[str, object]:
     )
 
 
+def put_on_record(folders: Folders, worker: WorkerId, end: dict[str, object]) -> None:
+    """Write the record of an end, where the disk takes it."""
+    # A disk that takes no record must not keep the service from hearing of the end.
+    with contextlib.suppress(OSError):
+        folder = folders.make(worker, passable=False)
+        records.write(str(folder), records.EXIT, end, durable=True)
+
+
+def lose(folders: Folders, worker: WorkerId, status: int | None) -> dict[str, object] | None:
+    """Return the end of a worker in whose folder no supervisor lives, and put it on record.
+
+    None: one has begun there meanwhile. It is done under the lock by which supervisors begin: of a
+    service before us that is just starting one, either that is seen here, or the record there.
+
+    Errors: OSError when the machine cannot tell now what runs.
+    """
+    lock: int | None = -1
+    with contextlib.suppress(OSError):
+        lock = take_lock(folders.make(worker, passable=False))
+    if lock is None:
+        return None
+    try:
+        end = records.read(str(folders.worker(worker)), records.EXIT)
+        if end is None:
+            end = without_record(folders.worker(worker), status)
+            put_on_record(folders, worker, end)
+        return end
+    finally:
+        if lock >= 0:
+            os.close(lock)
+
+
 def without_record(folder: Path, status: int | None) -> dict[str, object]:
     """Return the end of a worker whose supervisor left none, and kill what it left.
 
@@ -89,9 +123,8 @@ def without_record(folder: Path, status: int | None) -> dict[str, object]:
     """
     process = records.read(str(folder), records.PROCESS)
     if process is not None and process.get("boot_id") == process_identity.boot_id():
-        group = process.get("group")
         noted = process_notes.noted(str(folder))
-        _sweep(str(process.get("tag")), group if isinstance(group, str) else None, noted)
+        _sweep(str(process.get("tag")), _group(process), noted)
     begun = process is not None and process.get("started") is not None
     if status in machine_faults.FAULTS and not begun:
         return record(EndedBy.MACHINE_FAULT, machine_faults.sentence(status), status)
@@ -101,10 +134,18 @@ def without_record(folder: Path, status: int | None) -> dict[str, object]:
     return record(EndedBy.LOST, LOST_TEXT)
 
 
-def _sweep(tag: str, group: str | None, noted: containment.Processes) -> None:
+def _group(process: Mapping[str, object]) -> cgroups.Group | None:
+    """Return the cgroups that a supervisor wrote down; an earlier version had one alone."""
+    one, every = process.get("group"), process.get("groups")
+    folders = every if isinstance(every, list) and every else [one]
+    known = [folder for folder in folders if isinstance(folder, str)]
+    return cgroups.Group(known) if known else None
+
+
+def _sweep(tag: str, group: cgroups.Group | None, noted: containment.Processes) -> None:
     containment.sweep_until_clean(tag, group, SWEEP_S, noted)
     if group is not None:
-        containment.remove_group(group)
+        group.remove()
 
 
 def _last_line(path: Path) -> str:

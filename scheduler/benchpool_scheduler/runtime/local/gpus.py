@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -18,6 +18,8 @@ import psutil
 import pynvml
 
 from benchpool_scheduler.runtime import Device, DeviceState
+from benchpool_scheduler.worker import gpu_files
+from benchpool_scheduler.worker.gpu_files import GpuFiles, Part
 
 from .machine import WORD_BITS, GpuLinks, closeness, first_core, nvlinks_between, socket_of
 
@@ -41,6 +43,9 @@ class DeviceSource(Protocol):
 
     def links(self) -> GpuLinks:
         """Return how the GPUs hang together, empty where that is not known."""
+
+    def device_files(self) -> GpuFiles:
+        """Return the device files of the GPUs, those that are known."""
 
     @property
     def note(self) -> str:
@@ -73,6 +78,10 @@ class SimulatedSource:
     def links(self) -> GpuLinks:
         """Return nothing: they hang nowhere."""
         return GpuLinks()
+
+    def device_files(self) -> GpuFiles:
+        """Return nothing: there is no device to open."""
+        return GpuFiles()
 
     @property
     def note(self) -> str:
@@ -146,6 +155,28 @@ class NvmlSource:
         except pynvml.NVMLError:
             return GpuLinks()
 
+    def device_files(self) -> GpuFiles:
+        """Return the files of GPUs and slices."""
+        try:
+            self._connect()
+            count = pynvml.nvmlDeviceGetCount()
+            handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
+            parts = dict(part for handle in handles for part in self._parts(handle))
+        except pynvml.NVMLError:
+            return GpuFiles()
+        return GpuFiles(gpu_files.look(), parts)
+
+    def _parts(self, handle: Any) -> Iterator[tuple[str, Part]]:
+        gpu = _quiet(pynvml.nvmlDeviceGetMinorNumber, handle)
+        if gpu is None:
+            return
+        yield str(pynvml.nvmlDeviceGetUUID(handle)), Part(gpu)
+        for one in self._slice_handles(handle) or ():
+            instance = _quiet(pynvml.nvmlDeviceGetGpuInstanceId, one)
+            compute = _quiet(pynvml.nvmlDeviceGetComputeInstanceId, one)
+            known = None if instance is None or compute is None else (instance, compute)
+            yield str(pynvml.nvmlDeviceGetUUID(one)), Part(gpu, slice=True, instances=known)
+
     def _connect(self) -> None:
         """Start NVML once and keep it: starting may take seconds on an idle machine."""
         if not self._connected:
@@ -171,6 +202,10 @@ class NvmlSource:
 
     def _slices(self, parent: Any, index: int) -> list[Device] | None:
         """Return the MIG slices of a GPU, each a GPU of its own (R1); None when not divided."""
+        handles = self._slice_handles(parent)
+        return None if handles is None else [self._device(handle, index) for handle in handles]
+
+    def _slice_handles(self, parent: Any) -> list[Any] | None:
         mode = _quiet(pynvml.nvmlDeviceGetMigMode, parent)
         if mode is None or mode[0] != pynvml.NVML_DEVICE_MIG_ENABLE:
             return None
@@ -179,7 +214,7 @@ class NvmlSource:
         handles = [
             _quiet(pynvml.nvmlDeviceGetMigDeviceHandleByIndex, parent, i) for i in range(most)
         ]
-        return [self._device(handle, index) for handle in handles if handle is not None]
+        return [handle for handle in handles if handle is not None]
 
     def _device(self, handle: Any, index: int) -> Device:
         uuid = str(pynvml.nvmlDeviceGetUUID(handle))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 
 from benchpool_scheduler.runtime import Device, NodeFacts
+from benchpool_scheduler.worker.gpu_files import GpuFiles, Numbers
 
 from .gpus import DeviceSource
 from .machine import GpuLinks, facts
@@ -27,6 +29,7 @@ class ObservedMachine:
         self._devices: tuple[float, tuple[Device, ...] | None] = (0.0, None)
         self._asking: asyncio.Task[None] | None = None
         self._links: tuple[frozenset[str], GpuLinks] = (frozenset(), GpuLinks())
+        self._files = GpuFiles()
         self._nodes: tuple[NodeFacts, ...] = ()
 
     async def devices(self) -> tuple[Device, ...]:
@@ -45,7 +48,12 @@ class ObservedMachine:
         if there != self._links[0]:
             # How they hang together does not change while the machine runs.
             self._links = there, await asyncio.to_thread(self._source.links)
+            self._files = await asyncio.to_thread(self._source.device_files)
         self._devices = (time.monotonic(), found)
+
+    def denied(self, gpus: Sequence[str]) -> list[Numbers]:
+        """Return the devices that a process with these GPUs must not open: those of all others."""
+        return self._files.denied(gpus)
 
     async def nodes(self) -> tuple[NodeFacts, ...]:
         """Return this machine."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import time
 from collections.abc import AsyncIterator, Coroutine, Sequence
@@ -22,28 +23,26 @@ from benchpool_scheduler.runtime import (
     LogChunk,
     NodeFacts,
     Notice,
+    Part,
+    SandboxLevel,
     StartFault,
     Stranger,
     WorkerEvent,
     WorkerId,
-    WorkerProgress,
     WorkerStarted,
 )
 from benchpool_scheduler.runtime.worker_logs import WorkerLogs
 from benchpool_scheduler.worker import records
 from benchpool_scheduler.worker.folders import Folders
 from benchpool_scheduler.worker.log_files import BOUND
-from benchpool_scheduler.worker.progress import (
-    checkpoint_time,
-    read_progress,
-    signature,
-)
+from benchpool_scheduler.worker.progress import last_checkpoint
 from benchpool_scheduler.worker.supervisor_process import is_locked, take_lock
 
-from . import ends, strangers, supervisors, trial
+from . import ends, leftovers, strangers, supervisors, trial
 from .gpus import DeviceSource
 from .observed_machine import ObservedMachine
 from .running_worker import RunningWorker
+from .sandbox import Sandbox
 
 PROGRESS_S = 1.0
 LOG_S = 0.05
@@ -57,6 +56,7 @@ class LocalRuntime:
     Args:
         state: The state folder.
         devices: Where the GPUs come from.
+        sandbox: How workers are kept from each other.
         log_bytes: Bound of one worker's log on disk.
         devices_s: How long a list of devices is good. ``driver_s``: how long the driver may take
             before the last list is used instead.
@@ -67,14 +67,17 @@ class LocalRuntime:
         state: Path,
         devices: DeviceSource,
         *,
+        sandbox: SandboxLevel = "auto",
         log_bytes: int = BOUND,
         devices_s: float = 2.0,
         driver_s: float = 3.0,
     ) -> None:
         self._folders = Folders(state.absolute())
-        self._log_bytes = log_bytes
         self._machine = ObservedMachine(devices, devices_s, driver_s)
+        self.denied_devices = self._machine.denied
+        self._sandbox = Sandbox(sandbox, self.denied_devices, log_bytes)
         self._running: dict[WorkerId, RunningWorker] = {}
+        self._unknown: dict[WorkerId, bool] = {}
         self._events: asyncio.Queue[WorkerEvent | BaseException | None] = asyncio.Queue()
         self._tasks: set[asyncio.Task[None]] = set()
         self._ticker: asyncio.Task[None] | None = None
@@ -93,6 +96,7 @@ class LocalRuntime:
         self._ticker.add_done_callback(self._ticker_ended)
         for worker in expected:
             await self._find(worker, expected=True)
+        self._begin(leftovers.keep_swept())
         wanted = frozenset(expected)
         for worker in await asyncio.to_thread(list, self._folders.workers()):
             if worker not in wanted and is_locked(self._folders.worker(worker)):
@@ -143,6 +147,9 @@ class LocalRuntime:
     async def adopt(self, worker: WorkerId) -> None:
         """Expect a worker from now on; what it is now comes as an event."""
         run = self._running.get(worker)
+        if worker in self._unknown:
+            self._unknown[worker] = True
+            return
         if run is None:
             await self._find(worker, expected=True)
             return
@@ -162,12 +169,14 @@ class LocalRuntime:
     async def start(self, launch: Launch) -> None:
         """Start a worker; the outcome comes as an event. Repeating it does nothing."""
         worker = launch.worker
-        if worker in self._running:
+        if worker in self._running or worker in self._unknown:
             return
         try:
             started = self._spawn(launch)
         except OSError as error:
-            self._record_end(worker, ends.could_not_start(error))
+            end = ends.could_not_start(error)
+            ends.put_on_record(self._folders, worker, end)
+            self._events.put_nowait(ends.event(worker, end))
             return
         if started is None:
             await self._find(worker, expected=True)
@@ -186,7 +195,7 @@ class LocalRuntime:
             if (folder / records.PROCESS).exists() or (folder / records.EXIT).exists():
                 return None
             strangers.note_origin(folder, launch.origin)
-            told = supervisors.supervisor_config(launch, self._folders, self._log_bytes)
+            told = supervisors.supervisor_config(launch, self._folders, self._sandbox)
             handle, ready = supervisors.start(folder, told, lock)
             return RunningWorker(worker, folder, handle, ready, expected=True)
         finally:
@@ -203,18 +212,14 @@ class LocalRuntime:
         the grace is that of the worker's start; to be repeated until the worker has ended.
         """
         run = self._running.get(worker)
+        if worker in self._unknown:
+            supervisors.request_stop(self._folders.worker(worker), notice)
         if run is None or run.let_go:
             return
-        request: dict[str, object] = {
-            "kind": notice.kind,
-            "grace_s": notice.grace_s,
-            "for": notice.for_,
-            "text": notice.text,
-        }
         # Before it has introduced itself a signal would kill it; then it looks by itself.
         run.introduced = run.introduced or (run.folder / records.PROCESS).exists()
         try:
-            records.write(str(run.folder), records.STOP, request, durable=False)
+            supervisors.request_stop(run.folder, notice)
         except OSError:
             if run.introduced:
                 run.handle.stop(notice.kind)
@@ -224,9 +229,14 @@ class LocalRuntime:
 
     async def forget(self, job: str) -> None:
         """Delete all files of an ended job."""
-        if any(worker.job == job for worker in self._running):
+        if any(worker.job == job for worker in (*self._running, *self._unknown)):
             raise Refused("the files of a running job cannot be deleted; cancel it first")
         await asyncio.to_thread(self._folders.remove, job)
+
+    async def prune(self, jobs: Sequence[str], part: Part) -> None:
+        """Delete one kind of files of ended jobs."""
+        over = set(jobs) - {worker.job for worker in (*self._running, *self._unknown)}
+        await asyncio.to_thread(self._folders.prune, over, part)
 
     # --------------------------------------------------------------------------- logs
 
@@ -243,35 +253,43 @@ class LocalRuntime:
         return await self._logs.wait(worker, offset, timeout_s)
 
     def _log_ended(self, worker: WorkerId) -> bool:
-        return worker not in self._running and self._folders.worker(worker).exists()
+        living = worker in self._running or worker in self._unknown
+        return not living and self._folders.worker(worker).exists()
 
     # --------------------------------------------------------------------------- watching
 
     async def _find(self, worker: WorkerId, *, expected: bool) -> None:
-        """Connect to a worker by what its folder says: it runs, it ended, or it is lost."""
+        """Connect to a worker by what its folder says: it runs, it ended, or it is lost.
+
+        One whose supervisor has not said yet who it is may begin at any moment: it is waited for,
+        after a while beside other work.
+        """
         folder = self._folders.worker(worker)
-        handle = await self._living(folder)
-        end = None
-        if handle is None:
-            end = await ends.patiently(partial(records.read, str(folder), records.EXIT))
+        try:
+            handle = await supervisors.living(folder, INTRODUCTION_S)
+        except TimeoutError:
+            self._unknown[worker] = expected
+            self._begin(self._find_late(worker))
+        else:
+            await self._connect(worker, handle, expected)
+
+    async def _find_late(self, worker: WorkerId) -> None:
+        handle = await supervisors.living(self._folders.worker(worker), math.inf)
+        await self._connect(worker, handle, self._unknown.pop(worker))
+
+    async def _connect(
+        self, worker: WorkerId, handle: supervisors.SupervisorHandle | None, expected: bool
+    ) -> None:
+        folder = self._folders.worker(worker)
         if handle is not None:
             self._watch(RunningWorker(worker, folder, handle, None, expected, introduced=True))
             self._tell_started(self._running[worker])
-        elif end is not None:
+            return
+        end = await ends.patiently(partial(records.read, str(folder), records.EXIT))
+        if end is not None:
             self._events.put_nowait(ends.event(worker, end))
         else:
-            await self._lose(worker, None)
-
-    async def _living(self, folder: Path) -> supervisors.SupervisorHandle | None:
-        deadline = time.monotonic() + INTRODUCTION_S
-        while await ends.patiently(partial(is_locked, folder)):
-            process = await ends.patiently(partial(records.read, str(folder), records.PROCESS))
-            if process is not None:
-                return await ends.patiently(partial(supervisors.find, process))
-            if time.monotonic() > deadline:
-                break
-            await asyncio.sleep(LOG_S)
-        return None
+            await self._lose(worker, None, expected)
 
     def _watch(self, run: RunningWorker) -> None:
         self._running[run.worker] = run
@@ -313,8 +331,7 @@ class LocalRuntime:
 
     def _command_started(self, run: RunningWorker) -> None:
         self._close_ready(run)
-        # A record that cannot be read now is looked at again with its progress.
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # what cannot be read now is looked at again
             self._tell_started(run)
 
     def _tell_started(self, run: RunningWorker) -> None:
@@ -332,30 +349,27 @@ class LocalRuntime:
         await ends.patiently(partial(self._tell_started, run))
         read = partial(records.read, str(run.folder), records.EXIT)
         if (end := await ends.patiently(read)) is None:
-            await self._lose(run.worker, status)
+            await self._lose(run.worker, status, run.expected)
             return
         with contextlib.suppress(OSError):
-            self._report_progress(run)
+            self._report_progress(run, over=True)
         del self._running[run.worker]
         run.over.set()
         if run.expected:
             self._events.put_nowait(ends.event(run.worker, end))
 
-    async def _lose(self, worker: WorkerId, status: int | None) -> None:
+    async def _lose(self, worker: WorkerId, status: int | None, expected: bool) -> None:
         """Kill what a dead supervisor left, then tell that the worker is lost, or never began."""
-        look = partial(ends.without_record, self._folders.worker(worker), status)
+        look = partial(ends.lose, self._folders, worker, status)
         end = await ends.patiently(look, in_thread=True)
         run = self._running.pop(worker, None)
         if run is not None:
             run.over.set()
-        self._record_end(worker, end)
-
-    def _record_end(self, worker: WorkerId, end: dict[str, object]) -> None:
-        # A disk that takes no record must not keep the service from hearing of the end.
-        with contextlib.suppress(OSError):
-            folder = self._folders.make(worker, passable=False)
-            records.write(str(folder), records.EXIT, end, durable=True)
-        self._events.put_nowait(ends.event(worker, end))
+        if end is not None:
+            self._events.put_nowait(ends.event(worker, end))
+        else:
+            await asyncio.sleep(supervisors.LOOK_S)
+            await self._find(worker, expected=expected)
 
     # --------------------------------------------------------------------------- progress
 
@@ -372,27 +386,11 @@ class LocalRuntime:
                     self._tell_started(run)
                     self._report_progress(run)
 
-    def _report_progress(self, run: RunningWorker) -> None:
-        """Tell what is new: the worker's own words, or a checkpoint that is written whole."""
-        exchange = self._folders.exchange(run.worker)
-        written = signature(exchange)
-        saved = checkpoint_time(self._folders.checkpoint(run.worker.job))
-        # One that still changes is not whole: it counts when it is the same at the next look.
-        settled = saved if saved == run.checkpoint_seen else run.checkpoint_at
-        run.checkpoint_seen = saved
-        if written == run.seen and settled == run.checkpoint_at:
-            return
-        if written != run.seen:
-            run.seen = written
-            run.progress = read_progress(exchange) or run.progress
-        run.checkpoint_at = settled
-        if run.expected and run.told_started:
-            said = run.progress
-            self._events.put_nowait(
-                WorkerProgress(
-                    run.worker, time.time(), said.fraction, said.text, said.metrics, settled
-                )
-            )
+    def _report_progress(self, run: RunningWorker, *, over: bool = False) -> None:
+        saved = last_checkpoint(self._folders.checkpoint(run.worker.job))
+        news = run.look(self._folders.exchange(run.worker), saved, over=over)
+        if news and run.expected and run.told_started:
+            self._events.put_nowait(run.reported(time.time()))
 
 
 async def _pause(_: WorkerId, most_s: float) -> None:

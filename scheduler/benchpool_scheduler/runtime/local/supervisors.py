@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from benchpool_scheduler.runtime import Launch
-from benchpool_scheduler.worker import process_identity, stop_signals, supervisor_process
+from benchpool_scheduler.runtime import Launch, Notice
+from benchpool_scheduler.worker import process_identity, records, stop_signals, supervisor_process
 from benchpool_scheduler.worker.folders import Folders
 
+from . import ends
 from .environment import environment, tag
+from .sandbox import Sandbox
+
+LOOK_S = 0.05
+"""Seconds between two looks whether a supervisor has said who it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,7 @@ class SupervisorHandle:
         return os.WEXITSTATUS(status) if pid and os.WIFEXITED(status) else None
 
 
-def supervisor_config(launch: Launch, folders: Folders, log_bytes: int) -> dict[str, object]:
+def supervisor_config(launch: Launch, folders: Folders, sandbox: Sandbox) -> dict[str, object]:
     """Return what a supervisor is told."""
     worker = launch.worker
     return {
@@ -68,9 +76,9 @@ def supervisor_config(launch: Launch, folders: Folders, log_bytes: int) -> dict[
         "account": launch.account,
         "grace_s": launch.grace_s,
         "time_limit_s": launch.time_limit_s,
-        "log_bytes": log_bytes,
         "tag": tag(launch, folders),
         "name": f"benchpool-{worker.job}-{worker.attempt}-{worker.worker}",
+        **sandbox.told(launch),
     }
 
 
@@ -93,6 +101,17 @@ def start(folder: Path, told: Mapping[str, object], lock: int) -> tuple[Supervis
         raise
 
 
+def request_stop(folder: Path, notice: Notice) -> None:
+    """Write what a worker's supervisor shall stop it for. Errors: OSError."""
+    request: dict[str, object] = {
+        "kind": notice.kind,
+        "grace_s": notice.grace_s,
+        "for": notice.for_,
+        "text": notice.text,
+    }
+    records.write(str(folder), records.STOP, request, durable=False)
+
+
 def find(process: Mapping[str, object]) -> SupervisorHandle | None:
     """Return the supervisor that wrote a process record, if it still lives."""
     pid = process.get("pid")
@@ -100,3 +119,19 @@ def find(process: Mapping[str, object]) -> SupervisorHandle | None:
         return None
     pidfd = process_identity.open_process(pid, process.get("start_ticks"))
     return None if pidfd is None else SupervisorHandle(pid, pidfd, "heeds" in process)
+
+
+async def living(folder: Path, patience_s: float) -> SupervisorHandle | None:
+    """Return the supervisor that lives in a worker's folder; None where none does.
+
+    Errors: TimeoutError, one lives there that has not said for so long who it is. It may yet begin.
+    """
+    last = time.monotonic() + patience_s
+    while await ends.patiently(partial(supervisor_process.is_locked, folder)):
+        process = await ends.patiently(partial(records.read, str(folder), records.PROCESS))
+        if process is not None:
+            return await ends.patiently(partial(find, process))
+        if time.monotonic() > last:
+            raise TimeoutError(f"the supervisor in {folder} has not said who it is")
+        await asyncio.sleep(LOOK_S)
+    return None

@@ -15,6 +15,7 @@ from benchpool_scheduler.worker.folders import Folders
 from benchpool_scheduler.worker.supervisor_process import take_lock
 
 from . import supervisors
+from .sandbox import Sandbox
 
 NAME = ".trial"
 ROOM = 1 << 20
@@ -36,7 +37,7 @@ async def try_start(folders: Folders) -> StartFault | None:
         folder.mkdir(parents=True, mode=0o700)
         _take_room(folder)
         launch = Launch(WorkerId("trial", 1, 0), COMMAND, {}, (), folder)
-        told = supervisors.supervisor_config(launch, folders, ROOM)
+        told = supervisors.supervisor_config(launch, folders, Sandbox("off", log_bytes=ROOM))
         told |= {"folders": [], "output": str(folder)}
         lock = take_lock(folder)
         if lock is None:

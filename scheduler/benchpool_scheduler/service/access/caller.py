@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from benchpool_scheduler.hub import HubUser
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -21,3 +23,7 @@ class Caller:
     admin: bool = False
     groups: frozenset[str] = frozenset()
     kind: Literal["user", "service"] = "user"
+
+    def as_hub_user(self) -> HubUser:
+        """Return what the Hub's own list says of a user, without what groups grant."""
+        return HubUser(self.name, self.admin, dict.fromkeys(self.groups))

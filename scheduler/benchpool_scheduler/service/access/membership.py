@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from benchpool_scheduler.configuration import Configuration, ProjectSettings
+import shlex
+
+from benchpool_scheduler.configuration import EVERYBODY, Configuration, ProjectSettings
 from benchpool_scheduler.configuration.nodes import nearest
 from benchpool_scheduler.contract import JobSubmission
 from benchpool_scheduler.errors import Forbidden, InvalidInput, Refused
@@ -11,16 +13,32 @@ from benchpool_scheduler.service.access.rights import is_among, leads, rules_all
 
 
 def usable_projects(caller: Caller, configuration: Configuration) -> tuple[ProjectSettings, ...]:
-    """Return the projects that the caller belongs to; those that only group others are none."""
-    return tuple(
+    """Return the projects that the caller belongs to; those that only group others are none.
+
+    Whoever belongs to none by name or group belongs to those that are for everybody.
+    """
+    named = tuple(
         settings
         for settings in configuration.projects
         if _is_usable(caller, settings, configuration)
     )
+    if named or caller.kind != "user":
+        return named
+    return tuple(
+        settings
+        for settings in configuration.projects
+        if EVERYBODY in settings.members and not configuration.is_parent(settings.name)
+    )
+
+
+def belongs_to(caller: Caller, project: str, configuration: Configuration) -> bool:
+    """Tell whether the caller is a member of a project or leads it, by name or group."""
+    settings = configuration.project(project)
+    return settings is not None and is_among(caller, (*settings.members, *settings.leads))
 
 
 def _is_usable(caller: Caller, settings: ProjectSettings, configuration: Configuration) -> bool:
-    belongs = is_among(caller, settings.members) or is_among(caller, settings.leads)
+    belongs = is_among(caller, (*settings.members, *settings.leads))
     return belongs and not configuration.is_parent(settings.name)
 
 
@@ -40,7 +58,7 @@ def project_of(
     if not own:
         raise Refused(
             f"{caller.name} belongs to no project, so the job has no quota to run on; "
-            "ask an administrator to add you to one.",
+            "ask for one with `benchpool access ask PROJECT` or on the pool's page.",
             code="no-project",
             field="project",
         )
@@ -75,8 +93,8 @@ def _named_project(
     if not may:
         names = ", ".join(p.name for p in own) or "none"
         raise Forbidden(
-            f"You are not a member of project {name}; yours: {names}. Its leads or an "
-            "administrator can add you.",
+            f"You are not a member of project {name}; yours: {names}. Ask its leads with "
+            f"`benchpool access ask {shlex.quote(name)}` or on the pool's page.",
             code="not-a-member",
             field="project",
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchpool_scheduler.configuration import Configuration, ProjectSettings
+from benchpool_scheduler.configuration import Configuration, ProjectSettings, among
 from benchpool_scheduler.errors import Forbidden, NotFound
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.store.records import JobRecord, LeaseRecord
@@ -20,14 +20,14 @@ def rules_all(caller: Caller) -> bool:
     return caller.admin or caller.kind == "service"
 
 
+def may_lift(caller: Caller) -> bool:
+    """Tell whether the caller resumes what an administrator paused: another administrator."""
+    return caller.admin
+
+
 def is_among(caller: Caller, people: tuple[str, ...]) -> bool:
     """Tell whether the caller is one of these users or in one of these groups."""
-    return any(
-        person.removeprefix("group:") in caller.groups
-        if person.startswith("group:")
-        else person == caller.name
-        for person in people
-    )
+    return among(caller.name, caller.groups, people)
 
 
 def leads(caller: Caller, project: str, configuration: Configuration) -> bool:

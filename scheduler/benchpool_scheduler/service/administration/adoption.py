@@ -6,7 +6,7 @@ them unasked: what they hold is kept out of the pool until an administrator deci
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace as with_fields
 from datetime import UTC, datetime
 
@@ -17,18 +17,19 @@ from benchpool_scheduler import contract
 from benchpool_scheduler.contract import CommandEntry, JobSubmission, NotebookEntry
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle.states import JobState
-from benchpool_scheduler.errors import NotFound, Refused
+from benchpool_scheduler.errors import InvalidInput, NotFound, Refused
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.runtime import Runtime, Stranger, Strangers, WorkerId
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import notices, origin
 from benchpool_scheduler.service.lifecycle.origin import StartNote
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.observed.safe_mode import SafeMode, UnknownJob
 from benchpool_scheduler.service.process.shielded import shielded
-from benchpool_scheduler.store import Conflict, Held
+from benchpool_scheduler.store import Conflict, Held, hold, hub_database
 from benchpool_scheduler.store.records import (
     AddJob,
     AttemptRecord,
@@ -48,41 +49,72 @@ ADVICE = "`benchpool adopt` lists them, `benchpool adopt ID` takes one in, `--en
 
 
 class Adoption:
-    """What is not known, and what is decided about it."""
+    """What is not known, and what is decided about it.
 
-    def __init__(self, ledger: Ledger, observed: Observed, runtime: Runtime) -> None:
+    Args:
+        want_pass: Called when something was decided.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        observed: Observed,
+        runtime: Runtime,
+        leases: Leases,
+        want_pass: Callable[[], None],
+    ) -> None:
         self._ledger = ledger
         self._observed = observed
         self._runtime = runtime
+        self._leases = leases
+        self._want_pass = want_pass
         self._origins: dict[WorkerId, StartNote] = {}
 
     def refresh(self) -> bool:
         """Look at what runs and is not known, and say it; tell whether it is something new."""
         before = self._observed.now.safe_mode
-        now = SafeMode(self._ledger.lost, tuple(self._unknown()), self._ledger.unreadable)
+        hub = hold.read(hub_database.path_in(self._observed.settings.state))
+        now = SafeMode(self._ledger.lost, tuple(self._unknown()), self._ledger.unreadable, hub)
         if now == before:
             return False
         self._observed.put(with_fields(self._observed.now, safe_mode=now))
         self._observed.report("safe-mode", now.hold)
+        self._observed.report("hub-database", now.hub)
         self._observed.report("unknown-jobs", _say_unknown(now.unknown))
         self._observed.report("unreadable", _say_unreadable(now.unreadable))
-        # Those that were held back may be decided about again.
-        freed = before.held_jobs - now.held_jobs
-        if freed:
-            self._ledger.jobs_changed.publish([job for job in freed if self._ledger.job(job)])
+        # Those that were held back may be decided about again, and others wait for another reason.
+        told = set(before.held_jobs) ^ set(now.held_jobs)
+        if before.hold != now.hold:
+            told |= {job.id for job in self._ledger.live() if job.state is JobState.QUEUED}
+        if told:
+            self._ledger.jobs_changed.publish([job for job in told if self._ledger.job(job)])
         return True
+
+    def doubts(self, caller: Caller) -> contract.Doubts:
+        """Return what is not known. Errors: Forbidden for others than administrators."""
+        rights.require_admin(caller, "see what is not known")
+        self.refresh()
+        return _doubts(self._observed.now.safe_mode)
 
     async def act(self, caller: Caller, request: contract.AdoptionRequest) -> contract.Doubts:
         """Take in or end what is not known; an empty request only lists.
 
-        Errors: Forbidden for others than administrators; NotFound, Refused, Unavailable.
+        Errors: Forbidden for others than administrators; InvalidInput, NotFound, Refused,
+        Unavailable.
         """
         rights.require_admin(caller, "decide about what is not known")
+        if request.end and request.id is None:
+            raise InvalidInput(
+                "What shall end is not named: `benchpool adopt ID --end`, with an id that "
+                "`benchpool adopt` lists.",
+                field="id",
+            )
         if request.id is not None:
             await shielded(self._decide(caller, request.id, end=request.end))
         if request.go_on:
             await self._go_on()
-        self.refresh()
+        if self.refresh():
+            self._want_pass()
         return _doubts(self._observed.now.safe_mode)
 
     # ------------------------------------------------------------------ deciding
@@ -162,9 +194,13 @@ class Adoption:
         return SaveAttempt(over), SaveJob(replace(there, attempt=attempt.attempt))
 
     async def _go_on(self) -> None:
+        """Let new work begin, after the benches that were lost are on record again."""
+        await self._observed.ask_hub()
+        await self._leases.reconcile()
         if isinstance(self._ledger.store, Held):
             await self._ledger.store.go_on()
         self._ledger.lost = None
+        hold.release(hub_database.path_in(self._observed.settings.state))
 
     def _forget(self, record: Unreadable | None) -> None:
         left = (it for it in self._ledger.unreadable if it is not record)
@@ -308,6 +344,7 @@ def _say_unreadable(unreadable: tuple[Unreadable, ...]) -> str | None:
 def _doubts(safe_mode: SafeMode) -> contract.Doubts:
     return contract.Doubts(
         hold=safe_mode.hold,
+        hub=safe_mode.hub,
         unknown=[
             contract.UnknownRun(
                 id=job.id,

@@ -93,9 +93,11 @@ class AuditTrail:
             self._soon(deed)
 
     async def login(self, report: LoginReport) -> None:
-        """Write what the Hub tells about a login."""
+        """Write what the Hub tells about a login or a logout."""
         who = Caller(report.user if report.outcome is AuditOutcome.DONE else "")
-        deed = Deed(who, report.address, "login", report.user, report.outcome, reason=report.way)
+        deed = Deed(
+            who, report.address, report.action, report.user, report.outcome, reason=report.way
+        )
         if report.outcome is AuditOutcome.DONE:
             await self.record(deed)
         else:
@@ -104,6 +106,7 @@ class AuditTrail:
     async def read(self, caller: Caller, query: AuditQuery) -> AuditPage:
         """Return records, the newest first. Errors: Forbidden for others than administrators."""
         rights.require_admin(caller, "read the audit trail")
+        await asyncio.gather(*self._later, return_exceptions=True)  # what was refused just now
         return await asyncio.to_thread(self._files.read, query)
 
     async def verify(self, caller: Caller, query: AuditVerifyQuery) -> AuditCheck:

@@ -13,7 +13,14 @@ from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
-from benchpool_scheduler.store import Copied, copies
+from benchpool_scheduler.store import (
+    Copied,
+    access_wishes,
+    audit_copies,
+    configuration_versions,
+    copies,
+    past_jobs,
+)
 
 ASKED, DAILY = "asked", "daily"
 DAY_S = 24 * 3600.0
@@ -70,11 +77,8 @@ class Backups:
     async def _make(self, kind: str, kept: int) -> contract.BackupMade:
         store = self._ledger.store
         if not isinstance(store, Copied):
-            raise Refused(
-                "On a cluster the pool's facts are objects of its API server: back up those with "
-                "the cluster's own means, such as Velero or `kubectl get -o yaml`.",
-                code="no-database",
-            )
+            cluster = self._observed.settings.containers
+            raise Refused(cluster.backup if cluster is not None else "", code="no-database")
         async with self._lock:
             folder = self._folder / copies.folder_name(kind)
             partial = folder.with_name(f".{folder.name}")
@@ -90,12 +94,16 @@ class Backups:
         return contract.BackupMade(
             folder=str(folder),
             at=datetime.now(UTC),
-            files={it.name: it.stat().st_size for it in sorted(folder.iterdir())},
+            files={
+                it.relative_to(folder).as_posix(): it.stat().st_size
+                for it in sorted(folder.rglob("*"))
+                if it.is_file()
+            },
             missing=missing,
         )
 
     def _copy_rest(self, folder: Path) -> list[str]:
-        """Copy what is the Hub's and the administrator's; return what could not be."""
+        """Copy what is not in the pool's database; return what of it could not be."""
         missing: list[str] = []
         hub = self._observed.settings.state / "hub" / "jupyterhub.sqlite"
         if hub.exists():
@@ -103,6 +111,26 @@ class Backups:
                 copies.copy_file(hub, folder / hub.name)
             except (copies.CopyFailed, OSError) as error:
                 missing.append(f"The Hub's database {hub} could not be copied: {error}.")
+        trail = self._observed.settings.state / "scheduler" / "audit"
+        try:
+            audit_copies.copy_into(trail, folder / audit_copies.FOLDER)
+        except OSError as error:
+            missing.append(f"The audit trail {trail} could not be copied: {error}.")
+        past = self._observed.settings.state / "scheduler" / past_jobs.FOLDER
+        try:
+            past_jobs.copy_into(past, folder / past_jobs.FOLDER)
+        except OSError as error:
+            missing.append(f"What past jobs used, {past}, could not be copied: {error}.")
+        versions = self._observed.settings.state / "scheduler" / configuration_versions.FOLDER
+        try:
+            configuration_versions.copy_into(versions, folder / configuration_versions.FOLDER)
+        except OSError as error:
+            missing.append(f"The configuration's versions {versions} were not copied: {error}.")
+        wishes = self._observed.settings.state / "scheduler" / access_wishes.FILE
+        try:
+            access_wishes.copy_into(wishes, folder)
+        except OSError as error:
+            missing.append(f"The wishes to belong to projects, {wishes}, were not copied: {error}.")
         if self._file is not None:
             try:
                 shutil.copyfile(self._file, folder / "benchpool.yaml")

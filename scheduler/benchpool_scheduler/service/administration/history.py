@@ -5,7 +5,8 @@ the job was submitted, how long it had to run, on how many GPUs. The run time is
 attempts less the progress that preemptions cost; what it waited is not in it.
 
 Not in the history: jobs that never started, jobs that are still there, and pauses by users, whose
-length nobody could replay.
+length nobody could replay. Jobs whose records were removed by age stay in it as long as their use
+is kept (``store.past_jobs``).
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ from __future__ import annotations
 import asyncio
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from benchpool_scheduler.contract.spec import SELF_TEST
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.simulation.replay.engine import Costs
 from benchpool_scheduler.simulation.replay.trace import TraceJob
+from benchpool_scheduler.store.past_jobs import PastJob, PastJobs
 from benchpool_scheduler.store.records import JobRecord
 
 DAY_S = 24 * 3600.0
@@ -48,9 +51,10 @@ class History:
 class RecordedHistory:
     """The history as administrators read it."""
 
-    def __init__(self, ledger: Ledger, observed: Observed) -> None:
+    def __init__(self, ledger: Ledger, observed: Observed, past: PastJobs) -> None:
         self._ledger = ledger
         self._observed = observed
+        self._past = past
 
     async def read(self, caller: Caller, days: float) -> str:
         """Return what ran and ended in the last ``days`` as a trace (formats, section 2).
@@ -58,12 +62,18 @@ class RecordedHistory:
         Errors: Forbidden for others than administrators.
         """
         rights.require_admin(caller, "read the recorded history")
+        return as_csv((await self.of(days)).jobs)
+
+    async def of(self, days: float) -> History:
+        """Return the jobs that ran and ended in the last ``days``; see the module."""
         restart_s = self._observed.now.configuration.policy.restart_s
-        found = await history(self._ledger, self._observed.settings.clock.now(), days, restart_s)
-        return as_csv(found.jobs)
+        now = self._observed.settings.clock.now()
+        return await history(self._ledger, now, days, restart_s, self._past)
 
 
-async def history(ledger: Ledger, now: float, days: float, restart_s: float) -> History:
+async def history(
+    ledger: Ledger, now: float, days: float, restart_s: float, past: PastJobs | None = None
+) -> History:
     """Return the jobs that ran and ended in the last ``days``; see the module.
 
     What has ended does not change any more, so it is read beside the loop.
@@ -71,21 +81,60 @@ async def history(ledger: Ledger, now: float, days: float, restart_s: float) -> 
     Args:
         now: Epoch seconds.
         restart_s: What one restart costs by the policy in force.
+        past: Jobs whose records were removed.
     """
-    records = list(ledger.jobs())
-    return await asyncio.to_thread(_history, ledger, records, now - days * DAY_S, restart_s)
+    records, since = list(ledger.jobs()), now - days * DAY_S
+
+    def read() -> History:
+        known = {
+            it.id: past_job(ledger, it)
+            for it in records
+            if (it.ended or 0.0) >= since and SELF_TEST not in it.spec.tags
+        }
+        gone = () if past is None else past.read(since)
+        return _history([*(it for it in gone if it.id not in known), *known.values()], restart_s)
+
+    return await asyncio.to_thread(read)
 
 
-def _history(
-    ledger: Ledger, records: Sequence[JobRecord], since: float, restart_s: float
-) -> History:
-    ended = [it for it in records if it.ended is not None and it.ended >= since]
-    ended.sort(key=lambda record: record.submitted)
-    lost = [lost_s for record in ended for lost_s in _lost_s(ledger, record, restart_s)]
+def past_job(ledger: Ledger, record: JobRecord) -> PastJob:
+    """Return what is kept of an ended job when its record is removed."""
+    return PastJob(
+        id=record.id,
+        submitted=record.submitted,
+        ended=record.ended or 0.0,
+        ran_s=sum(
+            attempt.ended - attempt.started
+            for attempt in ledger.attempts(record.id)
+            if attempt.started is not None and attempt.ended is not None
+        ),
+        # Recorded as GPU seconds of unsaved progress and one restart (R18).
+        lost_s=tuple(
+            it.lost_gpu_s / max(1, it.gpus)
+            for it in ledger.preemptions(record.id)
+            if it.unsaved_gpu_s is None
+        ),
+        unsaved_s=tuple(
+            it.unsaved_gpu_s / max(1, it.gpus)
+            for it in ledger.pauses(record.id)
+            if it.unsaved_gpu_s is not None
+        ),
+        gpus=record.spec.total_gpus,
+        project=record.project,
+        user=record.user,
+        workers=record.spec.workers,
+        priority=record.spec.priority,
+        time_limit_s=record.spec.time_limit_s,
+    )
+
+
+def _history(ended: list[PastJob], restart_s: float) -> History:
+    ended.sort(key=lambda job: job.submitted)
+    lost = [lost_s for job in ended for lost_s in _lost_s(job, restart_s)]
     rows = tuple(
         row
-        for line, record in enumerate(ended, start=2)
-        if (row := _row(ledger, record, line, ended[0].submitted, restart_s)) is not None
+        for line, job in enumerate(ended, start=2)
+        if (row := _row(job, line, ended[0].submitted, restart_s)) is not None
     )
     mean_lost_s = sum(lost) / len(lost) if lost else 0.0
     return History(rows, Costs(restart_s, mean_lost_s))
@@ -112,34 +161,25 @@ def as_csv(jobs: Iterable[TraceJob]) -> str:
     return text.getvalue()
 
 
-def _row(
-    ledger: Ledger, record: JobRecord, line: int, zero: float, restart_s: float
-) -> TraceJob | None:
-    ran_s = sum(
-        attempt.ended - attempt.started
-        for attempt in ledger.attempts(record.id)
-        if attempt.started is not None and attempt.ended is not None
-    )
-    if ran_s <= 0:
+def _row(job: PastJob, line: int, zero: float, restart_s: float) -> TraceJob | None:
+    if job.ran_s <= 0:
         return None
-    useful_s = ran_s - sum(_lost_s(ledger, record, restart_s))
+    useful_s = job.ran_s - sum(_lost_s(job, restart_s))
     return TraceJob(
         line=line,
-        submit_s=record.submitted - zero,
+        submit_s=job.submitted - zero,
         duration_s=max(1.0, useful_s),
-        gpus=record.spec.total_gpus,
-        project=record.project,
-        user=record.user,
-        workers=record.spec.workers,
-        priority=record.spec.priority,
-        time_limit_s=record.spec.time_limit_s,
+        gpus=job.gpus,
+        project=job.project,
+        user=job.user,
+        workers=job.workers,
+        priority=job.priority,
+        time_limit_s=job.time_limit_s,
     )
 
 
-def _lost_s(ledger: Ledger, record: JobRecord, restart_s: float) -> Iterator[float]:
-    """Yield the progress that each preemption of a job cost, in seconds of its run time.
-
-    What a preemption cost is recorded as GPU seconds of unsaved progress and one restart (R18).
-    """
-    for it in ledger.preemptions(record.id):
-        yield max(0.0, it.lost_gpu_s / it.gpus - restart_s) if it.gpus else 0.0
+def _lost_s(job: PastJob, restart_s: float) -> Iterator[float]:
+    """Yield the progress that each pause of a job cost, in seconds of its run time."""
+    yield from job.unsaved_s
+    for lost_s in job.lost_s:
+        yield max(0.0, lost_s - restart_s)

@@ -5,18 +5,35 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from msgspec import structs
+
 from benchpool_scheduler import contract
-from benchpool_scheduler.configuration import Configuration, compare, load
-from benchpool_scheduler.errors import InvalidInput, Unavailable
+from benchpool_scheduler.configuration import (
+    Configuration,
+    attempt,
+    compare,
+    edited,
+    load,
+    written,
+)
+from benchpool_scheduler.contract.configuration import (
+    ConfigurationEdit,
+    ConfigurationRevert,
+    Setting,
+    VersionWay,
+)
+from benchpool_scheduler.errors import InvalidInput, Refused, Unavailable
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
-from benchpool_scheduler.service.benches import bench_reserve
+from benchpool_scheduler.service.administration.versions import VersionOrigin, Versions
+from benchpool_scheduler.service.benches import unfit_quotas
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.shielded import shielded
+from benchpool_scheduler.store.configuration_versions import FOLDER, VersionFiles
 
 Keep = Callable[[str], Awaitable[None]]
 
@@ -31,6 +48,9 @@ class Reconfiguration:
         file: Where the text in force is kept, None for nowhere.
         keep: Keeps it elsewhere too, before it is in force; Unavailable leaves all as it was.
         changed: Called after a new configuration is in force.
+
+    Attributes:
+        versions: Those that it had.
     """
 
     def __init__(
@@ -46,33 +66,101 @@ class Reconfiguration:
         self._file = file
         self._changed = changed
         self._keep = keep
+        self._named = "benchpool.yaml" if file is None else file.name
+        folder = observed.settings.state / "scheduler" / FOLDER
+        self.versions = Versions(
+            observed, VersionFiles(folder), None if file is None else str(file)
+        )
 
-    def check(self, caller: Caller, text: str) -> contract.ConfigurationChange:
+    async def open(self) -> None:
+        """Record what is in force now, where it is another version than the last."""
+        await self.versions.begin(by_text=self._file is not None)
+
+    def check(
+        self, caller: Caller, text: str, file: str | None = None
+    ) -> contract.ConfigurationChange:
         """Say what a configuration would change for whom.
+
+        Args:
+            file: What to call the text; the pool's own file by default.
 
         Errors: Forbidden for others than administrators, InvalidInput with line and key.
         """
         rights.require_admin(caller, "look at the configuration")
-        return self.difference(text)
+        return self._difference(self.read(text, file), applied=False)
 
-    def difference(self, text: str) -> contract.ConfigurationChange:
-        """Say what a text would change. Errors: InvalidInput."""
-        return self._difference(self.read(text), applied=False)
+    def difference(self, new: Configuration) -> contract.ConfigurationChange:
+        """Say what a configuration that was read would change."""
+        return self._difference(new, applied=False)
 
-    async def apply(self, caller: Caller, text: str) -> contract.ConfigurationChange:
+    async def apply(
+        self, caller: Caller, text: str, file: str | None = None, reason: str = ""
+    ) -> contract.ConfigurationChange:
         """Put a configuration in force and keep it: all or nothing.
 
         Errors: as ``check``; Unavailable when it cannot be kept.
         """
         rights.require_admin(caller, "change the configuration")
-        return await shielded(self._apply(text))
+        origin = VersionOrigin(VersionWay.APPLY, caller.name, reason)
+        return await shielded(self._put_in_force(text, origin, file))
 
-    async def use(self, text: str, source: str) -> contract.ConfigurationChange:
+    async def set(self, caller: Caller, edit: ConfigurationEdit) -> contract.ConfigurationChange:
+        """Set single values and keep the rest of the file as people wrote it: all or nothing.
+
+        Errors: as ``apply``; Refused where another version came into force since, or the file was
+        changed by hand and is not in force.
+        """
+        rights.require_admin(caller, "change the configuration")
+        return await self.set_for(caller, edit)
+
+    async def set_for(
+        self, caller: Caller, edit: ConfigurationEdit
+    ) -> contract.ConfigurationChange:
+        """As ``set``, for a caller whose right to these very settings was checked before."""
+        origin = VersionOrigin(VersionWay.SET, caller.name, edit.reason or "")
+        return await shielded(self._set(edit, origin))
+
+    async def revert(
+        self, caller: Caller, asked: ConfigurationRevert
+    ) -> contract.ConfigurationChange:
+        """Put a former version in force again, as a new version.
+
+        Errors: as ``apply``; NotFound for a version that is not kept.
+        """
+        rights.require_admin(caller, "change the configuration")
+        versions, number = self.versions, asked.version
+        kept = await (versions.before() if number is None else versions.kept(number))
+        number = kept.version.number
+        origin = VersionOrigin(VersionWay.REVERT, caller.name, asked.reason or "", number)
+        source = f"version {number} of the configuration"
+        return await shielded(self._put_in_force(kept.text, origin, source))
+
+    def tried(self, settings: Sequence[Setting], text: str | None = None) -> Configuration:
+        """Return what a text, that in force by default, would say with some values set.
+
+        Errors: InvalidInput.
+        """
+        before = self._observed.now.configuration.text if text is None else text
+        try:
+            found = attempt(before, settings, self._named)
+            if found is not None:
+                return self._fitting(found)
+        except InvalidInput:
+            pass  # said below with the line that it would have
+        return self.read(edited(before, settings, self._named))
+
+    async def use(
+        self, text: str, source: str, *, overtaken: Callable[[], bool] = lambda: False
+    ) -> contract.ConfigurationChange | None:
         """Put a configuration in force that is kept elsewhere already: all or nothing.
+
+        Args:
+            overtaken: Asked while nothing else can change the configuration: whether the text is
+                older than what was kept since. It is left alone then, and None returned.
 
         Errors: InvalidInput; the old one stays.
         """
-        return await shielded(self._use(text, source))
+        return await shielded(self._use(text, source, overtaken))
 
     async def reload(self) -> contract.ConfigurationChange:
         """Read the configuration file again (SIGHUP).
@@ -89,26 +177,88 @@ class Reconfiguration:
             )
             raise
 
-    async def _apply(self, text: str) -> contract.ConfigurationChange:
+    async def _put_in_force(
+        self, text: str, origin: VersionOrigin, source: str | None
+    ) -> contract.ConfigurationChange:
         async with self._ledger.lock:
-            new = self.read(text)
-            answer = self._difference(new, applied=True)
-            if self._file is not None:
+            answer = await self._take(text, origin, source)
+        self._tell()
+        return answer
+
+    async def _set(
+        self, edit: ConfigurationEdit, origin: VersionOrigin
+    ) -> contract.ConfigurationChange:
+        async with self._ledger.lock:
+            await self.versions.refuse_other_base(edit.base)
+            await asyncio.to_thread(self._refuse_changed_file)
+            text = await asyncio.to_thread(self._edited, edit.settings)
+            answer = await self._take(text, origin, f"the changed {self._named}")
+        self._tell()
+        return answer
+
+    async def _take(
+        self, text: str, origin: VersionOrigin, source: str | None, *, written: bool = False
+    ) -> contract.ConfigurationChange:
+        """Check a text, keep it as a version and where it lies, and put it in force."""
+        new = await asyncio.to_thread(self.read, text, source)
+        answer = self._difference(new, applied=True)
+        if text == self._observed.now.configuration.text:
+            number, added = await self.versions.current(), None
+        else:
+            number = added = await self.versions.add(text, origin, answer.changes)
+        try:
+            if self._file is not None and not written:
                 await asyncio.to_thread(_write_whole, self._file, text)
             if self._keep is not None:
                 await self._keep(text)
-            self._observed.put(self._observed.now.with_configuration(new))
+        except BaseException:
+            if added is not None:
+                await self.versions.drop(added)
+            raise
+        self._observed.put(self._observed.now.with_configuration(new))
+        return structs.replace(answer, version=number)
+
+    def _tell(self) -> None:
         if self._file is not None:
             self._observed.report(CONFIGURATION, None)
         self._changed()
-        return answer
 
-    async def _use(self, text: str, source: str) -> contract.ConfigurationChange:
+    def _refuse_changed_file(self) -> None:
+        """Refuse to write over what somebody typed into the file and has not put in force."""
+        if self._file is None:
+            return
+        try:
+            there = self._file.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return
+        except (OSError, UnicodeDecodeError):
+            there = None
+        if there != self._observed.now.configuration.text:
+            raise Refused(
+                f"{self._file} was changed by hand and is not in force, so nothing is written into "
+                f"it: put it in force with `benchpool config apply {self._file}`, or go back with "
+                "`benchpool config revert`.",
+                code="configuration-file-changed",
+            )
+
+    async def _use(
+        self, text: str, source: str, overtaken: Callable[[], bool]
+    ) -> contract.ConfigurationChange | None:
         async with self._ledger.lock:
+            if overtaken():
+                return None
             new = self.read(text, source)
             answer = self._difference(new, applied=True)
             if not answer.changes:
                 return answer
+            try:
+                number = await self.versions.add(
+                    text, VersionOrigin(VersionWay.OBJECTS), answer.changes
+                )
+                answer = structs.replace(answer, version=number)
+            except Unavailable as failed:
+                # It is in force in the cluster, whatever our disk takes.
+                self._observed.report("configuration-versions", failed.message)
             self._observed.put(self._observed.now.with_configuration(new))
         self._changed()
         return answer
@@ -116,39 +266,39 @@ class Reconfiguration:
     async def _reload(self) -> contract.ConfigurationChange:
         if self._file is None:
             raise Unavailable("This service was started without a configuration file.")
-        try:
-            text = await asyncio.to_thread(self._file.read_text)
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInput(
-                f"{self._file} cannot be read ({error}).",
-                code="configuration",
-            ) from None
-        async with self._ledger.lock:
-            new = self.read(text)
-            answer = self._difference(new, applied=True)
-            if self._keep is not None:
-                await self._keep(text)
-            self._observed.put(self._observed.now.with_configuration(new))
-        self._observed.report(CONFIGURATION, None)
-        self._changed()
+        async with self._ledger.lock:  # of two at once, the later one reads later
+            text = await asyncio.to_thread(_read_whole, self._file)
+            answer = await self._take(text, VersionOrigin(VersionWay.RELOAD), None, written=True)
+        self._tell()
         return answer
 
     def read(self, text: str, source: str | None = None) -> Configuration:
         """Read and check a text without using it. Errors: InvalidInput."""
-        named = "benchpool.yaml" if self._file is None else self._file.name
-        new = load(text, source or named)
+        return self._fitting(load(text, source or self._named))
+
+    def _edited(self, settings: Sequence[Setting]) -> str:
+        return edited(self._observed.now.configuration.text, settings, self._named)
+
+    def _fitting(self, new: Configuration) -> Configuration:
+        """Return a configuration whose build quotas the pool can hold. Errors: InvalidInput."""
         if self._observed.now.inventory.devices:
-            bench_reserve.refuse_what_does_not_fit(self._observed.now.with_configuration(new))
+            then = self._observed.now.with_configuration(new)
+            unfit_quotas.refuse_singles(then)
+            unfit_quotas.refuse_sum(then)
         return new
 
     def _difference(self, new: Configuration, *, applied: bool) -> contract.ConfigurationChange:
-        changes = compare(self._observed.now.configuration, new)
+        changes = compare(written(self._observed.now.configuration), new)
         return contract.ConfigurationChange(
-            applied=applied, changes=changes, warnings=[*new.warnings, *self._orphans(new)]
+            applied=applied,
+            changes=changes,
+            warnings=[*new.warnings, *self._orphans(new)],
+            file=None if self._file is None else str(self._file),
         )
 
     def _orphans(self, new: Configuration) -> list[str]:
-        names = {str(it.name) for it in new.projects if not new.is_parent(it.name)}
+        then = self._observed.now.with_configuration(new).configuration
+        names = {str(it.name) for it in then.projects if not then.is_parent(it.name)}
         counts: dict[str, int] = {}
         for job in self._ledger.live():
             if job.project not in names:
@@ -158,6 +308,13 @@ class Reconfiguration:
             "be preempted and do not start again."
             for name, count in counts.items()
         ]
+
+
+def _read_whole(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{file} cannot be read ({error}).", code="configuration") from None
 
 
 def _write_whole(file: Path, text: str) -> None:

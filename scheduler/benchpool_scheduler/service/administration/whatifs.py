@@ -7,19 +7,20 @@ and change nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchpool_scheduler import contract
+from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.core.model import Policy, Project, ProjectName, Snapshot
 from benchpool_scheduler.core.whatif import whatif
 from benchpool_scheduler.core.whatif.expansion import with_nodes
 from benchpool_scheduler.errors import InvalidInput, TooMany
-from benchpool_scheduler.phrases import count
+from benchpool_scheduler.phrases import count, gpu_time
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration import workloads
-from benchpool_scheduler.service.administration.history import History, history
+from benchpool_scheduler.service.administration.history import History, RecordedHistory
 from benchpool_scheduler.service.administration.reconfiguration import Reconfiguration
 from benchpool_scheduler.service.cluster_state import node_inputs, snapshots
 from benchpool_scheduler.service.cluster_state.node_inputs import NodeInputs
@@ -82,11 +83,13 @@ class WhatIfs:
         observed: Observed,
         state_cache: StateCache,
         reconfiguration: Reconfiguration,
+        history: RecordedHistory,
     ) -> None:
         self._ledger = ledger
         self._observed = observed
         self._state_cache = state_cache
         self._reconfiguration = reconfiguration
+        self._history = history
         self._busy = asyncio.Lock()
 
     async def ask(self, caller: Caller, question: contract.WhatIfQuestion) -> contract.WhatIf:
@@ -97,7 +100,7 @@ class WhatIfs:
         answered.
         """
         rights.require_admin(caller, "ask what if")
-        if question.config is None and not question.more_gpus:
+        if question.config is None and not question.settings and not question.more_gpus:
             raise InvalidInput(
                 "Nothing would be otherwise: name a configuration, more GPUs, or both.",
                 field="config",
@@ -109,7 +112,9 @@ class WhatIfs:
                 code="whatif-busy",
             )
         async with self._busy:
-            twins = await self._twins(question)
+            # Reading a text of many people takes longer than others should wait.
+            new = await asyncio.to_thread(self._other, question)
+            twins = await self._twins(question, new)
             past = await self._past(question)
             after = await asyncio.to_thread(twins.after)
             before = twins.before
@@ -123,14 +128,27 @@ class WhatIfs:
             )
             change = (
                 contract.ConfigurationChange(applied=False, changes=[])
-                if question.config is None
-                else self._reconfiguration.difference(question.config)
+                if new is None
+                else self._reconfiguration.difference(new)
             )
             return self._answer(found, change, replayed)
 
-    async def _twins(self, question: contract.WhatIfQuestion) -> Twins:
+    async def prepare(self, caller: Caller) -> None:
+        """Take the configuration in force apart, before somebody asks what its values would do.
+
+        Errors: Forbidden for others than administrators.
+        """
+        rights.require_admin(caller, "ask what if")
+        await asyncio.to_thread(self._reconfiguration.tried, ())
+
+    def _other(self, question: contract.WhatIfQuestion) -> Configuration | None:
+        """Return the configuration that is asked for, if any. Errors: InvalidInput."""
+        if question.settings:
+            return self._reconfiguration.tried(question.settings, question.config)
+        return None if question.config is None else self._reconfiguration.read(question.config)
+
+    async def _twins(self, question: contract.WhatIfQuestion, new: Configuration | None) -> Twins:
         """Freeze what both pools are made of, at one instant."""
-        new = None if question.config is None else self._reconfiguration.read(question.config)
         async with self._ledger.lock:
             now, seen = self._observed.settings.clock.now(), self._observed.now
             await self._state_cache.follow()
@@ -160,9 +178,7 @@ class WhatIfs:
         """Return the jobs to replay, None when nobody asks. Errors: InvalidInput for none."""
         if question.history_days is None:
             return None
-        restart_s = self._observed.now.configuration.policy.restart_s
-        now = self._observed.settings.clock.now()
-        found = await history(self._ledger, now, question.history_days, restart_s)
+        found = await self._history.of(question.history_days)
         if not found.jobs:
             raise InvalidInput(
                 f"No job ran and ended in the last {question.history_days:g} days, so there is no "
@@ -192,6 +208,7 @@ class WhatIfs:
             changes=change.changes,
             warnings=change.warnings,
             history=None if replayed is None else workloads.answer(replayed),
+            people=people_told(found.changed),
         )
 
     def _job(self, change: whatif.JobComparison) -> contract.JobWhatIf:
@@ -208,6 +225,39 @@ class WhatIfs:
         )
 
 
+def people_told(changed: Sequence[whatif.JobComparison]) -> list[str]:
+    """Return what becomes of everybody whose jobs would fare otherwise, a sentence each."""
+    found: dict[str, list[whatif.JobComparison]] = {}
+    for one in changed:
+        found.setdefault(one.job.user or "somebody", []).append(one)
+    return [f"{user} {_listed(_fates(jobs))}." for user, jobs in sorted(found.items())]
+
+
+def _listed(parts: Sequence[str]) -> str:
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _fates(jobs: Sequence[whatif.JobComparison]) -> list[str]:
+    """Return what becomes of one user's jobs, in parts of a sentence."""
+    waits = whatif.Fate.WAITS
+    starts = [it for it in jobs if it.before.fate is waits and it.after.fate is not waits]
+    others = [it for it in jobs if it not in starts]
+    gives = sum(max(0, it.before.gpus - it.after.gpus) for it in others)
+    gets = sum(max(0, it.after.gpus - it.before.gpus) for it in others)
+    lost_s = sum(it.after.lost_gpu_s for it in others if it.after.preempted)
+    parts = []
+    if starts:
+        gpus = count(sum(it.after.gpus for it in starts), "GPU")
+        parts.append(f"starts {count(len(starts), 'job')} now, with {gpus}")
+    if gives:
+        cost = f" (loses {gpu_time(lost_s)})" if lost_s >= 180 else ""
+        parts.append(f"gives way by {count(gives, 'GPU')}{cost}")
+    if gets:
+        parts.append(f"keeps or gets {count(gets, 'GPU')} more")
+    return parts or [f"has other GPUs for {count(len(jobs), 'job')}"]
+
+
 def _side(pool: Snapshot) -> Side:
     return Side(pool.nodes, pool.projects, pool.policy)
 
@@ -219,12 +269,11 @@ def sentence(found: whatif.Comparison) -> str:
     'Now nothing would be otherwise: the same jobs would run and wait, on 4 of 8 GPUs.'
     """
     held = f"{found.allocated[1]} of {found.gpus[1]} GPUs"
-    if not found.changed:
-        return f"Now nothing would be otherwise: the same jobs would run and wait, on {held}."
     was = f"{found.allocated[0]} of {found.gpus[0]}"
-    first, *rest = _parts(found)
-    parts = f"{', '.join([first, *rest[:-1]])} and {rest[-1]}" if rest else first
-    return f"Now {parts}; jobs would hold {held} instead of {was}."
+    if not found.changed:
+        held = held if found.gpus[0] == found.gpus[1] else f"{held} instead of {was}"
+        return f"Now nothing would be otherwise: the same jobs would run and wait, on {held}."
+    return f"Now {_listed(list(_parts(found)))}; jobs would hold {held} instead of {was}."
 
 
 def _parts(found: whatif.Comparison) -> Iterator[str]:
@@ -237,7 +286,7 @@ def _parts(found: whatif.Comparison) -> Iterator[str]:
         yield f"{count(len(starts), 'waiting job')} would run"
     if pays:
         lost = sum(it.after.lost_gpu_s for it in pays)
-        yield f"{count(len(pays), 'job')} would be paused or shrunk at a loss of {lost:.0f} GPU s"
+        yield f"{count(len(pays), 'job')} would be paused or shrunk at a loss of {gpu_time(lost)}"
     others = [
         (sum(it not in pays for it in stays), "job", "would wait instead of starting"),
         (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchpool_scheduler import contract
-from benchpool_scheduler.phrases import count
+from benchpool_scheduler.phrases import count, duration, percent
 from benchpool_scheduler.simulation.replay.summary import Summary
 from benchpool_scheduler.simulation.whatif import ProjectComparison, Replayed, Waits
 
@@ -25,9 +25,10 @@ def answer(found: Replayed) -> contract.WorkloadWhatIf:
 def _sentence(found: Replayed) -> str:
     was, would = found.before, found.after
     return (
-        f"Over {count(was.jobs, 'recorded job')} the mean wait would be {would.mean_wait_h:.2f} h "
-        f"instead of {was.mean_wait_h:.2f} h, with {would.allocated_utilisation:.1%} of "
-        f"{would.gpus} GPUs in use instead of {was.allocated_utilisation:.1%} of {was.gpus}."
+        f"Over {count(was.jobs, 'recorded job')} the mean wait would be "
+        f"{duration(would.mean_wait_h * 3600)} instead of {duration(was.mean_wait_h * 3600)}, with "
+        f"{percent(would.allocated_utilisation)} of "
+        f"{would.gpus} GPUs in use instead of {percent(was.allocated_utilisation)} of {was.gpus}."
     )
 
 

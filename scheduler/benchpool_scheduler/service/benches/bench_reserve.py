@@ -74,21 +74,14 @@ def least_laid_out(seen: Observations) -> BenchReserve:
 
 
 def _usable(ledger: Ledger, seen: Observations, node: str) -> int:
-    """Return how many whole GPUs of a node work and are not leased: slices are not kept."""
+    """Return how many whole GPUs of a node work and are not leased: slices are not kept.
+
+    None of one that takes no starts: benches begin elsewhere.
+    """
+    if node in seen.closed:
+        return 0
     devices = (d for d in seen.inventory.nodes.get(node, ()) if d.resource == WHOLE)
     return sum(d.state is DeviceState.USABLE and d.uuid not in ledger.leased for d in devices)
-
-
-def refuse_what_does_not_fit(seen: Observations) -> None:
-    """Refuse benches that add up to more than the pool has (R3). Errors: InvalidInput."""
-    build = seen.configuration.build
-    keep_free(
-        [seen.users.quota_sum],
-        reserve=build.reserve,
-        leased=0,
-        gpus=seen.inventory.build_gpus,
-        oversubscribe=build.oversubscribe,
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,22 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
+import msgspec
+
 from benchpool_scheduler import contract
+from benchpool_scheduler.errors import NotFound, Unavailable
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.benches.asked_back import AskedBenches
+from benchpool_scheduler.service.benches.bench_activity import last_active
 from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.ledger.topic import Topic
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.service.process.shielded import shielded
 from benchpool_scheduler.store.records import LeaseRecord
 
 
 class Benches:
-    """What spawners and people may do with build GPUs."""
+    """What spawners and people may do with build GPUs.
 
-    def __init__(self, ledger: Ledger, reservations: Leases) -> None:
+    Args:
+        denied: Returns the device files that a process with some GPUs must not open.
+
+    Attributes:
+        asked: Benches that administrators ask for. ``changed``: news of leases that are.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        reservations: Leases,
+        observed: Observed,
+        denied: Callable[[Sequence[str]], Sequence[tuple[int, int]]],
+    ) -> None:
         self._ledger = ledger
         self._reservations = reservations
+        self._observed = observed
+        self._denied = denied
+        self.asked = AskedBenches(observed.settings.state / "scheduler" / "asked-benches.json")
+        self.changed: Topic[str] = Topic()
 
     async def reserve(self, caller: Caller, request: contract.LeaseRequest) -> contract.Lease:
         """Hold build GPUs for a server: check and reservation are one step (R2).
@@ -26,7 +52,7 @@ class Benches:
         Unavailable ``build-capacity``.
         """
         rights.require_admin(caller, "reserve GPUs for a server")
-        return lease_view(await shielded(self._reservations.reserve(request)))
+        return self._granted(await shielded(self._reservations.reserve(request)))
 
     async def wait_in_line(
         self, caller: Caller, request: contract.LineRequest
@@ -40,17 +66,51 @@ class Benches:
         found = await self._reservations.reserve_or_wait(request)
         if isinstance(found, contract.LinePlace):
             return contract.LineAnswer(place=found)
-        return contract.LineAnswer(lease=lease_view(found))
+        return contract.LineAnswer(lease=self._granted(found))
+
+    def _granted(self, record: LeaseRecord) -> contract.Lease:
+        """Return a lease as the spawner is told it that starts the server."""
+        denied = list(self._denied(record.gpus))
+        return msgspec.structs.replace(lease_view(record), denied_devices=denied)
 
     async def release(self, caller: Caller, lease: str) -> None:
         """Give a lease back. Repeating it does nothing. Errors: Forbidden."""
         rights.require_admin(caller, "give back the GPUs of a server")
         await shielded(self._reservations.release(lease))
 
+    async def ask_back(
+        self, caller: Caller, lease: str, wanted: contract.BenchWanted
+    ) -> contract.Lease:
+        """Ask the owner of a bench for it; nothing is stopped.
+
+        Errors: Forbidden for others than administrators, NotFound, Unavailable.
+        """
+        rights.require_admin(caller, "ask for somebody's bench")
+        held = self._ledger.lease(lease)
+        if held is None:
+            raise NotFound("There is no such bench any more: its GPUs were given back.")
+        at = moment(self._observed.settings.clock.now())
+        asked = contract.AskedBack(caller.name, at, " ".join(wanted.reason.split()))
+        try:
+            await self.asked.ask(lease, asked, {it.id for it in self._ledger.leases()})
+        except OSError as error:
+            raise Unavailable(
+                f"It cannot be written down ({error.strerror}): try again."
+            ) from error
+        self.changed.publish(lease)
+        return self._view(held)
+
+    def _view(self, lease: LeaseRecord) -> contract.Lease:
+        active = last_active(self._observed.settings.directory).get((lease.user, lease.server))
+        return lease_view(lease, active, self.asked.all().get(lease.id))
+
     def leases(self, caller: Caller, user: str | None = None) -> list[contract.Lease]:
         """Return the leases that the caller may see, of one user or of all."""
+        active = last_active(self._observed.settings.directory)
         return [
-            lease_view(lease)
+            lease_view(
+                lease, active.get((lease.user, lease.server)), self.asked.all().get(lease.id)
+            )
             for lease in self._ledger.leases()
             if rights.may_use_lease(caller, lease) and user in (None, lease.user)
         ]
@@ -61,7 +121,11 @@ class Benches:
         return [it for it in waiting if rights.may_see_bench(caller, it.user)]
 
 
-def lease_view(record: LeaseRecord) -> contract.Lease:
+def lease_view(
+    record: LeaseRecord,
+    active: float | None = None,
+    asked: contract.AskedBack | None = None,
+) -> contract.Lease:
     """Return a lease as callers see it."""
     return contract.Lease(
         id=record.id,
@@ -70,4 +134,6 @@ def lease_view(record: LeaseRecord) -> contract.Lease:
         spawn=record.spawn,
         gpus=list(record.gpus),
         since=moment(record.since),
+        last_active=None if active is None else moment(active),
+        asked_back=asked,
     )

@@ -12,6 +12,7 @@ from benchpool_scheduler import contract
 from benchpool_scheduler.core.benches.bench_queue import BenchQueue, WaitingServer
 from benchpool_scheduler.core.benches.line import (
     BenchGpu,
+    LeaseEnds,
     Offer,
     Seat,
     Use,
@@ -20,11 +21,13 @@ from benchpool_scheduler.core.benches.line import (
     seats,
 )
 from benchpool_scheduler.core.model import GpuId, JobId, NodeName
+from benchpool_scheduler.phrases import count
 from benchpool_scheduler.runtime import Device, DeviceState, NodeFacts
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.benches.node_selection import suits
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import notices
+from benchpool_scheduler.service.observed import closings
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.store.records import LeaseRecord
@@ -117,6 +120,8 @@ class BenchLine:
         for name, devices in inventory.nodes.items():
             if name not in inventory.build or (reachable is not None and name not in reachable):
                 continue
+            if name in self._observed.now.closed:
+                continue
             if not suits(request, inventory.facts.get(name, NodeFacts(name))):
                 continue
             gpus = [
@@ -164,41 +169,62 @@ class BenchLine:
         ids = [it.id for it in line]
         position = ids.index(waiting.id) + 1 if waiting.id in ids else len(ids)
         seat = seated.get(waiting.id)
-        reason, wait_s = (
+        reason, start = (
             self._full(waiting, position) if seat is None else self._called(waiting, seat)
         )
-        now = self._observed.settings.clock.now()
         return contract.LinePlace(
             id=waiting.id,
             position=position,
             length=len(ids),
             since=moment(waiting.since),
             reason=reason,
-            estimated_start=None
-            if wait_s is None
-            else contract.EstimatedStart(
-                earliest=moment(now),
-                likely=moment(now + wait_s),
-                latest=moment(now + wait_s + RETURN_S) if seat is not None else None,
-            ),
+            estimated_start=start,
         )
 
-    def _called(self, waiting: Place, seat: Seat) -> tuple[contract.Reason, float]:
+    def _range(self, ends: LeaseEnds | None, basis: str) -> contract.EstimatedStart | None:
+        if ends is None:
+            return None
+        now = self._observed.settings.clock.now()
+        likely, latest = ends.likely_s, ends.latest_s
+        return contract.EstimatedStart(
+            earliest=moment(now + ends.earliest_s),
+            likely=None if likely is None else moment(now + likely),
+            latest=None if latest is None else moment(now + latest + RETURN_S),
+            basis=basis,
+        )
+
+    def _called(
+        self, waiting: Place, seat: Seat
+    ) -> tuple[contract.Reason, contract.EstimatedStart | None]:
         asked = waiting.request.gpus
         busy = sum(gpu.use is not Use.FREE for gpu in seat.gpus)
         grace_s = self._observed.now.configuration.policy.grace_s
         reason = notices.called_back(asked, busy, grace_s)
-        return reason, grace_s
+        ends = LeaseEnds(0.0, grace_s, grace_s)
+        return reason, self._range(ends, "by the time that jobs get to save")
 
-    def _full(self, waiting: Place, position: int) -> tuple[contract.Reason, float | None]:
+    def _full(
+        self, waiting: Place, position: int
+    ) -> tuple[contract.Reason, contract.EstimatedStart | None]:
         request = waiting.request
         offer = self.offer(request)
         free = max((sum(g.use is Use.FREE for g in gpus) for gpus in offer.values()), default=0)
         ages, holding = self._held_by_benches(request)
-        wait_s = ends_in(ages, self._lasted_s, min(position, len(ages)))
+        ends = ends_in(ages, self._lasted_s, min(position, len(ages)))
         models = tuple(request.gpu_models)
-        reason = notices.benches_full(request.gpus, models, free, holding, len(ages))
-        return reason, wait_s
+        closed = self._closed(request)
+        reason = notices.benches_full(request.gpus, models, free, holding, len(ages), closed)
+        basis = f"learned from {count(len(self._lasted_s), 'earlier bench lease')}"
+        return reason, self._range(ends, basis)
+
+    def _closed(self, request: contract.LeaseRequest) -> list[str]:
+        """Return why nothing starts on the closed machines that the server could go to."""
+        seen = self._observed.now
+        return [
+            f"{name} {closings.words(seen.nodes.get(name), closed=True)}"
+            for name in sorted(seen.closed & seen.inventory.build)
+            if suits(request, seen.inventory.facts.get(name, NodeFacts(name)))
+        ]
 
     def _held_by_benches(self, request: contract.LeaseRequest) -> tuple[list[float], int]:
         """Return the ages of the leases that hold what the server could get, and their GPUs."""

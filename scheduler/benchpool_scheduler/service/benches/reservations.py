@@ -13,6 +13,7 @@ from benchpool_scheduler.runtime import NodeFacts
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.benches.line import BenchLine, Place
 from benchpool_scheduler.service.benches.node_selection import suits, why_none
+from benchpool_scheduler.service.benches.rebuilding import LostBenches
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.shielded import shielded
@@ -46,6 +47,7 @@ class Leases:
         self._observed = observed
         self._want_pass = want_pass
         self._line = BenchLine(ledger, observed, nodes_for_claim)
+        self._lost = LostBenches(ledger, observed)
         self._missing_since: dict[str, float] = {}
         self._changed = asyncio.Event()
         self.shortage = asyncio.Event()
@@ -206,10 +208,17 @@ class Leases:
         changed.set()
 
     async def reconcile(self) -> None:
-        """Give back the leases of servers that the Hub has not named for a minute."""
+        """Give back the leases of servers that the Hub has not named for a minute.
+
+        What the Hub has and we lost is written anew. Errors: Unavailable of the store.
+        """
         servers = self._observed.settings.directory.servers()
         if servers is None:
             return
+        if await self._lost.rebuild():
+            self._want_pass()
+        if self._observed.now.safe_mode.hub is not None:
+            return  # what the Hub does not name may run all the same
         now = self._observed.settings.clock.now()
         present = {(server.user, server.name) for server in servers}
         missing = [x for x in self._ledger.leases() if (x.user, x.server) not in present]

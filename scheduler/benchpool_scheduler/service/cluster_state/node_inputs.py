@@ -9,8 +9,10 @@ from benchpool_scheduler.core.model import GpuId, Node, NodeName
 from benchpool_scheduler.runtime import DeviceState, NodeFacts
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed import closings
 from benchpool_scheduler.service.observed.inventory import UNKNOWN, Inventory, node_of
 from benchpool_scheduler.service.observed.observations import Observations
+from benchpool_scheduler.store.records import NodeRecord
 
 Links = tuple[tuple[int, ...], ...]
 
@@ -23,7 +25,8 @@ class NodeInputs:
         kept: GPUs that nodes keep for benches (R3); ``called`` those of them that were lent and
             have an owner who waits. ``lends``: the others may be used by what can be paused.
         leased: GPUs that benches hold. ``clung``: GPUs that are not usable, but held by workers.
-        drained: Machines that take no starts for a fault of their own.
+        drained: Machines that take no starts for a fault of their own. ``closed``: those that an
+            administrator closed. ``said``: what was said of machines, those and others.
         blocked: GPUs of jobs that the core does not know of.
     """
 
@@ -33,6 +36,8 @@ class NodeInputs:
     clung: frozenset[str]
     blocked: frozenset[str] = frozenset()
     drained: frozenset[str] = frozenset()
+    closed: frozenset[str] = frozenset()
+    said: Mapping[str, NodeRecord] = field(default_factory=dict)
     called: Mapping[str, int] = field(default_factory=dict)
     lends: bool = False
 
@@ -50,6 +55,8 @@ def node_inputs(
         clung=frozenset(d.uuid for d in seen.inventory.unusable if d.uuid in holders),
         blocked=blocked,
         drained=seen.drained,
+        closed=seen.closed,
+        said=seen.nodes,
         called=reserve.called,
         lends=seen.configuration.build.lend_idle,
     )
@@ -67,7 +74,9 @@ def node(of: NodeInputs, place: str) -> Node:
     """
     called, kept = of.called.get(place, 0), of.kept.get(place, 0)
     devices = of.inventory.places[place]
-    model, facts = devices[0].model, of.inventory.facts.get(node_of(place), UNKNOWN)
+    machine = node_of(place)
+    closed, said = machine in of.closed, of.said.get(machine)
+    model, facts = devices[0].model, of.inventory.facts.get(machine, UNKNOWN)
     there = (DeviceState.USABLE,) if facts.ready else (DeviceState.USABLE, DeviceState.BROKEN)
     gpus = tuple(
         GpuId(device.uuid)
@@ -91,9 +100,11 @@ def node(of: NodeInputs, place: str) -> Node:
         cpus=facts.cpus,
         memory_gib=facts.memory_gib,
         labels={"gpu.model": model, **{level.name: value for level, value in known if value}},
-        ready=facts.ready and node_of(place) not in of.drained,
+        ready=facts.ready and machine not in of.drained and not closed,
         links=links,
         sockets=sockets,
+        closed=closings.words(said, closed=closed),
+        closes_s=closings.closes_s(said, closed=closed),
     )
 
 

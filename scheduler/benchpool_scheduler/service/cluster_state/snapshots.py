@@ -24,6 +24,7 @@ from benchpool_scheduler.service.cluster_state import node_inputs
 from benchpool_scheduler.service.cluster_state.node_bars import node_bars, room_bar
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import transitions
+from benchpool_scheduler.service.observed import closings
 from benchpool_scheduler.service.observed.inventory import node_of, place_of
 from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, Place, WorkerRecord
@@ -44,7 +45,7 @@ def snapshot(ledger: Ledger, seen: Observations, now: float) -> Snapshot:
         jobs=tuple(
             at(job, now)
             for record in ledger.live()
-            for job in jobs_of(ledger, record, home, now, seen.inventory.slices)
+            for job in jobs_of(ledger, record, home, now, seen)
         ),
         policy=seen.configuration.policy,
         users=seen.usage.users,
@@ -94,15 +95,13 @@ def jobs_of(
     record: JobRecord,
     home: Mapping[str, ProjectName],
     now: float,
-    slices: frozenset[str] = frozenset(),
+    seen: Observations,
 ) -> tuple[JobFacts, ...]:
     """Return what the core sees of a job: nothing of one that has ended or that its user paused.
 
-    Args:
-        slices: Places where the GPUs are slices: a job that names no model gets none of them.
-
-    Workers that were let go hold their GPUs until they are gone: to the core they are a job of
-    their own that is leaving, so that what was promised of them stays promised (R20).
+    A job that names no model gets no slices; one that names no cores or memory asks for the
+    pool's default. Workers that were let go hold their GPUs until they are gone: to the core they
+    are a job of their own that is leaving, so that what was promised of them stays promised (R20).
 
     Its times are as of instants that do not depend on when this is asked; only
     ``preemptions_last_hour`` and ``barred`` do: see ``expiries``.
@@ -113,7 +112,9 @@ def jobs_of(
     held = attempt.live_workers if attempt and record.state in states.HOLDS_GPUS else ()
     staying = [w for w in held if not w.leaving]
     leaving = [w for w in held if w.leaving]
-    spec = _asked(record, attempt, staying, leaving)
+    asked = _asked(record, attempt, staying, leaving)
+    spec = seen.default_amounts.held(asked, attempt if held else None)
+    slices = seen.inventory.slices
     learned = ledger.runtime_estimator.facts(record, ledger.attempts(record.id))
     job = JobFacts(
         id=JobId(record.id),
@@ -126,7 +127,14 @@ def jobs_of(
         nominated=workers_at(record.promised),
         preemptions_last_hour=sum(end > now for end in hours_of(ledger, record.id)),
         only=frozenset() if out_until(ledger, record) > now else None,
-        barred=barred(record, slices, (it for it, end in barred_of(ledger, record) if end > now)),
+        barred=barred(
+            record,
+            slices,
+            (
+                *(it for it, end in barred_of(ledger, record) if end > now),
+                *closed_to(record.spec, seen, now),
+            ),
+        ),
         expected_run_s=learned.expected_run_s,
         done_s=learned.done_s,
         **_times(record, attempt if held else None, now),
@@ -177,6 +185,11 @@ def barred(
     return frozenset(NodeName(place) for place in out)
 
 
+def closed_to(spec: JobSpec, seen: Observations, now: float) -> Iterator[str]:
+    """Yield the places that administrators keep a job off, by its time limit."""
+    return closings.barred_places(seen.nodes, seen.inventory.places, spec.time_limit_s, now)
+
+
 def barred_of(ledger: Ledger, record: JobRecord) -> Iterator[tuple[str, float]]:
     """Yield places that did not take a worker of the job, each with when that is forgotten."""
     if record.attempt:
@@ -189,8 +202,9 @@ def out_until(ledger: Ledger, record: JobRecord) -> float:
     return 0.0 if bar is None else bar.until
 
 
-def expiries(ledger: Ledger, record: JobRecord) -> Iterator[float]:
+def expiries(ledger: Ledger, record: JobRecord, seen: Observations) -> Iterator[float]:
     """Yield the instants at which the job changes for the core without an event."""
+    yield from closings.changes(seen.nodes, record.spec.time_limit_s)
     yield from hours_of(ledger, record.id)
     yield from (end for _, end in barred_of(ledger, record))
     yield out_until(ledger, record)
@@ -274,12 +288,17 @@ def places_of(workers: Iterable[Worker]) -> tuple[Place, ...]:
     )
 
 
-def candidate(record: JobRecord, slices: frozenset[str] = frozenset()) -> JobFacts:
-    """Return a job that was not accepted yet, for a preview."""
+def candidate(record: JobRecord, seen: Observations, now: float | None = None) -> JobFacts:
+    """Return a job that was not accepted yet.
+
+    Args:
+        now: When it would be; None where only counts whether it could ever run.
+    """
+    closed = () if now is None else closed_to(record.spec, seen, now)
     return JobFacts(
         id=JobId(record.id),
         project=ProjectName(record.project),
-        spec=record.spec,
+        spec=seen.default_amounts.of(record.spec),
         user=record.user,
-        barred=barred(record, slices),
+        barred=barred(record, seen.inventory.slices, closed),
     )

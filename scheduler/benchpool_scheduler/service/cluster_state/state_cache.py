@@ -66,7 +66,11 @@ class ClusterSpec:
 
     def sees_jobs_as(self, other: ClusterSpec) -> bool:
         """Tell whether the jobs look the same in another frame."""
-        return (self.homes, self.slices) == (other.homes, other.slices)
+        return (self.homes, self.slices, self.node_inputs.said) == (
+            other.homes,
+            other.slices,
+            other.node_inputs.said,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,11 +244,10 @@ class StateCache:
         if record.project not in given.spec.homes:
             # It came while this pass was on its way; the next one looks at it.
             return ()
-        slices = given.spec.slices
-        found = snapshots.jobs_of(self._ledger, record, given.spec.homes, given.now, slices)
+        found = snapshots.jobs_of(self._ledger, record, given.spec.homes, given.now, given.seen)
         for job in found[:1]:
-            if job.preemptions_last_hour or job.barred or job.only is not None:
-                self._watch_expiry(record, given.now)
+            if job.preemptions_last_hour or job.barred or job.only is not None or given.seen.nodes:
+                self._watch_expiry(record, given)
         return found
 
     def _made(self, spec: ClusterSpec, jobs: Iterable[JobFacts]) -> ClusterState:
@@ -306,9 +309,10 @@ class StateCache:
 
     # ------------------------------------------------------------------ what time alone changes
 
-    def _watch_expiry(self, record: JobRecord, now: float) -> None:
+    def _watch_expiry(self, record: JobRecord, given: PassInput) -> None:
         name = record.id
-        ends = (end for end in snapshots.expiries(self._ledger, record) if end > now)
+        found = snapshots.expiries(self._ledger, record, given.seen)
+        ends = (end for end in found if end > given.now)
         end = min(ends, default=None)
         if end is not None and self._expiry_of.get(name) != end:
             self._expiry_of[name] = end

@@ -98,6 +98,9 @@ class Actions:
             if self._pump is not None:
                 await self._pump
             await asyncio.gather(*self._tails.values())
+            # Since Python 3.12 gathering what has ended does not wait for the loop's next turn,
+            # and only in that turn is what has ended forgotten.
+            await asyncio.sleep(0)
 
     async def _begin_all(self) -> None:
         """Begin what waits, a few at a time: a pass may start thousands."""

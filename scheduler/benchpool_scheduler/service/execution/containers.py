@@ -20,6 +20,8 @@ from benchpool_scheduler.contract import (
     NotebookEntry,
     ScriptEntry,
 )
+from benchpool_scheduler.contract.spec import JobSpec
+from benchpool_scheduler.phrases import count
 from benchpool_scheduler.runtime import Launch, SnapshotEntry, WorkerId
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.observed.service_settings import Containers, ServiceSettings
@@ -38,6 +40,7 @@ def launch(
     worker = next(w for w in attempt.workers if w.index == index)
     nodes = tuple(w.node for w in attempt.workers)
     claim, _ = _home(containers, job.user, submission, nodes)
+    amounts = observed.settings.default_amounts.held(job.spec, attempt)
     folder = submission.working_dir if claim is not None else None
     home = {} if claim is None else {"HOME": containers.home_path}
     return Launch(
@@ -61,8 +64,8 @@ def launch(
         nodes=nodes,
         port=attempt.port,
         image=submission.image,
-        cpus=job.spec.cpus,
-        memory_gib=job.spec.memory_gib,
+        cpus=amounts.cpus,
+        memory_gib=amounts.memory_gib,
         objects=tuple(_objects(submission)),
         claim=claim,
         claim_path=containers.home_path if claim is not None else "",
@@ -80,20 +83,58 @@ def pinned(settings: ServiceSettings, user: str, submission: JobSubmission) -> J
 
 
 def told(
-    settings: ServiceSettings, user: str, submission: JobSubmission, nodes: Iterable[str] = ()
+    settings: ServiceSettings,
+    user: str,
+    submission: JobSubmission,
+    spec: JobSpec,
+    attempt: AttemptRecord | None = None,
 ) -> Container | None:
-    """Return what a job finds on the nodes of its workers; None where there are no containers."""
+    """Return what a job finds on the nodes of its workers; None where there are no containers.
+
+    Args:
+        spec: What it asks for now. ``attempt``: the one that holds GPUs, or had them last.
+    """
     where = settings.containers
     if where is None:
         return None
-    claim, why = _home(where, user, submission, tuple(nodes))
+    nodes = tuple(worker.node for worker in attempt.workers) if attempt is not None else ()
+    claim, why = _home(where, user, submission, nodes)
     image, text = _image(where, user, submission.image)
     home = (
         f"the home of {user} is mounted at {where.home_path}"
         if claim is not None
         else f"{why}it works on a copy of the files that were sent with it"
     )
-    return Container(image=image, home=claim is not None, text=f"It runs in {text}; {home}.")
+    running = attempt is not None and bool(attempt.live_workers)
+    given = settings.default_amounts.held(spec, attempt if running else None)
+    return Container(
+        image=image,
+        home=claim is not None,
+        text=f"It runs in {text}{_amounts(spec, given)}; {home}.",
+        cpus=given.cpus,
+        memory_gib=given.memory_gib,
+    )
+
+
+def _amounts(asked: JobSpec, given: JobSpec) -> str:
+    """Return what each worker has of processor and memory, and what of it the job did not name.
+
+    >>> _amounts(JobSpec(), JobSpec())
+    ''
+    >>> _amounts(JobSpec(cpus=2), JobSpec(cpus=2, memory_gib=16))
+    ', each worker with 2 cores and with 16 GiB of memory by default'
+    """
+    each = (
+        (asked.cpus, given.cpus, "core"),
+        (asked.memory_gib, given.memory_gib, ""),
+    )
+    parts = [
+        (count(amount, noun) if noun else f"{amount:g} GiB of memory")
+        + ("" if named else " by default")
+        for named, amount, noun in each
+        if amount
+    ]
+    return f", each worker with {' and with '.join(parts)}" if parts else ""
 
 
 def _image(where: Containers, user: str, image: str | None) -> tuple[str | None, str]:

@@ -78,6 +78,8 @@ class Launcher:
             time_limit_s=job.spec.time_limit_s,
             nodes=tuple(w.node for w in attempt.workers),
             port=attempt.port,
+            cpus=job.spec.cpus,
+            memory_gib=job.spec.memory_gib,
             origin=origin.encode(job, attempt, submission),
         )
 

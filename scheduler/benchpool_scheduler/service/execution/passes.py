@@ -30,6 +30,7 @@ from benchpool_scheduler.service.ledger.topic import Topic
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.lifecycle import notices, transitions
 from benchpool_scheduler.service.observed.latest_pass import LatestPass
+from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import Change, JobRecord, PreemptionRecord, StopIntent
 
@@ -165,7 +166,7 @@ class Passes:
         """Decide and collect the changes: in the thread of passes, with the ledger's lock."""
         plan = self._state_cache.decide(given)
         work = UnitOfWork(self._ledger)
-        apply(work, given.seen.configuration, plan, given.now)
+        apply(work, given.seen, plan, given.now)
         earlier = given.seen.latest_pass
         news, shifts = changed_reasons(earlier.reasons, plan.reasons)
         over, before = plan.over_quota, earlier.over_quota
@@ -219,27 +220,28 @@ def changed_reasons(
 # --------------------------------------------------------------------------- applying a plan
 
 
-def apply(work: UnitOfWork, configuration: Configuration, plan: Plan, now: float) -> None:
+def apply(work: UnitOfWork, seen: Observations, plan: Plan, now: float) -> None:
     """Put a plan into the unit of work."""
     promised: set[JobId] = set()
     for command in plan.commands:
         match command:
             case Start(after=()):
-                _start(work, command, now)
+                _start(work, command, seen, now)
             case Start(job=job, workers=workers):
                 transitions.promise(work, job, snapshots.places_of(workers))
                 promised.add(job)
             case Preempt():
-                _preempt(work, configuration, command, now)
+                _preempt(work, seen.configuration, command, now)
     for job_id in tuple(work.ledger.counters.nominated):
         if job_id not in promised:
             transitions.promise(work, job_id, ())
 
 
-def _start(work: UnitOfWork, command: Start, now: float) -> None:
-    places = snapshots.places_of(command.workers)
-    if work.job(command.job).state is JobState.QUEUED:
-        transitions.start(work, command.job, places, work.take_port(places[0].node), now)
+def _start(work: UnitOfWork, command: Start, seen: Observations, now: float) -> None:
+    places, job = snapshots.places_of(command.workers), work.job(command.job)
+    if job.state is JobState.QUEUED:
+        port = work.take_port(places[0].node)
+        transitions.start(work, command.job, places, port, seen.default_amounts.of(job.spec), now)
     else:
         transitions.add_workers(work, command.job, places)
 
@@ -255,6 +257,7 @@ def _preempt(work: UnitOfWork, configuration: Configuration, command: Preempt, n
     if staying:
         transitions.shrink(work, victim.id, gone, wish)
         return
+    claimant = None if command.claimant is None else work.job(command.claimant)
     record = PreemptionRecord(
         job=victim.id,
         attempt=victim.attempt,
@@ -264,6 +267,7 @@ def _preempt(work: UnitOfWork, configuration: Configuration, command: Preempt, n
         rule=command.rule,
         lost_gpu_s=command.lost_gpu_s,
         gpus=len(gone),
+        needs=len(gone) if claimant is None else claimant.spec.total_gpus,
     )
     transitions.preempt(work, victim.id, wish, record)
 

@@ -36,6 +36,8 @@ async def _end_what_is_over(ledger: Ledger, runtime: Runtime) -> None:
     """End workers whose end is on record; those without a record are an administrator's matter."""
     if not isinstance(runtime, Strangers):
         return
+    if runtime.strangers():
+        await ledger.read_older()  # what is known of them may be of long ago
     over = [it.worker for it in runtime.strangers() if _is_over(ledger, it.worker)]
     await asyncio.gather(*(runtime.end(worker, notices.over_already()) for worker in over))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.runtime import (
@@ -20,6 +21,7 @@ from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.lifecycle import transitions
 from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.process.clock import Clock
 from benchpool_scheduler.store.records import JobProgress
 
 log = logging.getLogger(__name__)
@@ -54,7 +56,7 @@ class Watcher:
     async def listen(self) -> None:
         """Receive the runtime's events, for as long as it has some."""
         async for event in self._runtime.events():
-            self._inbox.put_nowait(event)
+            self._inbox.put_nowait(on_clock(event, self._observed.settings.clock))
 
     @property
     def idle(self) -> bool:
@@ -91,6 +93,10 @@ class Watcher:
     async def take(self, batch: list[WorkerEvent]) -> None:
         """Take these events in one commit. Errors: Unavailable, and nothing has changed."""
         async with self._ledger.lock:
+            # Before the ends: what a job saved at last decides what its end cost it.
+            for event in batch:
+                if isinstance(event, WorkerProgress):
+                    self._remember(event)
             work = UnitOfWork(self._ledger)
             for event in batch:
                 if self.drain is not None:
@@ -99,9 +105,6 @@ class Watcher:
             await self._ledger.commit(*work.changes())
             if self.actions is not None:
                 self.actions.carry_out(work)
-        for event in batch:
-            if isinstance(event, WorkerProgress):
-                self._remember(event)
         if any(isinstance(event, WorkerEnded) for event in batch):
             self._want_pass()
 
@@ -120,18 +123,50 @@ class Watcher:
         # The first worker speaks for the gang; each may save.
         if job is None or job.attempt != event.worker.attempt:
             return
-        before = job.progress
-        speaks = event.worker.worker == 0 or before is None
-        saved = max(
-            event.checkpoint_at or 0.0, (before.checkpoint_at or 0.0) if before is not None else 0.0
-        )
-        said = event if speaks or before is None else before
-        self._ledger.remember(
-            job.id,
-            JobProgress(
-                at=event.at if speaks or before is None else before.at,
-                fraction=said.fraction,
-                text=None if said.text is None else said.text[:500],
-                checkpoint_at=saved or None,
-            ),
-        )
+        self._ledger.remember(job.id, _progress(job.progress, event))
+
+
+def _progress(before: JobProgress | None, event: WorkerProgress) -> JobProgress:
+    """Return what is known of a job's progress after a worker's word."""
+    before = before or JobProgress(event.at)
+    attempt = event.worker.attempt
+    begins = attempt != before.attempt
+    speaks = event.worker.worker == 0 or begins
+    known = before.checkpoint_at or 0.0
+    newer = (event.checkpoint_at or 0.0) > known
+    fraction = event.fraction if speaks else before.fraction
+    text = event.text if speaks else before.text
+    return JobProgress(
+        at=event.at if speaks else before.at,
+        fraction=fraction,
+        text=None if text is None else text[:500],
+        checkpoint_at=max(event.checkpoint_at or 0.0, known) or None,
+        saved=fraction if newer else before.saved,
+        step=event.checkpoint_step if newer else before.step,
+        attempt=attempt,
+        before=_most(before.before, before.fraction) if begins else before.before,
+        since=_since(None if begins else before.since, event) if speaks else before.since,
+    )
+
+
+def _most(*fractions: float | None) -> float | None:
+    return max((it for it in fractions if it is not None), default=None)
+
+
+def _since(known: tuple[float, float] | None, said: WorkerProgress) -> tuple[float, float] | None:
+    """Return from where the pace of an attempt is counted: its first word, or where it fell."""
+    if said.fraction is None or (known is not None and known[1] <= said.fraction):
+        return known
+    return said.at, said.fraction
+
+
+def on_clock(event: WorkerEvent, clock: Clock) -> WorkerEvent:
+    """Return what a worker tells with times of the service's own clock.
+
+    Supervisors read the machine's clock, which may be set meanwhile, or that of another machine.
+    """
+    now = clock.now()
+    at = min(clock.of_wall(event.at), now)
+    if isinstance(event, WorkerProgress) and event.checkpoint_at is not None:
+        return replace(event, at=at, checkpoint_at=min(clock.of_wall(event.checkpoint_at), now))
+    return replace(event, at=at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
@@ -13,15 +13,15 @@ from benchpool_scheduler.runtime import DeviceState, Hearing, Runtime
 from benchpool_scheduler.service.administration import backups
 from benchpool_scheduler.service.administration.adoption import Adoption
 from benchpool_scheduler.service.administration.backups import Backups
-from benchpool_scheduler.service.benches import bench_reserve
+from benchpool_scheduler.service.benches import unfit_quotas
 from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.execution.stops import Stops
 from benchpool_scheduler.service.housekeeping import disk
-from benchpool_scheduler.service.jobs.uploads import UploadedContents
+from benchpool_scheduler.service.housekeeping.retention import Removal
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.usage_decay import HOUR_S, UsageDecay, rates
 from benchpool_scheduler.service.observed.observed import Observed
-from benchpool_scheduler.store.records import DropJob, JobRecord, SaveUse
+from benchpool_scheduler.store.records import SaveUse
 
 log = logging.getLogger(__name__)
 
@@ -31,9 +31,6 @@ HUB_S = 15.0
 HUB_UNKNOWN_S = 1.0
 SAVE_USE_S = 60.0
 CLEAN_S = 3600.0
-DAY_S = 24 * 3600.0
-PRUNED, PAUSE_S = 50, 0.05
-"""At most so many ended jobs are removed at once; then others have their turn, in seconds."""
 
 
 class Housekeeping:
@@ -50,7 +47,7 @@ class Housekeeping:
         runtime: Runtime,
         usage: UsageDecay,
         leases: Leases,
-        objects: UploadedContents,
+        removal: Removal,
         adoption: Adoption,
         backups_: Backups,
         stops: Stops,
@@ -61,7 +58,7 @@ class Housekeeping:
         self._runtime = runtime
         self._usage = usage
         self._leases = leases
-        self._objects = objects
+        self.removal = removal
         self._adoption = adoption
         self._backups = backups_
         self._stops = stops
@@ -73,7 +70,7 @@ class Housekeeping:
             tasks.create_task(self._look_on())
             tasks.create_task(self._follow_hub())
             tasks.create_task(_every(SAVE_USE_S, self.save_use))
-            tasks.create_task(_every(CLEAN_S, self.clean))
+            tasks.create_task(_every(CLEAN_S, self.removal.clean))
             tasks.create_task(_every(backups.LOOK_S, self._backups.make_daily, at_once=True))
 
     async def _look_on(self) -> None:
@@ -167,39 +164,12 @@ class Housekeeping:
         """See whether benches still fit as users and GPUs come and go; report it if not (R3)."""
         try:
             if self._observed.now.inventory.devices:
-                bench_reserve.refuse_what_does_not_fit(self._observed.now)
+                unfit_quotas.refuse_sum(self._observed.now)
         except InvalidInput as error:
             self._observed.report("reserve", error.message)
             return error
         self._observed.report("reserve", None)
         return None
-
-    async def clean(self) -> None:
-        """Remove what is old: ended jobs with their files, contents that nothing names.
-
-        Nothing is removed while it is not known what there is.
-        """
-        if not self._observed.now.safe_mode.quiet:
-            return
-        keep, now = self._observed.now.configuration.retention, self._observed.settings.clock.now()
-        jobs = list(self._ledger.jobs())
-        old = await asyncio.to_thread(_old, jobs, keep.ended_jobs, now - keep.ended_days * DAY_S)
-        for first in range(0, len(old), PRUNED):
-            some = old[first : first + PRUNED]
-            for job in some:
-                await self._runtime.forget(job)
-            async with self._ledger.lock:
-                await self._ledger.commit(*map(DropJob, some))
-            await asyncio.sleep(PAUSE_S)
-        await self._objects.collect(now - keep.uploads_days * DAY_S)
-
-
-def _old(jobs: Iterable[JobRecord], most: int, before: float) -> list[str]:
-    """Return the ended jobs that are not kept: beyond the newest ``most``, or ended ``before``."""
-    ended = (job for job in jobs if not job.live)
-    return [
-        job.id for number, job in enumerate(ended) if number >= most or (job.ended or 0.0) < before
-    ]
 
 
 async def _every(

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
+from msgspec import structs
 from msgspec.structs import replace
 
-from benchpool_scheduler.contract import JobSubmission
+from benchpool_scheduler.contract import JobSpec, JobSubmission
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.errors import BenchpoolError, Refused
 from benchpool_scheduler.service.access import membership
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.execution import containers
-from benchpool_scheduler.service.jobs import feasibility, submission_checks
+from benchpool_scheduler.service.jobs import feasibility, repeats, submission_checks
+from benchpool_scheduler.service.jobs.homes import Homes
+from benchpool_scheduler.service.jobs.kept_files import KeptFiles
 from benchpool_scheduler.service.jobs.uploads import UploadedContents
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
@@ -36,11 +40,15 @@ class Admission:
         ledger: Ledger,
         observed: Observed,
         objects: UploadedContents,
+        homes: Homes,
+        files: KeptFiles,
         want_pass: Callable[[], None],
     ) -> None:
         self._ledger = ledger
         self._observed = observed
         self._objects = objects
+        self._homes = homes
+        self._files = files
         self._want_pass = want_pass
         self._feasibility = feasibility.Feasibility(observed)
         self._on_their_way: dict[tuple[str, str], asyncio.Future[JobRecord]] = {}
@@ -50,11 +58,18 @@ class Admission:
         self.refused: Counter[str] = Counter()
 
     async def submit(self, caller: Caller, submission: JobSubmission) -> tuple[JobRecord, bool]:
-        """Accept a job durably; the flag tells whether it is new. Errors: see ``checked``."""
+        """Accept a job durably; the flag tells whether it is new.
+
+        Errors: see ``checked``; Refused ``repeated-key`` for other content under a known key.
+        """
         if submission.key is None:
             return await self._accept(caller, submission), True
         known = self._ledger.by_key(caller.name, submission.key)
+        if known is None:
+            await self._ledger.whole.wait()
+            known = self._ledger.by_key(caller.name, submission.key)
         if known is not None:
+            self._check_repeat(known, submission)
             return known, False
         return await self._once(caller, submission, (caller.name, submission.key))
 
@@ -84,12 +99,21 @@ class Admission:
     ) -> tuple[JobRecord, bool]:
         coming = self._on_their_way.get(key)
         if coming is not None:
-            return await asyncio.shield(coming), False
+            known = await asyncio.shield(coming)
+            self._check_repeat(known, submission)
+            return known, False
         task = asyncio.ensure_future(self._accept(caller, submission))
         self._on_their_way[key] = task
         task.add_done_callback(lambda _: self._on_their_way.pop(key))
         # The first caller may hang up; the others still wait for the same job.
         return await asyncio.shield(task), True
+
+    def _check_repeat(self, job: JobRecord, submission: JobSubmission) -> None:
+        try:
+            first = self._ledger.submission(job.id)
+        except msgspec.DecodeError:  # of an earlier release: what is accepted stays accepted
+            return
+        repeats.check_same(job, first, submission)
 
     async def _accept(
         self,
@@ -109,6 +133,9 @@ class Admission:
             if job is None:
                 submission = containers.pinned(self._observed.settings, caller.name, submission)
             body = msgspec.json.encode(replace(submission, project=record.project))
+            if caller.kind == "user":
+                await self._homes.check(caller.name)
+                await self._files.check(caller.name)
             self._check_budget(caller, len(body))
         except BenchpoolError as error:
             self.refused[error.code] += 1
@@ -133,16 +160,24 @@ class Admission:
         alive = self._ledger.submission_bytes.of(user) + self._coming_bytes[user]
         submission_checks.check_bytes(user, alive, size, budgets.submissions_mib)
 
-    def check_workers(self, job: JobRecord, workers: int) -> None:
-        """Refuse a number of workers with which an accepted job could never run (R22).
+    def check_change(self, caller: Caller, job: JobRecord, wanted: Mapping[str, Any]) -> None:
+        """Refuse a size, time limit or project with which an accepted job could never run (R22).
 
-        Fewer of them are not held against what there is now. Errors: InvalidInput, Refused.
+        What asks for less is not held against what there is now.
+
+        Errors: InvalidInput, Refused, Forbidden for a project of others.
         """
-        changed = replace(self._ledger.submission(job.id), workers=workers)
+        fields = {name: wanted[name] for name in wanted if name != "project"}
+        spec = job.spec.changed(**fields)
+        project = wanted.get("project", job.project)
+        submission = self._ledger.submission(job.id)
+        changed = replace(submission, **structs.asdict(spec), project=project)
         submission_checks.check_least(changed)
-        if workers <= job.spec.workers:
+        if project != job.project:
+            membership.project_of(caller, changed, self._observed.now.configuration)
+        elif _asks_for_less(spec, job.spec):
             return
-        self._feasibility.check(replace(job, spec=changed.spec), changed)
+        self._feasibility.check(replace(job, spec=spec, project=project), changed)
 
     def checked(
         self, caller: Caller, submission: JobSubmission, job: str | None = None
@@ -154,6 +189,8 @@ class Admission:
 
         Errors: InvalidInput, Forbidden, Refused, TooLarge.
         """
+        if caller.kind == "user":
+            self._observed.meet(caller.as_hub_user())
         configuration = self._observed.now.configuration
         submission_checks.check_shape(submission)
         settings = membership.project_of(caller, submission, configuration)
@@ -173,3 +210,14 @@ class Admission:
         )
         self._feasibility.check(record, submission)
         return record
+
+
+def _asks_for_less(now: JobSpec, was: JobSpec) -> bool:
+    """Tell whether a spec differs only by fewer GPUs, or by what no machine has to have."""
+    same = was.changed(
+        gpus=now.gpus,
+        workers=now.workers,
+        priority=now.priority,
+        time_limit_s=now.time_limit_s,
+    )
+    return same == now and now.gpus <= was.gpus and now.workers <= was.workers

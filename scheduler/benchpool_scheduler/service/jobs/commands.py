@@ -7,8 +7,10 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
-from benchpool_scheduler.contract.actions import ActionReason, JobChange, JobRename
+from benchpool_scheduler.contract.actions import ActionReason, JobRename
+from benchpool_scheduler.contract.changes import CHANGEABLE, WAITING, WRITTEN, JobChange
 from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.execution.actions import Actions
 from benchpool_scheduler.service.jobs import submission_checks
@@ -41,14 +43,21 @@ class Commands:
         await ACTIONS[action](self, caller, job, body)
 
     async def pause(self, caller: Caller, job: str, asked: ActionReason) -> None:
-        """Pause a job until it is resumed. Errors: Refused, Unavailable."""
-        wish = notices.paused(caller.name, asked.reason, self._grace_s, self._now)
-        await self._do(lambda work: transitions.pause(work, job, wish))
+        """Pause a job until it is resumed; an administrator holds a job of others.
+
+        Errors: Refused, Unavailable.
+        """
+        record = self._ledger.job(job)
+        held = record is not None and record.user != caller.name and rights.may_lift(caller)
+        wish = notices.paused(caller.name, asked.reason, self._grace_s, self._now, held=held)
+        said = notices.reason_given(asked.reason)
+        await self._do(lambda work: transitions.pause(work, job, wish, said))
 
     async def resume(self, caller: Caller, job: str, asked: ActionReason) -> None:
         """Let a paused job queue again. Errors: Refused, Unavailable."""
         wish = notices.resumed(caller.name, asked.reason, self._grace_s, self._now)
-        await self._do(lambda work: transitions.resume(work, job, wish, wish.at))
+        lifts = rights.may_lift(caller)
+        await self._do(lambda work: transitions.resume(work, job, wish, wish.at, lifts=lifts))
 
     async def cancel(self, caller: Caller, job: str, asked: ActionReason) -> None:
         """End a job for good. Errors: Refused, Unavailable."""
@@ -56,17 +65,19 @@ class Commands:
         await self._do(lambda work: transitions.cancel(work, job, wish, wish.at))
 
     async def change(self, caller: Caller, job: str, asked: JobChange) -> None:
-        """Let a job have so many workers and this priority; None leaves it as it is.
+        """Let a job have what is asked for; None leaves it as it is. All of it or nothing.
 
-        Both or none. Errors: InvalidInput when nothing is asked or it could never run with so many
-        workers, Refused when it runs as a gang of which none may be missing, Unavailable.
+        Errors: InvalidInput when nothing is asked or it could never run so, Refused when it runs
+        and keeps that, Forbidden for a project of others, Unavailable.
         """
+        wanted = {name: value for name, value in asdict(asked).items() if value is not None}
+        if not wanted:
+            *most, last = (row.noun for row in CHANGEABLE)
+            raise InvalidInput(f"Say what is to change: {', '.join(most)} or {last}.", field="body")
         workers, priority = asked.workers, asked.priority
-        if workers is None and priority is None:
-            raise InvalidInput("Say what is to change: priority, workers, or both.", field="body")
         record = self._ledger.job(job)
-        if workers is not None and record is not None:
-            self._admission.check_workers(record, workers)
+        if record is not None:
+            self._admission.check_change(caller, record, wanted)
 
         def command(work: UnitOfWork) -> None:
             if workers is not None:
@@ -74,8 +85,8 @@ class Commands:
                 transitions.scale(work, job, workers, fewer)
             if priority is not None:
                 transitions.prioritise(work, job, priority)
-            given = asdict(asked).items()
-            work.save_asked(job, *(name for name, value in given if value is not None))
+            transitions.reshape(work, job, {it: wanted[it] for it in WAITING if it in wanted})
+            work.save_asked(job, *(name for name in wanted if name in WRITTEN))
 
         await self._do(command)
 
@@ -106,7 +117,10 @@ class Commands:
 
         Errors: those of the field's command.
         """
-        await WRITTEN[field](self, caller, job, value)
+        if field in TAKEN:
+            await TAKEN[field](self, caller, job, value)
+        else:
+            await self._reshape(caller, job, {field: value})
 
     async def scale(self, caller: Caller, job: str, workers: int) -> None:
         """Let a job have this number of workers from now on.
@@ -116,13 +130,20 @@ class Commands:
         record = self._ledger.job(job)
         if record is None or record.spec.workers == workers:
             return
-        self._admission.check_workers(record, workers)
+        self._admission.check_change(caller, record, {"workers": workers})
         wish = notices.scaled(caller.name, workers, self._grace_s, self._now)
         await self._do(lambda work: transitions.scale(work, job, workers, wish))
 
     async def prioritise(self, caller: Caller, job: str, priority: int) -> None:
         """Let a job have this priority from now on. Errors: Refused, Unavailable."""
         await self._do(lambda work: transitions.prioritise(work, job, priority))
+
+    async def _reshape(self, caller: Caller, job: str, wanted: Mapping[str, Any]) -> None:
+        record = self._ledger.job(job)
+        if record is None or all(getattr(record.spec, it) == wanted[it] for it in wanted):
+            return
+        self._admission.check_change(caller, record, wanted)
+        await self._do(lambda work: transitions.reshape(work, job, wanted))
 
     async def _do(self, command: Callable[[UnitOfWork], None]) -> None:
         async with self._ledger.lock:
@@ -152,9 +173,10 @@ ACTIONS: Mapping[str, Command] = {
 }
 """Who does each of ``contract.actions.JobActions``, by its name."""
 
-WRITTEN: Mapping[str, Command] = {
+TAKEN: Mapping[str, Command] = {
     "workers": Commands.scale,
     "priority": Commands.prioritise,
     "name": Commands.take_name,
 }
-"""Who takes what others write of a field where jobs are kept (``store.inbound``)."""
+"""Who takes what others write of a field where jobs are kept (``store.inbound``); what may change
+only while a job waits is taken by one command for all."""

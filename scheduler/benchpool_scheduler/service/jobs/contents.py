@@ -1,11 +1,24 @@
-"""What a job was submitted with, for the agents of its workers: nothing else is theirs to read."""
+"""What a job was submitted with: for the agents of its workers, who may read nothing else, and
+its code for whoever may see the job."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import IO
 
-from benchpool_scheduler.contract import JobSubmission, NotebookEntry
+import msgspec
+from msgspec import Struct, field
+
+from benchpool_scheduler.contract import (
+    CommandEntry,
+    JobSubmission,
+    ModuleEntry,
+    NotebookEntry,
+    ScriptEntry,
+    SentCell,
+    SentCode,
+)
 from benchpool_scheduler.errors import NotFound
 from benchpool_scheduler.service.jobs.uploads import UploadedContents
 from benchpool_scheduler.service.ledger.ledger import Ledger
@@ -24,13 +37,74 @@ class JobContents:
         """Yield one content in pieces. Errors: NotFound when the job does not name it."""
         if self._ledger.job(job) is None or sha256 not in named(self._ledger.submission(job)):
             raise NotFound("The job has no such content.")
-        try:
-            file = await asyncio.to_thread(self._objects.place.open, sha256)
-        except FileNotFoundError:
-            raise NotFound("The content is no longer there.") from None
-        with file:
+        with await self._open(sha256) as file:
             while piece := await asyncio.to_thread(file.read, PIECE):
                 yield piece
+
+    async def code(self, job: str, submission: JobSubmission) -> SentCode:
+        """Return the cells or the script of a submission. Errors: NotFound when they are gone."""
+        match submission.entry:
+            case NotebookEntry(notebook=sha256):
+                with await self._open(sha256) as file:
+                    cells = _cells(await asyncio.to_thread(file.read))
+                return SentCode(job, "notebook", submission.source, cells=cells)
+            case ScriptEntry(path=path):
+                sent = next((each for each in submission.files if each.path == path), None)
+                if sent is None:
+                    return SentCode(job, "script", submission.source)
+                with await self._open(sent.sha256) as file:
+                    text = await asyncio.to_thread(file.read, PIECE)
+                return SentCode(
+                    job, "script", submission.source,
+                    text=text.decode("utf-8", "replace"), cut=sent.size > PIECE,
+                )  # fmt: skip
+            case ModuleEntry(module=module, args=args):
+                command = ["python", "-m", module, *args]
+            case CommandEntry(argv=argv):
+                command = argv
+        return SentCode(job, "command", submission.source, command=command)
+
+    async def _open(self, sha256: str) -> IO[bytes]:
+        try:
+            return await asyncio.to_thread(self._objects.place.open, sha256)
+        except FileNotFoundError:
+            raise NotFound("The content is no longer there.") from None
+
+
+def _cells(notebook: bytes) -> list[SentCell]:
+    """Return the cells of a notebook that the user sent: it may say anything."""
+    try:
+        found = msgspec.json.decode(notebook, type=_Notebook).cells
+    except msgspec.DecodeError as bad:
+        raise NotFound(f"The job's notebook cannot be read ({bad}).") from bad
+    return [
+        SentCell(
+            each.id,
+            each.metadata.benchpool.number or place,
+            each.cell_type,
+            each.source if isinstance(each.source, str) else "".join(each.source),
+        )
+        for place, each in enumerate(found, start=1)
+    ]
+
+
+class _Ours(Struct):
+    number: int | None = None
+
+
+class _Metadata(Struct):
+    benchpool: _Ours = field(default_factory=_Ours)
+
+
+class _Cell(Struct):
+    cell_type: str = "code"
+    id: str = ""
+    source: str | list[str] = ""
+    metadata: _Metadata = field(default_factory=_Metadata)
+
+
+class _Notebook(Struct):
+    cells: list[_Cell] = field(default_factory=list)
 
 
 def named(submission: JobSubmission) -> frozenset[str]:

@@ -10,10 +10,12 @@ from collections.abc import Iterable, Sequence
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.configuration.nodes import nearest
 from benchpool_scheduler.contract import JobSubmission
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.capacity.domains import NODE_LEVEL
 from benchpool_scheduler.core.explain.never import EmptyPool
 from benchpool_scheduler.core.model import ReasonCode
 from benchpool_scheduler.errors import InvalidInput, Refused
+from benchpool_scheduler.phrases import count
 from benchpool_scheduler.service.benches.bench_reserve import capacity
 from benchpool_scheduler.service.cluster_state.empty_pool import empty_pool
 from benchpool_scheduler.service.cluster_state.snapshots import candidate
@@ -55,14 +57,14 @@ class Feasibility:
         Errors: InvalidInput where the machines cannot, Refused where a rule forbids it.
         """
         seen = self._observed.now
-        never = self._empty_pool(seen).why_never(candidate(job, seen.inventory.slices))
+        never = self._empty_pool(seen).why_never(candidate(job, seen))
         if never is None:
             return
         settings = seen.configuration.project(job.project)
         if settings is not None:
             room = capacity(seen, preemptible=submission.preemptible)
             check_size(submission, settings, seen.configuration, room)
-            check_places(submission, seen.inventory)
+            check_places(submission, seen.default_amounts.of(submission), seen.inventory)
         kind = Refused if never.code in REFUSED else InvalidInput
         raise kind(
             f"It can never run: it {never.text}. {sentence(never.remedy)}",
@@ -78,22 +80,25 @@ class Feasibility:
         return known[1]
 
 
-def check_places(submission: JobSubmission, inventory: Inventory) -> None:
+def check_places(submission: JobSubmission, asked: JobSpec, inventory: Inventory) -> None:
     """Say of a job why no machine, or no domain of its level, could ever take it.
+
+    Args:
+        asked: What it asks for with what the pool gives by default.
 
     Errors: InvalidInput ``no-such-model``, ``larger-than-node``, ``larger-than-level``.
     """
-    asks = submission.gpu_models or submission.cpus or submission.memory_gib
-    if not asks and submission.required_level is None:
+    asks = asked.gpu_models or asked.cpus or asked.memory_gib
+    if not asks and asked.required_level is None:
         return
-    nodes = _of_model(submission, inventory)
-    _check_node(submission, inventory, nodes)
-    _check_domain(submission, inventory, nodes)
+    nodes = _of_model(asked, inventory)
+    _check_node(submission, asked, inventory, nodes)
+    _check_domain(asked, inventory, nodes)
 
 
-def _of_model(submission: JobSubmission, inventory: Inventory) -> Sequence[str]:
+def _of_model(asked: JobSpec, inventory: Inventory) -> Sequence[str]:
     """Return the places with a model that the job accepts. Errors: InvalidInput."""
-    wanted = submission.gpu_models
+    wanted = asked.gpu_models
     models = {place: devices[0].model for place, devices in inventory.places.items()}
     found = [
         place
@@ -112,58 +117,58 @@ def _of_model(submission: JobSubmission, inventory: Inventory) -> Sequence[str]:
     )
 
 
-def _check_node(submission: JobSubmission, inventory: Inventory, nodes: Sequence[str]) -> None:
-    if any(_holds(submission, inventory, name) for name in nodes):
+def _check_node(
+    submission: JobSubmission, asked: JobSpec, inventory: Inventory, nodes: Sequence[str]
+) -> None:
+    if any(_holds(asked, inventory, name) for name in nodes):
         return
     gpus = max((len(inventory.places[name]) for name in nodes), default=0)
-    for field, words, asked, most in (
-        ("gpus", "GPUs", submission.gpus, gpus),
-        ("cpus", "cores", submission.cpus, _most(inventory, nodes, "cpus")),
-        (
-            "memory_gib",
-            "GiB of memory",
-            submission.memory_gib,
-            _most(inventory, nodes, "memory_gib"),
-        ),
+    for field, words, most in (
+        ("gpus", "GPUs", gpus),
+        ("cpus", "cores", _most(inventory, nodes, "cpus")),
+        ("memory_gib", "GiB of memory", _most(inventory, nodes, "memory_gib")),
     ):
-        if asked > most:
+        amount = getattr(asked, field)
+        if amount > most:
+            unnamed = amount != getattr(submission, field)
+            by_default = ", the default of this pool for a job that names none," if unnamed else ""
             raise InvalidInput(
-                f"{asked:g} {words} for a worker can never run: of the machines that it accepts "
-                f"the largest has {most:g}. Ask for at most {most:g} per worker.",
+                f"{amount:g} {words} for a worker{by_default} can never run: of the machines that "
+                f"it accepts the largest has {most:g}. Ask for at most {most:g} per worker.",
                 code="larger-than-node",
                 field=field,
-                numbers={"asked": asked, "limit": most},
+                numbers={"asked": amount, "limit": most},
             )
     if nodes:
         raise InvalidInput(
-            f"{submission.gpus} GPUs with {submission.cpus:g} cores and {submission.memory_gib:g} "
+            f"{asked.gpus} GPUs with {asked.cpus:g} cores and {asked.memory_gib:g} "
             "GiB of memory for a worker can never run: no machine has all of that. Ask for less "
             "per worker.",
             code="larger-than-node",
             field="gpus",
             numbers={
-                "gpus": submission.gpus,
-                "cpus": submission.cpus,
-                "memory_gib": submission.memory_gib,
+                "gpus": asked.gpus,
+                "cpus": asked.cpus,
+                "memory_gib": asked.memory_gib,
             },
         )
 
 
-def _check_domain(submission: JobSubmission, inventory: Inventory, nodes: Sequence[str]) -> None:
-    level = submission.required_level
+def _check_domain(asked: JobSpec, inventory: Inventory, nodes: Sequence[str]) -> None:
+    level = asked.required_level
     if level is None:
         return
     room: dict[tuple[str, ...], int] = {}
     for name in nodes:
         domain = _domain(inventory, name, level)
         if domain is not None:
-            room[domain] = room.get(domain, 0) + _slots(submission, inventory, name)
-    workers, most = submission.min_workers or submission.workers, max(room.values(), default=0)
+            room[domain] = room.get(domain, 0) + _slots(asked, inventory, name)
+    workers, most = asked.min_workers or asked.workers, max(room.values(), default=0)
     if workers > most:
         raise InvalidInput(
-            f"{workers} workers with {submission.gpus} GPUs can never run inside one {level}: the "
-            f"largest holds {most}. Ask for at most {most} workers, or prefer the level instead of "
-            "requiring it.",
+            f"{count(workers, 'worker')} with {count(asked.gpus, 'GPU')} can never run inside "
+            f"one {level}: the largest holds {most}. Ask for at most {count(most, 'worker')}, or "
+            "prefer the level instead of requiring it.",
             code="larger-than-level",
             field="required_level",
             numbers={"asked": workers, "limit": most},
@@ -183,17 +188,17 @@ def _domain(inventory: Inventory, name: str, level: str) -> tuple[str, ...] | No
     return None
 
 
-def _holds(submission: JobSubmission, inventory: Inventory, name: str) -> bool:
-    return _slots(submission, inventory, name) > 0
+def _holds(asked: JobSpec, inventory: Inventory, name: str) -> bool:
+    return _slots(asked, inventory, name) > 0
 
 
-def _slots(submission: JobSubmission, inventory: Inventory, name: str) -> int:
+def _slots(asked: JobSpec, inventory: Inventory, name: str) -> int:
     """Return how many workers a machine holds when it is empty."""
     facts = inventory.facts.get(node_of(name), UNKNOWN)
-    slots = len(inventory.places[name]) // submission.gpus
-    for asked, there in ((submission.cpus, facts.cpus), (submission.memory_gib, facts.memory_gib)):
-        if asked and there is not None:
-            slots = min(slots, int(there / asked))
+    slots = len(inventory.places[name]) // asked.gpus
+    for amount, there in ((asked.cpus, facts.cpus), (asked.memory_gib, facts.memory_gib)):
+        if amount and there is not None:
+            slots = min(slots, int(there / amount))
     return slots
 
 

@@ -103,7 +103,10 @@ class Jobs:
             more: Further fields of ``JobsQuery``.
         """
         query = contract.JobsQuery(all, project, state, limit, **more)
-        users, projects = self._visible(caller, all=all, project=project)
+        whose = query.user
+        users, projects = self._visible(caller, all=all or whose is not None, project=project)
+        if whose is not None and users is None:
+            users = (whose,)
         chosen = (
             record
             for record in self._ledger.job_index.newest(
@@ -112,8 +115,13 @@ class Jobs:
                 state=None if state is None else JobState(state.value),
             )
             if query.admits(record.project, record.spec)
+            and whose in (None, record.user)
+            and (record.live or not query.live)
+            and query.finds(record.name, record.id, record.user, record.project, *record.spec.tags)
+            and (query.reason is None or query.reason == self._views.reason_code(record, caller))
         )
-        return [self._views.job(record, caller) for record in islice(chosen, max(0, limit))]
+        page = islice(chosen, query.offset, query.offset + max(0, limit))
+        return [self._views.job(record, caller) for record in page]
 
     def _visible(
         self, caller: Caller, *, all: bool, project: str | None

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 from benchpool_scheduler.errors import NotFound
+from benchpool_scheduler.phrases import count
 from benchpool_scheduler.runtime import LogChunk, Results, Runtime, WorkerId
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.jobs.lookup import visible_job
@@ -35,7 +36,8 @@ class JobLogs:
         workers = record.spec.workers if known is None else len(known.workers)
         if not 1 <= number <= max(1, record.attempt) or not 0 <= worker < workers:
             raise NotFound(
-                f"Job {record.id[:8]} has {record.attempt} attempts of {workers} workers "
+                f"Job {record.id[:8]} has {count(record.attempt, 'attempt')} of "
+                f"{count(workers, 'worker')} "
                 f"(counted from 0); there is no attempt {number} with worker {worker}.",
                 field="attempt",
                 numbers={"attempts": record.attempt, "workers": workers},

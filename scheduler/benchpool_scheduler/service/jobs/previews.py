@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from benchpool_scheduler import contract
-from benchpool_scheduler.core.forecast.forecast import Estimate
+from benchpool_scheduler.core.forecast.forecast import BasisKind, estimate_basis
 from benchpool_scheduler.core.whatif.preview import Starts
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.service.access.caller import Caller
@@ -16,7 +16,8 @@ from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import job_reasons
 from benchpool_scheduler.service.observed.observed import Observed
-from benchpool_scheduler.service.views.estimates import Estimates, on_the_clock
+from benchpool_scheduler.service.process.clock import moment
+from benchpool_scheduler.service.views.estimates import Estimates
 
 
 class Previews:
@@ -39,27 +40,22 @@ class Previews:
     async def preview(self, caller: Caller, submission: contract.JobSubmission) -> contract.Preview:
         """Say what would happen. Errors: those of a submission, except missing contents."""
         record = self._admission.checked(caller, submission)
-        now, asked = (
-            self._observed.settings.clock.now(),
-            snapshots.candidate(record, self._observed.now.inventory.slices),
-        )
+        now = self._observed.settings.clock.now()
+        asked = snapshots.candidate(record, self._observed.now, now)
         async with self._ledger.lock:
             found = await asyncio.to_thread(
                 self._state_cache.preview, self._state_cache.take_input(), asked
             )
             wanted = found.starts == "waits" and self._estimates.quick
             pool = await self._state_cache.snapshot(now) if wanted else None
-        starts = {
-            "now": Estimate(0.0, 0.0, 0.0),
-            "after-reclaim": Estimate(0.0, 0.0, self._observed.now.configuration.policy.grace_s),
-        }.get(found.starts)
+        starts = self._surely(found.starts, now)
         if pool is not None:
             starts = await asyncio.to_thread(self._estimates.preview, pool, asked, record)
         core_reason = found.reason
         reason = None if core_reason is None else job_reasons.from_core(core_reason)
         why = "" if core_reason is None else core_reason.text.rstrip(".")
         text = self._text(found.starts, found.within_quota, found.over_quota, why)
-        container = containers.told(self._observed.settings, caller.name, submission)
+        container = containers.told(self._observed.settings, caller.name, submission, record.spec)
         return contract.Preview(
             project=record.project,
             gpus=record.spec.total_gpus,
@@ -68,9 +64,20 @@ class Previews:
             starts=found.starts,
             text=text if container is None else f"{text} {container.text}",
             reason=None if found.starts == "now" else reason,
-            estimated_start=None if starts is None else on_the_clock(starts, now, now),
+            estimated_start=starts,
             container=container,
         )
+
+    def _surely(self, starts: Starts, now: float) -> contract.EstimatedStart | None:
+        """Return the start that the rules alone say, None where it is to be estimated."""
+        if starts == "now":
+            return contract.EstimatedStart(moment(now), moment(now), moment(now))
+        if starts == "after-reclaim":
+            until = moment(now + self._observed.now.configuration.policy.grace_s)
+            return contract.EstimatedStart(
+                moment(now), moment(now), until, estimate_basis(BasisKind.RULES.value)
+            )
+        return None
 
     def _text(self, starts: Starts, within: int, over: int, why: str) -> str:
         grace = f"{self._observed.now.configuration.policy.grace_s:g} s"

@@ -17,13 +17,15 @@ from benchpool_scheduler.contract import (
     NotebookEntry,
     ScriptEntry,
 )
+from benchpool_scheduler.contract.spec import SELF_TEST
 from benchpool_scheduler.errors import InvalidInput, Refused, TooLarge, TooMany
-from benchpool_scheduler.phrases import visible
+from benchpool_scheduler.phrases import count, visible
 from benchpool_scheduler.service.benches.bench_reserve import Capacity
 from benchpool_scheduler.worker import rendezvous
 
 FILES_BYTES = 10 * 1024**3
 ENVIRONMENT_BYTES = 256 * 1024
+_LINES = str.maketrans("", "", "\n\r\t")
 RESERVED = rendezvous.NAMES | {
     "CUDA_VISIBLE_DEVICES",
     "CUDA_DEVICE_ORDER",
@@ -41,18 +43,30 @@ def check_shape(submission: JobSubmission) -> None:
         check_visible(submission.name, "name")
     for tag in submission.tags:
         check_visible(tag, "tags")
+    if SELF_TEST in submission.tags and _kind(submission) != SELF_TEST:
+        raise InvalidInput(
+            f"The tag {SELF_TEST} is kept for jobs by which a start tests itself: take another.",
+            field="tags",
+        )
     _check_environment(submission.env)
     _check_paths(submission)
     _check_files(submission)
 
 
-def check_visible(text: str, field: str) -> None:
-    """Refuse a name that does not look like what it is. Errors: InvalidInput."""
+def _kind(submission: JobSubmission) -> str:
+    return submission.source.kind if submission.source else ""
+
+
+def check_visible(text: str, what: str, field: str | None = None) -> None:
+    """Refuse a text that does not look like what it is; ``field`` holds it, else ``what``.
+
+    Errors: InvalidInput.
+    """
     if visible(text) != text:
         raise InvalidInput(
-            f"{field} is {visible(text)!r}, with signs that are not seen or change how others "
+            f"{what} is {visible(text)[:200]!r}, with signs that are not seen or change how others "
             "are; leave them out.",
-            field=field,
+            field=field or what,
         )
 
 
@@ -60,8 +74,8 @@ def check_least(submission: JobSubmission) -> None:
     """Refuse a minimum of workers above their number. Errors: InvalidInput."""
     if submission.min_workers is not None and submission.min_workers > submission.workers:
         raise InvalidInput(
-            f"min_workers is {submission.min_workers}, more than the {submission.workers} workers; "
-            f"choose 1 to {submission.workers}.",
+            f"min_workers is {submission.min_workers}, more than the "
+            f"{count(submission.workers, 'worker')}; choose 1 to {submission.workers}.",
             field="min_workers",
             numbers={"min_workers": submission.min_workers, "workers": submission.workers},
         )
@@ -78,6 +92,8 @@ def _check_environment(env: dict[str, str]) -> None:
             )
         if "\0" in value:
             raise InvalidInput(f"The value of {name} has a zero byte in it.", field="env")
+        # Certificates and scripts have several lines; nothing else unseen belongs into a variable.
+        check_visible(value.translate(_LINES), f"The value of {name}", field="env")
     size = sum(len(name) + len(value.encode(errors="replace")) for name, value in env.items())
     if size > ENVIRONMENT_BYTES:
         raise TooLarge(
@@ -104,6 +120,25 @@ def _check_paths(submission: JobSubmission) -> None:
     for word in _words(submission):
         if "\0" in word:
             raise InvalidInput("The command has a zero byte in it.", field="entry")
+    for what, path, field in _paths(submission):
+        check_visible(path, what, field)
+
+
+def _paths(submission: JobSubmission) -> Iterable[tuple[str, str, str]]:
+    """Return what names a file or folder: for a sentence, as it is, and the field with it."""
+    for field in ("working_dir", "output_dir", "interpreter"):
+        yield field, getattr(submission, field) or "", field
+    match submission.entry:
+        case ScriptEntry(path=path):
+            yield "The script", path, "entry"
+        case NotebookEntry(name=name):
+            yield "The notebook's name", name, "entry"
+        case _:
+            pass
+    if submission.source is not None:
+        yield "source.path", submission.source.path or "", "source"
+    for file in submission.files:
+        yield "The file path", file.path, "files"
 
 
 def _is_plain_absolute(path: str) -> bool:
@@ -209,8 +244,9 @@ def check_size(
     if least > capacity.total:
         fit = capacity.total // submission.gpus
         raise InvalidInput(
-            f"{workers} workers with {submission.gpus} GPUs need {least} GPUs and can never run: "
-            f"the pool has {capacity.total} for training. Ask for at most {fit} workers.",
+            f"{count(workers, 'worker')} with {count(submission.gpus, 'GPU')} "
+            f"{'needs' if workers == 1 else 'need'} {count(least, 'GPU')} and can never run: the "
+            f"pool has {capacity.total} for training. Ask for at most {count(fit, 'worker')}.",
             code="larger-than-pool",
             field="workers",
             numbers={"asked": least, "limit": capacity.total},

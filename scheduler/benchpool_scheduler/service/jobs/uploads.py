@@ -169,7 +169,7 @@ class UploadedContents:
 
     async def collect(self, before: float) -> None:
         """Delete contents that no job names and nobody has uploaded since ``before``."""
-        unused = self._ledger.store.unused_objects(before)
+        unused = await self._ledger.store.unused_objects(before)
         for first in range(0, len(unused), DELETED):
             some = unused[first : first + DELETED]
             await self._ledger.store.forget_objects(some)

@@ -33,17 +33,24 @@ class JobIndex:
         self._by_prefix: dict[str, dict[str, None]] = {}
         self._live_of_user: dict[str, int] = {}
 
-    def put(self, job: JobRecord) -> None:
-        """Know a job as it is now; a new one is the youngest."""
+    def put(self, job: JobRecord, number: int | None = None) -> None:
+        """Know a job as it is now; a new one is the youngest, or has this ``number``.
+
+        Those with numbers come in their order.
+        """
         before = self.jobs.get(job.id)
         self.jobs[job.id] = job
         if before is None:
-            self.numbers[job.id] = self._next
-            self._ids[self._next] = job.id
-            self._next += 1
+            number = self._next if number is None else number
+            self.numbers[job.id] = number
+            self._ids[number] = job.id
+            self.next_number(number + 1)
             self._of_user.setdefault(job.user, {})[job.id] = None
             self._of_project.setdefault(job.project, {})[job.id] = None
             self._by_prefix.setdefault(job.id[:PREFIX], {})[job.id] = None
+        elif before.project != job.project:
+            _remove(self._of_project, before.project, job.id)
+            self._of_project.setdefault(job.project, {})[job.id] = None
         if before is None or before.state is not job.state:
             number = self.numbers[job.id]
             if before is not None:
@@ -58,6 +65,25 @@ class JobIndex:
                 self.live[job.id] = None
             else:
                 del self.live[job.id]
+
+    def next_number(self, least: int) -> None:
+        """Give the next new job this number at least."""
+        self._next = max(self._next, least)
+
+    def listed(self) -> list[tuple[int, JobRecord]]:
+        """Return every job with its number, oldest first."""
+        return [(self.numbers[job.id], job) for job in self.jobs.values()]
+
+    def take(self, other: JobIndex, known: Iterable[tuple[int, JobRecord]]) -> None:
+        """Become another one, which was made of ``known`` and more; what has changed here stays."""
+        for number, job in self.listed():
+            if other.jobs.get(job.id) is not job:
+                other.put(job, number)
+        for _, job in known:
+            if job.id not in self.jobs:
+                other.drop(job.id)
+        other.next_number(self._next)
+        vars(self).update(vars(other))
 
     def drop(self, job_id: str) -> JobRecord | None:
         """Forget a job; return it as it was."""

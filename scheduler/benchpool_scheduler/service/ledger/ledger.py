@@ -9,7 +9,7 @@ no lock. Progress is the exception: it is only remembered, and saved with the ne
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -20,21 +20,25 @@ from benchpool_scheduler.service.ledger.runtime_estimator import RuntimeEstimato
 from benchpool_scheduler.service.ledger.submission_bytes import SubmissionBytes
 from benchpool_scheduler.service.ledger.submission_cache import SubmissionCache
 from benchpool_scheduler.service.ledger.topic import Topic
-from benchpool_scheduler.store import Store
+from benchpool_scheduler.store import HistoryStore, Store
 from benchpool_scheduler.store.records import (
     AddJob,
     AttemptRecord,
+    CalibrationRecord,
     Change,
     DropJob,
     DropLease,
     JobProgress,
     JobRecord,
     LeaseRecord,
+    NodeRecord,
     PreemptionRecord,
     SaveAsked,
     SaveAttempt,
+    SaveCalibration,
     SaveJob,
     SaveLease,
+    SaveNodes,
     SavePreemption,
     SaveUse,
     StoredContents,
@@ -51,9 +55,12 @@ class Ledger:
 
     Attributes:
         lock: Held by whoever changes something that exists.
+        whole: Set when ended jobs of long ago are known too.
         job_index: The jobs; ``counters``: what the live ones do and hold, as counts.
         learned: The run times of those that have ended, by kind of job.
         leased: The lease that holds a GPU, by UUID. ``saved_use``: past use as last saved (R7).
+        saved_calibration: What was known of estimates of starts as last saved (R22).
+        saved_nodes: What administrators said of nodes.
         unreadable: Records that were found damaged; ``lost``: why nothing new may begin.
         jobs_changed: News after each commit: the ids of the jobs that changed.
         job_dropped: News of each job that was removed, as it was.
@@ -70,10 +77,13 @@ class Ledger:
         self.lease_returned: Topic[LeaseRecord] = Topic()
         self.gpus_moved: Topic[Collection[str]] = Topic()
         self.job_index = JobIndex()
+        self.whole = asyncio.Event()
         self.counters = JobCounters()
         self.runtime_estimator = RuntimeEstimator()
         self.leased: dict[str, LeaseRecord] = {}
         self.saved_use: tuple[UseRecord, ...] = ()
+        self.saved_calibration: tuple[CalibrationRecord, ...] = ()
+        self.saved_nodes: tuple[NodeRecord, ...] = ()
         self.unreadable: tuple[Unreadable, ...] = ()
         self.lost: str | None = None
         self.submission_cache = SubmissionCache()
@@ -87,23 +97,48 @@ class Ledger:
         """Open the store and read everything. Errors: Unavailable."""
         contents = await self.store.open()
         self._fill(contents)
+        self.gpus_moved.publish({*self.leased, *self.counters.holders})
 
     def _fill(self, contents: StoredContents) -> None:
         self.unreadable, self.lost = contents.unreadable, contents.hold
-        self.saved_use = contents.use
+        self.saved_use, self.saved_calibration = contents.use, contents.calibration
+        self.saved_nodes = contents.nodes
         for attempt in contents.attempts:
             self._attempts.setdefault(attempt.job, {})[attempt.attempt] = attempt
         for preemption in contents.preemptions:
             self._put_preemption(preemption)
         for lease in contents.leases:
             self._put_lease(lease)
-        for job in contents.jobs:
-            self._put_job(job)
+        self.job_index.next_number(contents.next_number)
+        numbers = contents.numbers or range(len(contents.jobs))
+        for number, job in zip(numbers, contents.jobs, strict=True):
+            self._put_job(job, number)
             self.counters.see(job, self.attempt(job.id, job.attempt))
             if job.live:
                 stored = self.store.submission(job.id) or b""
                 self.submission_bytes.put(job.id, job.user, len(stored))
         self.runtime_estimator.fill(contents.jobs, self._attempts)
+        if not contents.older:
+            self.whole.set()
+
+    async def read_older(self) -> None:
+        """Read the ended jobs that ``open`` left out, and set ``whole``. Errors: Unavailable."""
+        if self.whole.is_set() or not isinstance(self.store, HistoryStore):
+            return
+        contents, known = await self.store.older(), self.job_index.listed()
+        index = await asyncio.to_thread(_merged, known, contents)
+        if self.whole.is_set():
+            return  # somebody else has read it meanwhile
+        self.job_index.take(index, known)
+        self.unreadable += contents.unreadable
+        for attempt in contents.attempts:
+            self._attempts.setdefault(attempt.job, {})[attempt.attempt] = attempt
+        for preemption in contents.preemptions:
+            self._put_preemption(preemption)
+        for job in contents.jobs:
+            if job.key is not None:
+                self._keys[job.user, job.key] = job.id
+        self.whole.set()
 
     # ------------------------------------------------------------------ reading
 
@@ -132,9 +167,18 @@ class Ledger:
         """Return one attempt."""
         return self._attempts.get(job, {}).get(number)
 
-    def preemptions(self, job: str) -> tuple[PreemptionRecord, ...]:
-        """Return the preemptions of a job, oldest first."""
+    def pauses(self, job: str) -> tuple[PreemptionRecord, ...]:
+        """Return the pauses of a job, oldest first."""
         return tuple(self._preemptions.get(job, {}).values())
+
+    def preemptions(self, job: str) -> tuple[PreemptionRecord, ...]:
+        """Return those of them that were for somebody else, oldest first."""
+        return tuple(it for it in self.pauses(job) if it.by is None)
+
+    def preemptions_since(self, since: float) -> Iterator[PreemptionRecord]:
+        """Yield the pauses for somebody else that began at that time or later, epoch seconds."""
+        for pauses in self._preemptions.values():
+            yield from (it for it in pauses.values() if it.by is None and it.at >= since)
 
     def leases(self) -> tuple[LeaseRecord, ...]:
         """Return all leases."""
@@ -192,7 +236,7 @@ class Ledger:
         for job_id in known:
             job = self.job_index.jobs[job_id]
             moved |= self.counters.see(job, self.attempt(job_id, job.attempt))
-            self.runtime_estimator.see(job, self.attempts(job_id))
+        self.runtime_estimator.see((self.job_index.jobs[it], self.attempts(it)) for it in known)
         if moved:
             self.gpus_moved.publish(moved)
         if known:
@@ -219,15 +263,19 @@ class Ledger:
                 self._drop_job(job_id)
             case SaveUse(use=use):
                 self.saved_use = use
+            case SaveCalibration(calibration=calibration):
+                self.saved_calibration = calibration
+            case SaveNodes(nodes=nodes):
+                self.saved_nodes = nodes
             case _:
                 pass
 
-    def _put_job(self, job: JobRecord) -> None:
+    def _put_job(self, job: JobRecord, number: int | None = None) -> None:
         before = self.job(job.id)
         # What the job said of itself while this change was on its way is not forgotten.
         if before is not None and _newer(before.progress, job.progress):
             job = msgspec.structs.replace(job, progress=before.progress)
-        self.job_index.put(job)
+        self.job_index.put(job, number)
         if not job.live:  # what ended is read from the store when somebody asks
             self.submission_cache.drop(job.id)
             self.submission_bytes.drop(job.id, job.user)
@@ -262,6 +310,15 @@ class Ledger:
         if job.key is not None:
             self._keys.pop((job.user, job.key), None)
         self.job_dropped.publish(job)
+
+
+def _merged(known: Iterable[tuple[int, JobRecord]], contents: StoredContents) -> JobIndex:
+    """Return all jobs in the order of their acceptance."""
+    index = JobIndex()
+    older = zip(contents.numbers, contents.jobs, strict=True)
+    for number, job in sorted([*known, *older], key=lambda entry: entry[0]):
+        index.put(job, number)
+    return index
 
 
 def _newer(known: JobProgress | None, saved: JobProgress | None) -> bool:

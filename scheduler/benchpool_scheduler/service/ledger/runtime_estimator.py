@@ -29,42 +29,49 @@ class RuntimeEstimator:
 
     def __init__(self) -> None:
         self.run_times = RunTimes()
-        self._live: set[str] = set()
-        self._facts: dict[str, tuple[tuple[int, float | None], RunTimeFacts]] = {}
+        self._facts: dict[str, tuple[_Stage, RunTimeFacts]] = {}  # of those that have not ended
 
     def fill(
         self, jobs: Iterable[JobRecord], attempts: Mapping[str, Mapping[int, AttemptRecord]]
     ) -> None:
         """Learn from what a store had, the oldest end first."""
-        ended = []
+        ended, live = [], []
         for job in jobs:
             if job.ended is None:
-                self._live.add(job.id)
+                live.append(job)
             else:
                 ended.append((job.ended, job))
         ended.sort(key=lambda entry: entry[0])
         for _, job in ended[-MOST_READ:]:
             self._learn(job, tuple(attempts.get(job.id, {}).values()))
+        self.see((job, tuple(attempts.get(job.id, {}).values())) for job in live)
 
-    def see(self, job: JobRecord, attempts: Sequence[AttemptRecord]) -> None:
-        """Look at a job that has changed; learn from it once, when it has ended."""
-        if job.live:
-            self._live.add(job.id)
-        elif job.id in self._live:
-            self._live.discard(job.id)
-            self._facts.pop(job.id, None)
-            self._learn(job, attempts)
+    def see(self, changed: Iterable[tuple[JobRecord, Sequence[AttemptRecord]]]) -> None:
+        """Look at jobs that have changed: learn from what has ended, then tell what others expect.
+
+        What is expected of a job changes with its attempts, and by ``renew``; not with each job
+        that ends, for passes would then see a change of every other job.
+        """
+        live = []
+        for job, attempts in changed:
+            if job.live:
+                live.append((job, attempts))
+            elif self._facts.pop(job.id, None) is not None:  # learned from once
+                self._learn(job, attempts)
+        for job, attempts in live:
+            known = self._facts.get(job.id)
+            if known is None or known[0] != _stage(job, attempts):
+                self._remember(job, attempts, None)
 
     def forget(self, job: str) -> None:
         """The job was removed."""
-        self._live.discard(job)
         self._facts.pop(job, None)
 
     def facts(self, job: JobRecord, attempts: Sequence[AttemptRecord]) -> RunTimeFacts:
-        """Return what the core is told of a job. It changes with its attempts and by ``renew``."""
+        """Return what the core is told of a job, which was seen before or is worked out now."""
         known = self._facts.get(job.id)
-        if known is None or known[0] != (job.attempt, _last_end(attempts)):
-            return self._remember(job, attempts, None)
+        if known is None or known[0] != _stage(job, attempts):
+            return self._worked_out(job, attempts, None)
         return known[1]
 
     def renew(self, job: JobRecord, attempts: Sequence[AttemptRecord], now: float) -> bool:
@@ -77,10 +84,15 @@ class RuntimeEstimator:
     def _remember(
         self, job: JobRecord, attempts: Sequence[AttemptRecord], now: float | None
     ) -> RunTimeFacts:
-        found = self.expectation(job, attempts, now)
-        facts = RunTimeFacts(None if found is None else found.likely_s, ran_s(attempts, None))
-        self._facts[job.id] = (job.attempt, _last_end(attempts)), facts
+        facts = self._worked_out(job, attempts, now)
+        self._facts[job.id] = _stage(job, attempts), facts
         return facts
+
+    def _worked_out(
+        self, job: JobRecord, attempts: Sequence[AttemptRecord], now: float | None
+    ) -> RunTimeFacts:
+        found = self.expectation(job, attempts, now)
+        return RunTimeFacts(None if found is None else found.likely_s, ran_s(attempts, None))
 
     def expectation(
         self, job: JobRecord, attempts: Sequence[AttemptRecord], now: float | None
@@ -100,8 +112,12 @@ class RuntimeEstimator:
             self.run_times.learn(job.user, job.project, job.name, job.spec.total_gpus, seconds)
 
 
-def _last_end(attempts: Sequence[AttemptRecord]) -> float | None:
-    return attempts[-1].ended if attempts else None
+_Stage = tuple[int, float | None]
+"""How far a job has come: the number of its attempt, and when the last one ended."""
+
+
+def _stage(job: JobRecord, attempts: Sequence[AttemptRecord]) -> _Stage:
+    return job.attempt, attempts[-1].ended if attempts else None
 
 
 def ran_s(attempts: Sequence[AttemptRecord], now: float | None) -> float:

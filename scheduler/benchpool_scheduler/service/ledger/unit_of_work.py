@@ -50,9 +50,9 @@ class UnitOfWork:
         key = (job.id, job.attempt)
         return self._attempts.get(key) or self.ledger.attempt(*key)
 
-    def preemptions(self, job: str) -> tuple[PreemptionRecord, ...]:
-        """Return the preemptions of a job as they are in the unit of work."""
-        known = {(it.attempt, it.at): it for it in self.ledger.preemptions(job)}
+    def pauses(self, job: str) -> tuple[PreemptionRecord, ...]:
+        """Return the pauses of a job as they are in the unit of work."""
+        known = {(it.attempt, it.at): it for it in self.ledger.pauses(job)}
         known.update(self._preemptions.get(job, {}))
         return tuple(known.values())
 

@@ -7,6 +7,7 @@ waits (``core.explain``), a supervisor what it found at its worker; all else sta
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -17,6 +18,7 @@ from benchpool_scheduler.core.lifecycle.states import Intent
 from benchpool_scheduler.phrases import count, failed_with, is_are, visible
 from benchpool_scheduler.runtime import EndedBy, Notice
 from benchpool_scheduler.store.records import JobRecord, Note, StopIntent, WorkerRecord
+from benchpool_scheduler.worker.supervisor import failure
 
 _MOST_REASON = 500
 """Characters of what somebody gives as a reason that are passed on."""
@@ -88,9 +90,16 @@ def _makes_room(why: str, rule: str, grace_s: float) -> str:
     )
 
 
-def paused(by: str, said: str | None, grace_s: float, now: float) -> StopIntent:
-    """Return that a user pauses the job; ``said`` is the reason that was given."""
-    return _asked(Intent.PAUSE, "Paused", by, said, grace_s, now)
+def paused(
+    by: str, said: str | None, grace_s: float, now: float, *, held: bool = False
+) -> StopIntent:
+    """Return that somebody pauses the job; ``said`` is the reason that was given.
+
+    Args:
+        held: An administrator does, with somebody else's job.
+    """
+    stop = _asked(Intent.PAUSE, "Paused", by, said, grace_s, now)
+    return msgspec.structs.replace(stop, held=held)
 
 
 def resumed(by: str, said: str | None, grace_s: float, now: float) -> StopIntent:
@@ -109,10 +118,16 @@ def scaled(by: str, workers: int, grace_s: float, now: float) -> StopIntent:
     return _asked(Intent.PAUSE, verb, by, None, grace_s, now)
 
 
+def reason_given(said: str | None) -> str:
+    """Return what somebody gave as a reason, as others are shown it; empty for none."""
+    return visible((said or "").strip()[:_MOST_REASON])
+
+
 def _asked(
     kind: Intent, verb: str, by: str, said: str | None, grace_s: float, now: float
 ) -> StopIntent:
-    why = f": {visible(said.strip()[:_MOST_REASON])}" if said and said.strip() else ""
+    given = reason_given(said)
+    why = f": {given}" if given else ""
     text = f"{verb} by {by}{why}"
     text = text if text.endswith((".", "!", "?")) else f"{text}."
     return StopIntent(kind, now, grace_s, by=by, for_=by, text=text)
@@ -146,12 +161,18 @@ SUSPENDED = Note(
 
 def is_paused(stop: StopIntent) -> Note:
     """Return why a job is paused."""
-    return Note(ReasonCode.PAUSED_BY_USER, stop.text, "Resume it to let it queue again.")
+    if stop.held:
+        remedy = f"Ask {stop.by}: an administrator paused it, and only one resumes it."
+        return Note(ReasonCode.PAUSED_BY_ADMINISTRATOR, stop.text, remedy, {"by": stop.by})
+    remedy = "Resume it to let it queue again."
+    return Note(ReasonCode.PAUSED_BY_USER, stop.text, remedy, {"by": stop.by})
 
 
 def was_cancelled(stop: StopIntent | None) -> Note:
     """Return why a job was cancelled; None when nobody is known to have asked."""
-    return Note(ReasonCode.CANCELLED_BY_USER, stop.text if stop else "It was cancelled.")
+    if stop is None:
+        return Note(ReasonCode.CANCELLED_BY_USER, "It was cancelled.")
+    return Note(ReasonCode.CANCELLED_BY_USER, stop.text, numbers={"by": stop.by})
 
 
 def failed(which: str, worker: WorkerRecord) -> Note:
@@ -169,7 +190,8 @@ def failed(which: str, worker: WorkerRecord) -> Note:
         str(EndedBy.OUT_OF_MEMORY): (
             ReasonCode.OUT_OF_MEMORY,
             f"{which} was killed because the machine's memory ran out.",
-            "Load less at a time, or use smaller batches.",
+            "Use smaller batches or fewer data workers, ask for more memory (--memory) if it was "
+            "bound, or choose a machine with more.",
         ),
         str(EndedBy.COULD_NOT_START): (
             ReasonCode.COULD_NOT_START,
@@ -184,12 +206,23 @@ def failed(which: str, worker: WorkerRecord) -> Note:
             "Its log says more; correct it and send it again.",
         ),
     )
-    return Note(
-        code,
-        worker.text or text,
-        remedy,
-        {"exit_code": worker.exit_code} if code is ReasonCode.EXIT_CODE else {},
-    )
+    if worker.text:
+        # What a program printed is in it, so signs that deceive are shown by their numbers.
+        text = _of_the_job(which, visible(worker.text))
+    exit_code = {"exit_code": worker.exit_code} if code is ReasonCode.EXIT_CODE else {}
+    return Note(code, text, remedy, {**exit_code, **failure.place(worker.text or "")})
+
+
+def _of_the_job(which: str, said: str) -> str:
+    """Return a runtime's clause on a worker as a sentence, with the job's name for its ``it``.
+
+    >>> _of_the_job("train", "it was ended at its time limit of 60 s")
+    'train was ended at its time limit of 60 s.'
+    >>> _of_the_job("train", "its image cannot be pulled: not found")
+    'Its image cannot be pulled: not found.'
+    """
+    text = f"{which} {said[3:]}" if said.startswith("it ") else f"{said[:1].upper()}{said[1:]}"
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def queued_again(attempt: int, worker: WorkerRecord) -> Note:
@@ -241,6 +274,29 @@ NEXT_PASS = Reason(
 """Of a job between its arrival and the first pass that sees it."""
 
 
+def held(because: str) -> Reason:
+    """Return why a job waits while nothing new may begin; ``because`` is a clause."""
+    return Reason(
+        code=ReasonCode.SAFE_MODE.value,
+        text=f"Nothing new is started until an administrator decides, because {because}.",
+        numbers={},
+        remedy="Tell an administrator, whom `benchpool status` shows what to decide; the job keeps "
+        "its place in line.",
+    )
+
+
+def runs_unrecorded(job: str, attempt: int) -> Reason:
+    """Return why a job waits that runs already, in an attempt that the database does not know."""
+    return Reason(
+        code=ReasonCode.RUNS_UNRECORDED.value,
+        text=f"It runs already: its attempt {attempt} is not in the pool's database, as after a "
+        "copy was put back. It is not started a second time.",
+        numbers={"attempt": attempt},
+        remedy=f"An administrator takes that attempt in with `benchpool adopt {job}`, or ends it "
+        f"with `benchpool adopt {job} --end`; the job then waits in line as any other.",
+    )
+
+
 def set_aside(text: str) -> Reason:
     """Return the reason of a job that the core cannot take."""
     return Reason(
@@ -282,8 +338,8 @@ def no_room(reason: Reason, said: str | None, for_s: float) -> Reason:
         text=f"The cluster lets no pod of it in: {(said or 'it did not say why').rstrip('.')}.",
         numbers={"again_s": for_s},
         remedy=f"Nothing to do where room comes free: it is tried again every {for_s:g} s, later "
-        "less often. Else send it with less memory or fewer cores, or ask an administrator of the "
-        "cluster to raise that limit.",
+        "less often. Else send it with other --memory or --cpus, or ask an administrator of the "
+        "cluster to change that limit.",
     )
 
 
@@ -291,10 +347,14 @@ def leaving(stop: StopIntent) -> Reason:
     """Return the reason of a job whose workers were told to stop."""
     code, remedy = {
         Intent.PREEMPT: (ReasonCode.PREEMPTED, "Nothing to do: it resumes by itself."),
-        Intent.PAUSE: (ReasonCode.PAUSING_FOR_USER, "Resume it to let it go on."),
+        Intent.PAUSE: (ReasonCode.PAUSING_FOR_USER, _how_to_resume(stop)),
         Intent.CANCEL: (ReasonCode.CANCELLING, "Nothing to do."),
     }[stop.kind]
     return Reason(code=code.value, text=stop.text, numbers={"grace_s": stop.grace_s}, remedy=remedy)
+
+
+def _how_to_resume(stop: StopIntent) -> str:
+    return is_paused(stop).remedy if stop.held else "Resume it to let it go on."
 
 
 def called_back(asked: int, busy: int, grace_s: float) -> Reason:
@@ -308,13 +368,25 @@ def called_back(asked: int, busy: int, grace_s: float) -> Reason:
     )
 
 
-def benches_full(asked: int, models: tuple[str, ...], free: int, held: int, servers: int) -> Reason:
-    """Return why a server waits for others: ``free`` GPUs on one machine, ``held`` by servers."""
+def benches_full(
+    asked: int,
+    models: tuple[str, ...],
+    free: int,
+    held: int,
+    servers: int,
+    closed: Sequence[str] = (),
+) -> Reason:
+    """Return why a server waits for others: ``free`` GPUs on one machine, ``held`` by servers.
+
+    Args:
+        closed: Sentences of machines that administrators closed.
+    """
     which = f" of model {' or '.join(models)}" if models else ""
     return Reason(
         ReasonCode.BENCHES_FULL.value,
         f"{count(asked, 'GPU')}{which} {is_are(asked)} not free: {free} on one "
-        f"machine now, {count(held, 'GPU')} held by {count(servers, 'other server')}.",
+        f"machine now, {count(held, 'GPU')} held by {count(servers, 'other server')}."
+        + "".join(f" {sentence}." for sentence in closed),
         {"asked": asked, "free": free, "held": held, "servers": servers},
         "The server starts by itself when others have stopped; or start without a GPU meanwhile.",
     )

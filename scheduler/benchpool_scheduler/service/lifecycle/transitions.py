@@ -7,16 +7,19 @@ unit of work.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
+from benchpool_scheduler.contract.changes import ROWS
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle import machine, states
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.errors import Refused
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId, WorkerStarted
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
-from benchpool_scheduler.service.lifecycle import endings, notices
+from benchpool_scheduler.service.lifecycle import endings, notices, pauses
 from benchpool_scheduler.service.lifecycle.job_actions import workers_are_fixed
 from benchpool_scheduler.store.records import (
     AttemptRecord,
@@ -30,8 +33,20 @@ from benchpool_scheduler.store.records import (
 # --------------------------------------------------------------------------- starts
 
 
-def start(work: UnitOfWork, job_id: str, places: Sequence[Place], port: int, now: float) -> None:
-    """Begin the next attempt of a queued job at these places."""
+def start(
+    work: UnitOfWork,
+    job_id: str,
+    places: Sequence[Place],
+    port: int,
+    given: JobSpec,
+    now: float,
+) -> None:
+    """Begin the next attempt of a queued job at these places.
+
+    Args:
+        given: What its workers are started with, the pool's amounts by default in it. It stays with
+            the attempt: those may change while it runs.
+    """
     job = work.job(job_id)
     state = machine.apply(job.state, states.StartChosen())
     number = job.attempt + 1
@@ -40,7 +55,15 @@ def start(work: UnitOfWork, job_id: str, places: Sequence[Place], port: int, now
         for index, place in enumerate(places)
     )
     work.save_attempt(
-        AttemptRecord(job=job.id, attempt=number, decided=now, workers=workers, port=port)
+        AttemptRecord(
+            job=job.id,
+            attempt=number,
+            decided=now,
+            workers=workers,
+            port=port,
+            cpus=given.cpus,
+            memory_gib=given.memory_gib,
+        )
     )
     work.save_job(replace(job, state=state, attempt=number, note=None, promised=()))
     work.launches.extend(WorkerId(job.id, number, worker.index) for worker in workers)
@@ -128,22 +151,67 @@ def prioritise(work: UnitOfWork, job_id: str, priority: int) -> None:
     work.save_job(replace(job, spec=job.spec.changed(priority=priority)))
 
 
-def pause(work: UnitOfWork, job_id: str, wish: StopIntent) -> None:
-    """Pause a job for its user. Errors: Refused when it has ended."""
+def reshape(work: UnitOfWork, job_id: str, wanted: Mapping[str, Any]) -> None:
+    """Let a job that holds no GPUs ask for something else, or on another project's quota.
+
+    Errors: Refused for a job that has ended, or holds GPUs.
+    """
+    job = work.job(job_id)
+    project = wanted.get("project", job.project)
+    spec = job.spec.changed(**{name: wanted[name] for name in wanted if name != "project"})
+    if (spec, project) == (job.spec, job.project):
+        return
+    _require(job, states.CancelAsked, "changed")
+    if job.state in states.HOLDS_GPUS:
+        raise Refused(
+            f"Job {job.id[:8]} ({job.name}) is {job.state}: its {_listed(wanted)} can change "
+            f"while it waits; pause it first, change it, and resume it.",
+            code="holds-gpus",
+            field=next(iter(wanted)),
+        )
+    work.save_job(replace(job, spec=spec, project=project, promised=()))
+
+
+def _listed(wanted: Mapping[str, Any]) -> str:
+    return " and ".join(ROWS[name].noun for name in wanted)
+
+
+def pause(work: UnitOfWork, job_id: str, wish: StopIntent, said: str = "") -> None:
+    """Pause a job for its user, or hold it for an administrator. Errors: Refused after its end.
+
+    Args:
+        said: The reason that was given.
+    """
     job = work.job(job_id)
     if job.state is JobState.PAUSED:
+        if wish.held and not pauses.is_held(job):
+            work.save_job(replace(job, note=notices.is_paused(wish)))
         return
     _require(job, states.PauseAsked, "paused")
     if job.state in states.HOLDS_GPUS:
         _intend(work, job_id, states.PauseAsked(), wish)
+        told = work.job(job_id)
+        if wish.held and told.wish is not None and told.wish.kind is states.Intent.PAUSE:
+            # One that its owner pauses already is held from now on.
+            held = replace(wish, kind=told.wish.kind, at=told.wish.at)
+            work.save_job(replace(told, wish=held))
+        pauses.asked_for(work, job, work.attempt(job), wish, said)
         return
     state = machine.apply(job.state, states.PauseAsked())
     work.save_job(replace(job, state=state, note=notices.is_paused(wish), promised=()))
 
 
-def resume(work: UnitOfWork, job_id: str, wish: StopIntent, now: float) -> None:
-    """Let a paused or pausing job go on. Errors: Refused when it has ended."""
+def resume(
+    work: UnitOfWork, job_id: str, wish: StopIntent, now: float, *, lifts: bool = True
+) -> None:
+    """Let a paused or pausing job go on. Errors: Refused when it has ended, or is held.
+
+    Args:
+        lifts: Whoever asks may end what an administrator holds.
+    """
     job = work.job(job_id)
+    if pauses.is_held(job) and not lifts:
+        raise pauses.stays_held(job)
     if job.state is JobState.PAUSING:
         _intend(work, job_id, states.ResumeAsked(), wish)
         return
@@ -217,15 +285,8 @@ def worker_started(work: UnitOfWork, event: WorkerStarted) -> None:
             state = machine.apply(job.state, states.Started())
             first = event.at if job.started is None else job.started
             work.save_job(replace(job, state=state, started=first))
-            _note_resumption(work, job, attempt, event.at)
+            pauses.resumed(work, job, attempt, event.at)
     work.save_attempt(attempt)
-
-
-def _note_resumption(work: UnitOfWork, job: JobRecord, attempt: AttemptRecord, at: float) -> None:
-    for it in work.preemptions(job.id):
-        if it.resumed_at is None and it.attempt < attempt.attempt:
-            where = ", ".join(sorted({w.node for w in attempt.workers}))
-            work.save_preemption(replace(it, resumed_at=at, resumed_on=where))
 
 
 def worker_ended(work: UnitOfWork, event: WorkerEnded, grace_s: float, now: float) -> None:
@@ -272,6 +333,7 @@ def _attempt_over(
     work.save_attempt(attempt)
     event = machine.all_gone(intent, outcome)
     state = machine.apply(job.state, event)
+    pauses.ended(work, job, attempt, finished=state is JobState.SUCCEEDED)
     job = replace(job, state=state, wish=None)
     if machine.is_over(state):
         note = endings.note(job.name, state, attempt, culprit, stop_before(work, job))

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from benchpool_scheduler.configuration import Configuration
+from benchpool_scheduler.configuration import Configuration, with_personal
 from benchpool_scheduler.hub import HubUser
 from benchpool_scheduler.runtime import Device, NodeFacts
 from benchpool_scheduler.service.ledger.usage_decay import ToldUsage
 from benchpool_scheduler.service.observed.inventory import Inventory
 from benchpool_scheduler.service.observed.latest_pass import LatestPass
 from benchpool_scheduler.service.observed.safe_mode import SafeMode
+from benchpool_scheduler.service.observed.service_settings import NO_DEFAULTS, DefaultAmounts
 from benchpool_scheduler.service.observed.users import Users
+from benchpool_scheduler.store.records import NodeRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +22,18 @@ class Observations:
     """One instant's observations. A change makes another value; this one never changes.
 
     Attributes:
-        configuration: The one in force.
+        configuration: The one in force, with the personal projects of the users.
         inventory: The GPUs by node and purpose, by that configuration.
         users: The Hub's users and their build quotas, by that configuration.
         called: How many GPUs servers in line for benches wait for, by node.
         usage: What the core is told of past use above quota (R7).
         drained: Names of machines that take no starts for a fault of their own.
+        nodes: What administrators said of machines, by name; ``closed``: those that take no starts
+            now because of it.
         latest_pass: What the newest pass said.
         problems: Sentences of health by their topic, in the order in which they came up.
         safe_mode: What runs and is not known, and what cannot be read.
+        default_amounts: What workers ask for whose job names no cores or no memory.
     """
 
     configuration: Configuration
@@ -37,23 +42,38 @@ class Observations:
     called: Mapping[str, int] = field(default_factory=dict)
     usage: ToldUsage = field(default_factory=ToldUsage)
     drained: frozenset[str] = frozenset()
+    nodes: Mapping[str, NodeRecord] = field(default_factory=dict)
+    closed: frozenset[str] = frozenset()
     latest_pass: LatestPass = field(default_factory=LatestPass)
     problems: Mapping[str, str] = field(default_factory=dict)
     safe_mode: SafeMode = field(default_factory=SafeMode)
+    default_amounts: DefaultAmounts = NO_DEFAULTS
 
     @classmethod
-    def of(cls, configuration: Configuration, users: tuple[HubUser, ...] = ()) -> Observations:
+    def of(
+        cls,
+        configuration: Configuration,
+        users: tuple[HubUser, ...] = (),
+        default_amounts: DefaultAmounts = NO_DEFAULTS,
+    ) -> Observations:
         """Return what is known before the runtime was asked."""
-        return cls(configuration, Inventory.of((), configuration), Users.of(users, configuration))
+        configuration = _for(users, configuration)
+        inventory, known = Inventory.of((), configuration), Users.of(users, configuration)
+        return cls(configuration, inventory, known, default_amounts=default_amounts)
 
     def with_configuration(self, configuration: Configuration) -> Observations:
         """Return the same pool under another configuration."""
-        machines = self.inventory
+        return self._of(configuration, self.users.users)
+
+    def _of(self, configuration: Configuration, users: tuple[HubUser, ...]) -> Observations:
+        machines, configuration = self.inventory, _for(users, configuration)
+        if configuration is not self.configuration:
+            machines = Inventory.of(machines.devices, configuration, machines.told)
         return replace(
             self,
             configuration=configuration,
-            inventory=Inventory.of(machines.devices, configuration, machines.told),
-            users=Users.of(self.users.users, configuration),
+            inventory=machines,
+            users=Users.of(users, configuration),
         )
 
     def with_machines(
@@ -64,7 +84,7 @@ class Observations:
 
     def with_users(self, users: tuple[HubUser, ...]) -> Observations:
         """Return this with the Hub's users as it tells them now."""
-        return replace(self, users=Users.of(users, self.configuration))
+        return self._of(self.configuration, users)
 
     def with_problem(self, topic: str, sentence: str | None) -> Observations:
         """Return this with another sentence about a topic; None for no more."""
@@ -76,3 +96,7 @@ class Observations:
     def hub_user(self, name: str) -> HubUser | None:
         """Return a user as the Hub last knew it."""
         return self.users.by_name.get(name)
+
+
+def _for(users: tuple[HubUser, ...], configuration: Configuration) -> Configuration:
+    return with_personal(configuration, {user.name: user.groups.keys() for user in users})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from benchpool_scheduler.configuration import Configuration
+from benchpool_scheduler.hub import HubUser
+from benchpool_scheduler.service.ledger.topic import Topic
 from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.service.observed.service_settings import ServiceSettings
 
@@ -14,11 +16,14 @@ class Observed:
 
     Attributes:
         settings: What does not change while the service runs.
+        replaced: News of each time that the observations were replaced: those of now.
     """
 
     def __init__(self, settings: ServiceSettings, configuration: Configuration) -> None:
         self.settings = settings
-        self._now = Observations.of(configuration, settings.directory.users())
+        self.replaced: Topic[Observations] = Topic()
+        users = settings.directory.users()
+        self._now = Observations.of(configuration, users, settings.default_amounts)
 
     @property
     def now(self) -> Observations:
@@ -28,16 +33,24 @@ class Observed:
     def put(self, now: Observations) -> None:
         """Replace the observations."""
         self._now = now
+        self.replaced.publish(now)
 
     def report(self, topic: str, sentence: str | None) -> None:
         """Say something that people who look after the pool must know; None clears it."""
         if self._now.problems.get(topic) != sentence:
             self.put(self._now.with_problem(topic, sentence))
 
+    def meet(self, user: HubUser) -> None:
+        """Learn of somebody who came before the Hub was asked again and may need a project."""
+        seen = self._now
+        if seen.configuration.offers_personal and user.name not in seen.users.by_name:
+            self.put(seen.with_users((*seen.users.users, user)))
+
     async def ask_hub(self) -> None:
         """Learn users and servers from the Hub. Errors: Unavailable; the last answer stays."""
         directory = self.settings.directory
         await directory.refresh()
+        self.report("groups", " ".join(directory.problems()) or None)
         users = directory.users()
         if users != self._now.users.users:
             self.put(self._now.with_users(users))

@@ -42,11 +42,13 @@ class SafeMode:
 
     Attributes:
         lost: Why nothing new may begin, as the store tells it.
+        hub: What the Hub's own database lost: servers that it does not name may run all the same.
     """
 
     lost: str | None = None
     unknown: tuple[UnknownJob, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
+    hub: str | None = None
 
     @property
     def hold(self) -> str | None:
@@ -63,14 +65,23 @@ class SafeMode:
         return None
 
     @property
+    def held_because(self) -> str | None:
+        """The same in a few words, for those who cannot decide about it."""
+        if self.lost is not None:
+            return "the pool's database was lost or damaged"
+        if self.hold is not None:
+            return "a job runs that the pool's database does not know, and its GPUs cannot be told"
+        return None
+
+    @property
     def quiet(self) -> bool:
         """Whether all is known."""
-        return self.lost is None and not self.unknown and not self.unreadable
+        return not (self.lost or self.unknown or self.unreadable or self.hub)
 
     @cached_property
-    def held_jobs(self) -> frozenset[str]:
-        """Jobs of the database that must not be started: they run already."""
-        return frozenset(job.id for job in self.unknown)
+    def held_jobs(self) -> Mapping[str, int]:
+        """Jobs of the database that must not be started: they run already, in that attempt."""
+        return {job.id: job.attempt for job in self.unknown}
 
     @cached_property
     def blocked(self) -> Mapping[str, str]:
@@ -95,11 +106,10 @@ class SafeMode:
 
     def require_open(self) -> None:
         """Refuse what is new while nothing may begin. Errors: Unavailable ``safe-mode``."""
-        if self.hold is not None:
+        if self.held_because is not None:
             raise Unavailable(
-                "benchpool accepts nothing new at the moment, because its database was lost or "
-                "damaged; running jobs go on. An administrator finds what to do with `benchpool "
-                "status`.",
+                f"benchpool accepts nothing new at the moment, because {self.held_because}; "
+                "running jobs go on. An administrator finds what to do with `benchpool status`.",
                 code=SAFE_MODE,
             )
 

@@ -7,9 +7,50 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.hub import Directory
 from benchpool_scheduler.runtime import Pinned
 from benchpool_scheduler.service.process.clock import Clock
+from benchpool_scheduler.store.records import AttemptRecord
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultAmounts:
+    """What workers ask for whose job names nothing, for each of their GPUs; 0 asks for nothing.
+
+    Attributes:
+        cpus: Processor cores. ``memory_gib``: GiB of memory.
+    """
+
+    cpus: float = 0.0
+    memory_gib: float = 0.0
+
+    def of(self, spec: JobSpec) -> JobSpec:
+        """Return what a job asks for with these where it says nothing.
+
+        >>> asked = DefaultAmounts(cpus=4, memory_gib=16).of(JobSpec(gpus=2, cpus=1))
+        >>> asked.cpus, asked.memory_gib
+        (1, 32)
+        """
+        cpus = spec.cpus or self.cpus * spec.gpus
+        memory_gib = spec.memory_gib or self.memory_gib * spec.gpus
+        if (cpus, memory_gib) == (spec.cpus, spec.memory_gib):
+            return spec
+        return spec.changed(cpus=cpus, memory_gib=memory_gib)
+
+    def held(self, spec: JobSpec, attempt: AttemptRecord | None) -> JobSpec:
+        """Return what workers of an attempt have: what they were started with.
+
+        Where that is not known, or without an attempt, it is what is asked for now.
+        """
+        if attempt is None or attempt.cpus is None or attempt.memory_gib is None:
+            return self.of(spec)
+        if (attempt.cpus, attempt.memory_gib) == (spec.cpus, spec.memory_gib):
+            return spec
+        return spec.changed(cpus=attempt.cpus, memory_gib=attempt.memory_gib)
+
+
+NO_DEFAULTS = DefaultAmounts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +64,7 @@ class Containers:
         home_path: Where it is mounted.
         python: Runs what names no interpreter.
         objects: Folder of the contents that came with the job. ``output``: of its results.
+        backup: A sentence on how a copy is made of what the service cannot copy itself.
     """
 
     home_of: Callable[[str], str | None] = lambda user: None
@@ -32,6 +74,7 @@ class Containers:
     python: str = "python3"
     objects: str = "/benchpool/objects"
     output: str = "/benchpool/output"
+    backup: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +91,7 @@ class ServiceSettings:
         containers: Where things are in workers that are containers; None where they are processes
             of the machine.
         environment: What every worker's environment has, by the administrator's allow-list.
+        default_amounts: What workers ask for whose job names no cores or no memory.
     """
 
     clock: Clock
@@ -59,6 +103,7 @@ class ServiceSettings:
     images: bool = False
     containers: Containers | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    default_amounts: DefaultAmounts = NO_DEFAULTS
 
     def job_folder(self, job: str) -> Path:
         """Return the folder of a job."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -22,6 +21,8 @@ from benchpool_scheduler.service.administration.adoption import Adoption
 from benchpool_scheduler.service.administration.audit_trail import AuditTrail
 from benchpool_scheduler.service.administration.backups import Backups
 from benchpool_scheduler.service.administration.history import RecordedHistory
+from benchpool_scheduler.service.administration.nodes import NodeCare
+from benchpool_scheduler.service.administration.project_access import ProjectAccess
 from benchpool_scheduler.service.administration.reconfiguration import Keep, Reconfiguration
 from benchpool_scheduler.service.administration.whatifs import WhatIfs
 from benchpool_scheduler.service.benches.benches import Benches
@@ -34,20 +35,30 @@ from benchpool_scheduler.service.execution.drain import Drain
 from benchpool_scheduler.service.execution.passes import Passes
 from benchpool_scheduler.service.execution.watching import Watcher
 from benchpool_scheduler.service.housekeeping.auditor import Auditor
+from benchpool_scheduler.service.housekeeping.retention import Removal
 from benchpool_scheduler.service.housekeeping.slow_timer import Housekeeping
 from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.jobs.commands import Commands
 from benchpool_scheduler.service.jobs.contents import JobContents
+from benchpool_scheduler.service.jobs.homes import Homes
 from benchpool_scheduler.service.jobs.inbound_jobs import InboundJobs
 from benchpool_scheduler.service.jobs.jobs import Jobs
+from benchpool_scheduler.service.jobs.kept_files import KeptFiles
 from benchpool_scheduler.service.jobs.logs import JobLogs
 from benchpool_scheduler.service.jobs.previews import Previews
 from benchpool_scheduler.service.jobs.uploads import ContentStore, UploadedContents
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.usage_decay import HOUR_S, UsageDecay
 from benchpool_scheduler.service.observed.observed import Observed
-from benchpool_scheduler.service.observed.service_settings import Containers, ServiceSettings
+from benchpool_scheduler.service.observed.service_settings import (
+    NO_DEFAULTS,
+    Containers,
+    DefaultAmounts,
+    ServiceSettings,
+)
 from benchpool_scheduler.service.pool.figures import MetricsReader
+from benchpool_scheduler.service.pool.lasting_parts import LastingParts
+from benchpool_scheduler.service.pool.older_jobs import OlderJobs
 from benchpool_scheduler.service.process import interpreter
 from benchpool_scheduler.service.process.clock import Clock, SystemClock
 from benchpool_scheduler.service.process.identifiers import new_job_id
@@ -57,12 +68,12 @@ from benchpool_scheduler.service.views.event_stream import EventStream
 from benchpool_scheduler.service.views.events import Feed
 from benchpool_scheduler.service.views.feed_writer import FeedWriter
 from benchpool_scheduler.service.views.job_views import JobViews
+from benchpool_scheduler.service.views.people import People
 from benchpool_scheduler.service.views.pool_views import PoolViews
 from benchpool_scheduler.service.views.prometheus_counters import PrometheusCounters
-from benchpool_scheduler.store import Store
+from benchpool_scheduler.store import Store, access_wishes
 from benchpool_scheduler.store.audit_files import AuditFiles
-
-log = logging.getLogger(__name__)
+from benchpool_scheduler.store.past_jobs import PastJobs
 
 CLOSE_S = 5.0
 """Starts and stops that are not carried out within this time are left to the next start."""
@@ -84,6 +95,7 @@ class Pool:
         environment: The administrator's allow-list by value, for every worker.
         configuration_file: Where ``configuration.apply`` writes the text, if anywhere.
         images: Jobs may name the image they run in. ``containers``: workers are containers.
+        default_amounts: What workers ask for whose job names no cores or no memory.
         announce: Takes waiting jobs whose reason is new, to say it where people look.
         contents: Where uploaded contents lie; by default in the state folder.
         keep_configuration: Keeps the text of ``configuration.apply`` elsewhere than in a file.
@@ -95,8 +107,9 @@ class Pool:
         jobs: Submit, look, pause, resume, change, end. ``logs``: what their workers wrote.
         benches: Reserve, wait in line, give back.
         uploads: Contents that jobs will need. ``contents``: those of a job, for its workers.
-        views: The pool and quotas of users. ``events``: what happens, as it happens.
-        adoption: What runs and is not known.
+        views: The pool and quotas of users. ``people``: who there is.
+        events: What happens, as it happens.
+        adoption: What runs and is not known. ``nodes``: which machines take starts.
         configuration: Check, apply, reload. ``whatifs``, ``history``: for administrators too.
         audit: Who did what, for administrators.
         figures: For Prometheus. ``observed``: settings, what was seen last, and what those who look
@@ -119,6 +132,7 @@ class Pool:
         configuration_file: Path | None = None,
         images: bool = False,
         containers: Containers | None = None,
+        default_amounts: DefaultAmounts = NO_DEFAULTS,
         announce: Announce | None = None,
         contents: ContentStore | None = None,
         keep_configuration: Keep | None = None,
@@ -136,24 +150,29 @@ class Pool:
             environment=dict(environment or {}),
             images=images,
             containers=containers,
+            default_amounts=default_amounts,
         )
         self.observed = observed = Observed(settings, configuration)
         self.runtime = runtime
         self.ledger = ledger = Ledger(store)
         self.usage = UsageDecay()
-        self._tasks: list[asyncio.Task[None]] = []
-        self._ended, self._step = ended, step
-        self._closing = False
+        self._parts = LastingParts(ended)
+        self._older = OlderJobs(ledger)
+        self._step = step
         self._build_execution(ledger, observed)
-        self.adoption = Adoption(ledger, observed, runtime)
+        self.adoption = Adoption(ledger, observed, runtime, self.reservations, self.want_pass)
+        self.nodes = NodeCare(ledger, observed, self.want_pass)
         self.backups = Backups(ledger, observed, configuration_file, backups_kept)
         self._build_views(ledger, observed, announce)
-        self._build_verbs(ledger, observed, contents)
+        past = PastJobs(settings.state / "scheduler" / "past-jobs")
+        self._build_verbs(ledger, observed, contents, past)
         self.configuration = Reconfiguration(
             ledger, observed, configuration_file, self._reconfigured, keep_configuration
         )
-        self.whatifs = WhatIfs(ledger, observed, self.state_cache, self.configuration)
-        self.history = RecordedHistory(ledger, observed)
+        wishes = settings.state / "scheduler" / access_wishes.FILE
+        self.access = ProjectAccess(observed, self.configuration, wishes)
+        self.history = RecordedHistory(ledger, observed, past)
+        self.whatifs = WhatIfs(ledger, observed, self.state_cache, self.configuration, self.history)
         self.audit = AuditTrail(observed, AuditFiles(settings.state / "scheduler" / "audit"))
         self._subscribe()
 
@@ -179,7 +198,10 @@ class Pool:
         """Make what people are shown."""
         self.estimates = Estimates(ledger, observed, self.state_cache)
         job_views = JobViews(ledger, observed, self.estimates)
-        self.views = PoolViews(ledger, observed, self.reservations.waiting)
+        self.views = PoolViews(
+            ledger, observed, self.reservations.waiting, lambda: self.benches.asked.all()
+        )
+        self.people = People(ledger, observed)
         self.announcer = Announcer(ledger, job_views, announce)
         self.feed = Feed(int(observed.settings.clock.now() * 1_000_000))
         self.feed_writer = FeedWriter(ledger, self.feed, self.views.event)
@@ -187,18 +209,25 @@ class Pool:
         self._job_views = job_views
 
     def _build_verbs(
-        self, ledger: Ledger, observed: Observed, contents: ContentStore | None
+        self,
+        ledger: Ledger,
+        observed: Observed,
+        contents: ContentStore | None,
+        past: PastJobs,
     ) -> None:
         """Make what callers may do, and what is done now and then."""
         want_pass = self.want_pass
         self.uploads = UploadedContents(ledger, observed, contents)
         self.contents = JobContents(ledger, self.uploads)
-        admission = Admission(ledger, observed, self.uploads, want_pass)
+        self.homes = Homes(observed)
+        self.files = KeptFiles(ledger, observed, self.runtime)
+        admission = Admission(ledger, observed, self.uploads, self.homes, self.files, want_pass)
         commands = Commands(ledger, observed, self.actions, admission, want_pass)
         previews = Previews(ledger, observed, self.state_cache, admission, self.estimates)
         self.jobs = Jobs(ledger, observed, admission, commands, previews, self._job_views)
         self.logs = JobLogs(ledger, observed, self.runtime)
-        self.benches = Benches(ledger, self.reservations)
+        denied = self.runtime.denied_devices
+        self.benches = Benches(ledger, self.reservations, observed, denied)
         self.inbound = InboundJobs(
             ledger, observed, self.runtime, admission, commands, self.reservations
         )
@@ -208,7 +237,7 @@ class Pool:
             self.runtime,
             self.usage,
             self.reservations,
-            self.uploads,
+            Removal(ledger, observed, self.runtime, self.uploads, past),
             self.adoption,
             self.backups,
             self.actions.stops,
@@ -233,10 +262,14 @@ class Pool:
             self.state_cache.touch,
             self.inbound.see,
             self.counters.jobs_changed,
+            self.files.jobs_changed,
+            self.estimates.jobs_changed,
             self.feed_writer.jobs_changed,
         ):
             self.ledger.jobs_changed.subscribe(changed)
         self.ledger.job_dropped.subscribe(self.feed_writer.job_dropped)
+        self.ledger.gpus_moved.subscribe(self.views.gpu_states.moved)
+        self.observed.replaced.subscribe(self.views.gpu_states.see)
         self.ledger.lease_taken.subscribe(self.gates.taken)
         self.ledger.lease_returned.subscribe(self.gates.returned)
         for made in (
@@ -246,7 +279,9 @@ class Pool:
             self.estimates.pass_made,
         ):
             self.passes.made.subscribe(made)
+        self.passes.made.subscribe(self._older.pass_made)
         self.estimates.changed.subscribe(self.feed_writer.tell)
+        self.benches.changed.subscribe(self.feed_writer.bench_asked)
 
     # ------------------------------------------------------------------ life
 
@@ -261,8 +296,9 @@ class Pool:
         await self.ledger.open()
         self._step("looks at machines and people")
         half_life_s = self.observed.now.configuration.policy.usage_half_life_h * HOUR_S
-        now = self.observed.settings.clock.now()
-        self.usage.restore(self.ledger.saved_use, now, half_life_s)
+        self.usage.restore(self.ledger.saved_use, self.observed.settings.clock.now(), half_life_s)
+        self.estimates.restore()
+        self.nodes.restore()
         try:
             self.uploads.prepare()
             await self.housekeeping.see_machines()
@@ -279,59 +315,50 @@ class Pool:
             await self.ledger.store.close()
             raise
         await self.audit.open()
+        await self.configuration.open()
         self.counters.start()
-        self._tasks = [
-            self._begin("what hears of workers", self.watcher.listen()),
-            self._begin("what takes the events of workers", self.watcher.run()),
-            self._begin("what makes passes", self.passes.run()),
-            self._begin("what looks after machines and people", self.housekeeping.run()),
-            self._begin("what estimates starts", self.estimates.run()),
-            self._begin("what takes in written jobs", self.inbound.run(), may_return=True),
-            self._begin("what announces reasons", self.announcer.run(), may_return=True),
-        ]
+        begin = self._parts.begin
+        begin("what hears of workers", self.watcher.listen())
+        begin("what takes the events of workers", self.watcher.run())
+        begin("what makes passes", self.passes.run())
+        begin("what looks after machines and people", self.housekeeping.run())
+        begin("what closes and opens machines", self.nodes.run())
+        begin("what estimates starts", self.estimates.run())
+        begin("what reads the history", self._older.read(), may_return=True)
+        begin("what takes in written jobs", self.inbound.run(), may_return=True)
+        begin("what announces reasons", self.announcer.run(), may_return=True)
         self.want_pass()
 
     async def close(self) -> None:
         """Stop passes and let go of runtime and store; workers run on."""
-        self._closing = True
+        self._parts.closing()
         self.feed_writer.close()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S):
                 await self.actions.finish()
         await self.actions.stops.close()
+        await self.homes.close()
+        await self.files.close()
         await self.drain.close()
         async with self.ledger.lock:
-            for task in self._tasks:
-                task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+            self._parts.cancel()
+        await self._parts.gone()
         self.passes.close()
         with contextlib.suppress(BenchpoolError):
             self.housekeeping.count_use()
             await self.housekeeping.save_use()
+            await self.estimates.save()
         await self.runtime.close()
         await self.audit.close()
         await self.ledger.store.close()
 
+    async def whole(self) -> None:
+        """Wait until all jobs are known, also those that ended long ago. Errors: Unavailable."""
+        await self._older.whole()
+
     def want_pass(self) -> None:
         """Ask for a pass."""
         self.passes.want()
-
-    def _begin(
-        self, name: str, work: Coroutine[None, None, None], *, may_return: bool = False
-    ) -> asyncio.Task[None]:
-        """Begin a part that goes on until ``close``; its end before that is told."""
-
-        def over(task: asyncio.Task[None]) -> None:
-            failed = None if task.cancelled() else task.exception()
-            if self._closing or task.cancelled() or (may_return and failed is None):
-                return
-            log.error("a part of the service ended: %s", name, exc_info=failed)
-            if self._ended is not None:
-                self._ended(f"a part of it has ended: {name} ({failed!r}).")
-
-        task = asyncio.create_task(work)
-        task.add_done_callback(over)
-        return task
 
     def _reconfigured(self) -> None:
         self.state_cache.renew()

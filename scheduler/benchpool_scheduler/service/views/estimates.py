@@ -1,29 +1,46 @@
 """When waiting jobs will start: forecasts beside the passes, never in their way (R22).
 
 After passes that leave jobs waiting the core is run forward in a thread, seldom enough to take a
-small part of a processor. Readers get the newest forecast at once.
+small part of a processor. Readers get the newest forecast at once, as a range that holds four times
+in five by what came of earlier ones, and with what it rests on.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from typing import NamedTuple
 
 from benchpool_scheduler import contract
-from benchpool_scheduler.core.forecast.forecast import MOST_PASSES, Estimate, forecast, waits_for
+from benchpool_scheduler.core.forecast.calibration import (
+    INSIDE,
+    Calibration,
+    CalibrationCell,
+    FollowedEstimates,
+    Said,
+)
+from benchpool_scheduler.core.forecast.forecast import (
+    MOST_PASSES,
+    Estimate,
+    estimate_basis,
+    forecast,
+    waits_for,
+)
 from benchpool_scheduler.core.forecast.run_times import Expectation
-from benchpool_scheduler.core.lifecycle.states import Intent, JobState
+from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, Intent, JobState
 from benchpool_scheduler.core.model import Activity, JobFacts, JobId, Snapshot
 from benchpool_scheduler.service.cluster_state.state_cache import StateCache
 from benchpool_scheduler.service.execution.passes import PassNews
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.topic import Topic
 from benchpool_scheduler.service.observed.observed import Observed
-from benchpool_scheduler.store.records import JobRecord
+from benchpool_scheduler.service.process.clock import moment
+from benchpool_scheduler.store.records import CalibrationRecord, JobRecord, SaveCalibration
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +57,17 @@ QUICK_S = 0.05
 """A pool whose forecast takes no longer answers a preview with one."""
 SAME_S, SAME_PART = 60.0, 0.1
 """An estimate that moved by less, or by a smaller part of itself, is no news."""
+ANEW_S = 60.0
+"""While jobs wait, a forecast is made so often though nothing happens, just because of that."""
+SAVE_S = 300.0
+"""What was learned is kept so often."""
+
+
+class Told(NamedTuple):
+    """An estimate with the range that is told."""
+
+    estimate: Estimate
+    said: Said
 
 
 class Estimates:
@@ -47,7 +75,8 @@ class Estimates:
 
     Attributes:
         changed: News of the jobs whose estimates have changed noticeably.
-        newest: The newest forecast by job; ``at``: the instant that it counts from.
+        newest: What is told of each job; ``at``: the instant that it counts from.
+        calibration: How true earlier ones were.
         took_s: How long it took to make, in seconds.
     """
 
@@ -63,8 +92,11 @@ class Estimates:
         self.changed: Topic[Collection[str]] = Topic()
         self._wanted = asyncio.Event()
         self._most_passes = MOST_PASSES
-        self.newest: Mapping[str, Estimate] = {}
+        self.newest: Mapping[str, Told] = {}
+        self.calibration = Calibration()
+        self._followed = FollowedEstimates(self.calibration)
         self.at = 0.0
+        self._saved_at = time.perf_counter()
         self.took_s = 0.0
 
     # ------------------------------------------------------------------ making them
@@ -76,11 +108,14 @@ class Estimates:
     async def run(self) -> None:
         """Make forecasts when they are wanted, for ever."""
         while True:
-            await self._wanted.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(ANEW_S if self._waiting else None):
+                    await self._wanted.wait()
             await asyncio.sleep(FIRST_S)
             self._wanted.clear()
             try:
                 await self.make()
+                await self._save_now_and_then()
             except Exception:
                 # Estimates are a convenience: the pool works without them.
                 log.exception("a forecast failed; it is tried again with the next pass")
@@ -98,20 +133,31 @@ class Estimates:
     async def make(self) -> None:
         """Make one forecast of all that wait."""
         now = self._observed.settings.clock.now()
-        found: Mapping[str, Estimate] = {}
+        found: Mapping[str, Told] = {}
         async with self._ledger.lock:
             await asyncio.to_thread(self._renew, now)
             pool = await self._state_cache.snapshot(now)
-        if pool is not None and self._ledger.counters.states[JobState.QUEUED]:
+        if pool is not None and self._waiting:
             begun = time.perf_counter()
             found = await asyncio.to_thread(self._forecast, pool, now)
             self.took_s = time.perf_counter() - begun
             self._adapt(self.took_s)
+        if now < self.at:
+            return  # another was begun later and is done already
         # They may be many: neither is counted on the loop.
         news = await asyncio.to_thread(_news, self.newest, self.at, found, now)
         self.newest, self.at = found, now
+        for job, told in found.items():
+            # Some have started while the forecast was made: these were told nothing by it.
+            record = self._ledger.job(job)
+            if record is not None and record.state is JobState.QUEUED:
+                self._followed.follow(job, told.said)
         if news:
             self.changed.publish(news)
+
+    @property
+    def _waiting(self) -> bool:
+        return self._ledger.counters.states[JobState.QUEUED] > 0
 
     def _renew(self, now: float) -> None:
         """Let the next pass know of jobs that run longer than was expected (R14)."""
@@ -129,7 +175,7 @@ class Estimates:
         part = BUDGET_S / max(took_s, 1e-3)
         self._most_passes = int(min(MOST_PASSES, max(LEAST_PASSES, self._most_passes * part)))
 
-    def _forecast(self, pool: Snapshot, now: float) -> dict[str, Estimate]:
+    def _forecast(self, pool: Snapshot, now: float) -> dict[str, Told]:
         """Run in a thread: it reads records, which never change, and the learned run times."""
         live = self._ledger.live()
         until = time.perf_counter() + LONGEST_S
@@ -140,7 +186,12 @@ class Estimates:
             resumes=[JobId(job.id) for job in live if _resumes(job)],
             go_on=lambda: time.perf_counter() < until,
         )
-        return {str(job): estimate for job, estimate in found.items()}
+        ranges = {job: self.calibration.range_of(it, now) for job, it in found.items()}
+        return {
+            str(job): Told(it, said)
+            for job, it in found.items()
+            if (said := ranges[job]) is not None
+        }
 
     def _expected(self, live: Iterable[JobRecord], now: float) -> dict[JobId, Expectation]:
         ledger = self._ledger
@@ -150,14 +201,74 @@ class Estimates:
         }
         return {job: expectation for job, expectation in known.items() if expectation is not None}
 
+    # ------------------------------------------------------------------ learning
+
+    def restore(self) -> None:
+        """Go on with what was learned before the service was started."""
+        self.calibration.restore(
+            CalibrationCell(it.kind, it.horizon, it.low, it.high, it.outcomes)
+            for it in self._ledger.saved_calibration
+        )
+
+    async def _save_now_and_then(self) -> None:
+        now = time.perf_counter()
+        if now - self._saved_at > SAVE_S:
+            self._saved_at = now
+            await self.save()
+
+    async def save(self) -> None:
+        """Keep what was learned for the next start, where there is anything new."""
+        known = tuple(CalibrationRecord(*it) for it in self.calibration.summary())
+        if known != self._ledger.saved_calibration:
+            await self._ledger.commit(SaveCalibration(known))
+
+    def jobs_changed(self, jobs: Collection[str]) -> None:
+        """Hold what was said of jobs against what has come."""
+        now = self._observed.settings.clock.now()
+        for job in filter(None, map(self._ledger.job, jobs)):
+            if job.state in HOLDS_GPUS:
+                self._followed.started(job.id, now)
+            elif job.state is not JobState.QUEUED:
+                self._followed.gone(job.id, now)
+
     # ------------------------------------------------------------------ answering
 
     def of(self, job: JobRecord) -> contract.EstimatedStart | None:
-        """Return when a waiting job will start, as far as the newest forecast knows."""
-        estimate = self.newest.get(job.id)
-        if estimate is None or job.state is not JobState.QUEUED:
+        """Return when a waiting job will start; None where nothing is known, or not any more."""
+        told = self.newest.get(job.id)
+        if told is None or job.state is not JobState.QUEUED:
             return None
-        return on_the_clock(estimate, self.at, self._observed.settings.clock.now())
+        return self._on_the_clock(told, job, self._observed.settings.clock.now(), yours=False)
+
+    def _on_the_clock(
+        self, told: Told, job: JobRecord, now: float, *, yours: bool
+    ) -> contract.EstimatedStart | None:
+        """Return an estimate as times from now on; None when its range is over."""
+        (estimate, said), likely = told, told.estimate.likely_s or 0.0
+        earliest, latest = said.at_s + said.earliest_s, said.at_s + said.latest_s
+        if now > latest:
+            return None
+        middle = min(latest, max(earliest, said.at_s + likely))
+        return contract.EstimatedStart(
+            earliest=moment(max(now, earliest)),
+            likely=moment(max(now, middle)),
+            latest=moment(latest),
+            basis=self._basis(estimate, job, yours=yours),
+        )
+
+    def _basis(self, estimate: Estimate, job: JobRecord, *, yours: bool) -> str | None:
+        if estimate.basis is None:
+            return None
+        kind, level, examples = estimate.basis
+        other = None if estimate.waits_for is None else self._ledger.job(estimate.waits_for)
+        return estimate_basis(
+            kind.value,
+            level,
+            examples,
+            same_user=other is not None and other.user == job.user,
+            same_project=other is not None and other.project == job.project,
+            yours=yours,
+        )
 
     def waits_for(self, job: JobRecord, sees: Callable[[str], bool]) -> str | None:
         """Return for whose end a waiting job waits, as a sentence; by id and project only.
@@ -165,29 +276,50 @@ class Estimates:
         Args:
             sees: Tells whether the reader may see a job; one that it may not is not named.
         """
-        estimate = self.newest.get(job.id)
-        if estimate is None or estimate.waits_for is None or job.state is not JobState.QUEUED:
+        told = self.newest.get(job.id)
+        if told is None or told.estimate.waits_for is None or job.state is not JobState.QUEUED:
             return None
-        other = self._ledger.job(estimate.waits_for)
+        other = self._ledger.job(told.estimate.waits_for)
         if other is None or not other.live:
             return None
-        passed = self._observed.settings.clock.now() - self.at
-        return waits_for(estimate, other.project if sees(other.id) else None, passed)
+        return waits_for(told.estimate, other.project if sees(other.id) else None)
+
+    def accuracy(self) -> contract.StartEstimates:
+        """Return how true estimates of starts were in this pool."""
+        return contract.StartEstimates(
+            wanted=INSIDE,
+            horizons=[
+                contract.EstimateHorizon(
+                    up_to_s=None if math.isinf(it.up_to_s) else it.up_to_s,
+                    starts=it.starts,
+                    inside=it.inside,
+                    before=it.before,
+                    after=it.after,
+                )
+                for it in self.calibration.rows()
+            ],
+        )
 
     @property
     def quick(self) -> bool:
         """Whether a forecast takes so little that a preview may have one."""
         return self.took_s <= QUICK_S
 
-    def preview(self, pool: Snapshot, job: JobFacts, record: JobRecord) -> Estimate | None:
-        """Return when a job would start that is not submitted yet."""
+    def preview(
+        self, pool: Snapshot, job: JobFacts, record: JobRecord
+    ) -> contract.EstimatedStart | None:
+        """Return when a job would start that is not submitted yet, as its user is told it."""
         expected = self._expected(self._ledger.live(), pool.now_s)
-        found = self._ledger.runtime_estimator.expectation(record, (), None)
-        if found is not None:
-            expected[job.id] = found
+        known = self._ledger.runtime_estimator.expectation(record, (), None)
+        if known is not None:
+            expected[job.id] = known
         queued = replace(job, activity=Activity.QUEUED)
         with_it = replace(pool, jobs=(*pool.jobs, queued))
-        return forecast(with_it, expected, [job.id], most_passes=LEAST_PASSES).get(job.id)
+        found = forecast(with_it, expected, [job.id], most_passes=LEAST_PASSES).get(job.id)
+        said = None if found is None else self.calibration.range_of(found, pool.now_s)
+        if found is None or said is None:
+            return None
+        return self._on_the_clock(Told(found, said), record, pool.now_s, yours=True)
 
 
 def _resumes(job: JobRecord) -> bool:
@@ -195,16 +327,16 @@ def _resumes(job: JobRecord) -> bool:
 
 
 def _news(
-    before: Mapping[str, Estimate], since: float, after: Mapping[str, Estimate], now: float
+    before: Mapping[str, Told], since: float, after: Mapping[str, Told], now: float
 ) -> list[str]:
     """Return the jobs whose estimates have changed noticeably."""
     return [job for job in {**before, **after} if _differ(before, since, after, now, job)]
 
 
 def _differ(
-    before: Mapping[str, Estimate],
+    before: Mapping[str, Told],
     since: float,
-    after: Mapping[str, Estimate],
+    after: Mapping[str, Told],
     now: float,
     job: str,
 ) -> bool:
@@ -215,24 +347,11 @@ def _differ(
     return any(
         _moved(was, since, bound, now)
         for was, bound in (
-            (old.earliest_s, new.earliest_s),
-            (old.likely_s, new.likely_s),
-            (old.latest_s, new.latest_s),
+            (old.said.earliest_s, new.said.earliest_s),
+            (old.said.latest_s, new.said.latest_s),
         )
     )
 
 
-def _moved(was: float | None, since: float, bound: float | None, now: float) -> bool:
-    if was is None or bound is None:
-        return was is not bound
+def _moved(was: float, since: float, bound: float, now: float) -> bool:
     return abs((now + bound) - (since + was)) > max(SAME_S, SAME_PART * bound)
-
-
-def on_the_clock(estimate: Estimate, at: float, now: float) -> contract.EstimatedStart:
-    """Return an estimate that counts from ``at`` as times; what should be over is now."""
-    bounds = (estimate.earliest_s, estimate.likely_s, estimate.latest_s)
-    times = [
-        None if bound is None else datetime.fromtimestamp(max(now, at + bound), UTC)
-        for bound in bounds
-    ]
-    return contract.EstimatedStart(*times)

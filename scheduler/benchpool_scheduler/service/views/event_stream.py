@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 
 import msgspec
@@ -11,6 +12,7 @@ from benchpool_scheduler import contract
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.views.broadcast import Broadcast, Listener
 from benchpool_scheduler.service.views.events import Feed, FeedEntry, FeedEvent, event_of
 from benchpool_scheduler.service.views.job_views import GOOD_S, JobViews
 from benchpool_scheduler.service.views.pool_views import PoolViews
@@ -24,6 +26,7 @@ class EventStream:
         self, feed: Feed, ledger: Ledger, observed: Observed, jobs: JobViews, pool: PoolViews
     ) -> None:
         self._feed = feed
+        self._broadcast = Broadcast(feed, self._piece)
         self._ledger = ledger
         self._observed = observed
         self._jobs = jobs
@@ -40,11 +43,11 @@ class EventStream:
         """
         return self._feed.follow(after, partial(self._render, Sight(caller, self._observed)))
 
-    def pieces(
-        self, caller: Caller, after: int | None = None
-    ) -> AsyncGenerator[Sequence[FeedEvent], None]:
-        """Yield the same, all that there is at once."""
-        return self._feed.pieces(after, partial(self._piece, Sight(caller, self._observed)))
+    def to(
+        self, listener: Listener, caller: Caller, after: int | None = None
+    ) -> AbstractContextManager[None]:
+        """Tell the same to a listener, all that there is at once, until it leaves."""
+        return self._broadcast.to(listener, Sight(caller, self._observed), after)
 
     def _piece(self, sight: Sight, entries: Sequence[FeedEntry]) -> Sequence[FeedEvent]:
         """Return what a reader is told, made once for all who are told it and may see the same."""
@@ -52,7 +55,8 @@ class EventStream:
         if not 0 <= now - self._made_at < GOOD_S:
             self._made, self._made_at = {}, now
         # Entries only leave the feed and join its end, so these three say which ones they are.
-        key = (sight.audience, entries[0].seq, entries[-1].seq, len(entries))
+        # A reset has the number of the newest, and stands alone.
+        key = (sight.audience, entries[0].kind, entries[0].seq, entries[-1].seq, len(entries))
         known = self._made.get(key)
         if known is None:
             events = (event_of(entry, partial(self._render, sight)) for entry in entries)

@@ -9,22 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["job", "pool", "deleted", "reset"]
 MOST = 20_000
 """Entries that are kept."""
-FEW = 20
-"""So many readers are told at once. When more read, what happens is told to each in pieces, so that
-it is woken, asked about and written to seldom enough to leave the service free for others."""
-EACH_S = 0.002
-"""Each reader beyond ``FEW`` makes a piece this many seconds longer, up to a second."""
-SLOTS = 10
-"""Readers are told in so many groups, one after the other; those of a group get the same piece."""
 TURN = 250
 """At most this many entries are a piece; other tasks of the loop run before the next one."""
 
@@ -56,8 +48,6 @@ class FeedEntry:
 
 Render = Callable[[FeedEntry], bytes | None]
 """Returns the JSON of an entry for one reader, None when the reader may not see it."""
-RenderPiece = Callable[[Sequence[FeedEntry]], Sequence[FeedEvent]]
-"""Returns what one reader is told of the entries of a piece."""
 
 
 class Feed:
@@ -65,6 +55,9 @@ class Feed:
 
     Args:
         first: The number before the first entry; larger than any of an earlier process.
+
+    Attributes:
+        closed: Nothing more is told.
     """
 
     def __init__(self, first: int, most: int = MOST) -> None:
@@ -73,9 +66,10 @@ class Feed:
         self._most = most
         self._entries: OrderedDict[tuple[str, str], FeedEntry] = OrderedDict()
         self._news = asyncio.Event()
-        self._closed = False
+        self.closed = False
         self._end = asyncio.Event()
-        self._readers = self._came = 0
+        self._readers = 0
+        self._after: dict[int, list[FeedEntry]] = {}
 
     @property
     def followed(self) -> bool:
@@ -90,6 +84,7 @@ class Feed:
     def add(self, kind: Kind, job: str = "", user: str = "", project: str = "") -> None:
         """Note that something changed."""
         self._seq += 1
+        self._after.clear()
         key = ("pool", "") if kind == "pool" else ("job", job)
         self._entries.pop(key, None)
         self._entries[key] = FeedEntry(self._seq, kind, job, user, project)
@@ -102,81 +97,82 @@ class Feed:
         self._seq += 1
         self._forgotten = self._seq
         self._entries.clear()
+        self._after.clear()
         self._news.set()
 
     def close(self) -> None:
         """End all readers."""
-        self._closed = True
+        self.closed = True
         self._end.set()
         self._news.set()
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[None]:
+        """Be somebody who reads, meanwhile."""
+        self._readers += 1
+        try:
+            yield
+        finally:
+            self._readers -= 1
+
+    def news(self) -> asyncio.Event:
+        """Return what is set when anything is added from now on, at a nudge and at the end."""
+        if self._news.is_set() and not self.closed:
+            self._news = asyncio.Event()
+        return self._news
+
+    def nudge(self) -> None:
+        """Let those look who wait for news."""
+        self._news.set()
+
+    async def rest(self, seconds: float) -> None:
+        """Wait so long, or until the end."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._end.wait()
 
     def knows(self, after: int) -> bool:
         """Tell whether nothing after this number was forgotten."""
         return self._forgotten <= after <= self._seq
 
     def since(self, after: int) -> list[FeedEntry]:
-        """Return the entries after a number, oldest first."""
-        found: list[FeedEntry] = []
-        for entry in reversed(self._entries.values()):
-            if entry.seq <= after:
-                break
-            found.append(entry)
-        return found[::-1]
+        """Return the entries after a number, oldest first; made once until there is another."""
+        known = self._after.get(after)
+        if known is None:
+            found: list[FeedEntry] = []
+            for entry in reversed(self._entries.values()):
+                if entry.seq <= after:
+                    break
+                found.append(entry)
+            known = self._after[after] = found[::-1]
+        return known
 
     async def follow(self, after: int | None, render: Render) -> AsyncGenerator[FeedEvent, None]:
         """Yield what a reader may see, for ever or until the feed is closed."""
-        async with contextlib.aclosing(self._pieces(after)) as pieces:
-            async for piece in pieces:
-                for entry in piece:
+        cursor = self._seq if after is None else after
+        with self.read():
+            while not self.closed:
+                news = self.news()
+                for entry in self.piece(cursor):
+                    cursor = entry.seq
                     event = event_of(entry, render)
                     if event is not None:
                         yield event
-
-    async def pieces(
-        self, after: int | None, render: RenderPiece
-    ) -> AsyncGenerator[Sequence[FeedEvent], None]:
-        """Yield the same, all that there is at once."""
-        async with contextlib.aclosing(self._pieces(after)) as pieces:
-            async for piece in pieces:
-                events = render(piece)
-                if events:
-                    yield events
-
-    async def _pieces(self, after: int | None) -> AsyncGenerator[list[FeedEntry], None]:
-        self._readers += 1
-        self._came += 1
-        slot = self._came % SLOTS
-        cursor = self._seq if after is None else after
-        try:
-            while not self._closed:
-                if not self.knows(cursor):
-                    cursor = self._seq
-                    yield [FeedEntry(cursor, "reset")]
-                if self._news.is_set():
-                    self._news = asyncio.Event()
-                news, entries = self._news, self.since(cursor)
-                for first in range(0, len(entries), TURN):
-                    if first:
-                        await asyncio.sleep(0)
-                    piece = entries[first : first + TURN]
-                    cursor = piece[-1].seq
-                    yield piece
-                if self._seq == cursor and not self._closed:
+                if self._seq == cursor and not self.closed:
                     await news.wait()
-                    await self._gather(slot)
-        finally:
-            self._readers -= 1
 
-    async def _gather(self, slot: int) -> None:
-        """Let more happen before the readers of a slot are told, all at the same instant."""
-        if self._readers <= FEW:
-            return
-        period_s = min(1.0, EACH_S * (self._readers - FEW))
-        loop = asyncio.get_running_loop()
-        turns = loop.time() / period_s - slot / SLOTS
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout_at((math.floor(turns) + 1 + slot / SLOTS) * period_s):
-                await self._end.wait()
+    def piece(self, after: int, until: int | None = None) -> Sequence[FeedEntry]:
+        """Return what is to be told next after a number, at most ``TURN`` entries.
+
+        Args:
+            until: The last number of it; None is the newest.
+        """
+        if not self.knows(after):
+            return (FeedEntry(self._seq, "reset"),)
+        entries = self.since(after)[:TURN]
+        if until is None or not entries or entries[-1].seq <= until:
+            return entries
+        return [entry for entry in entries if entry.seq <= until]
 
 
 def event_of(entry: FeedEntry, render: Render) -> FeedEvent | None:

@@ -61,6 +61,10 @@ class FeedWriter:
             if record is not None:
                 self._feed.add("job", record.id, record.user, record.project)
 
+    def bench_asked(self, lease: str) -> None:
+        """Tell of the pool: whoever it concerns asks for their quota again."""
+        self._feed.add("pool")
+
     def close(self) -> None:
         """Tell nothing more, and end all readers."""
         self._feed.close()

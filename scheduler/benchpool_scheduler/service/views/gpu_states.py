@@ -1,4 +1,4 @@
-"""What each GPU is doing, as people see it: kept, so that a change costs what it moves.
+"""What each GPU is doing, as people see it, kept in step by news: a change costs what it moves.
 
 The newest pass says which GPUs are over quota. Of the free GPUs of a node the ones with the highest
 index are shown as kept for benches.
@@ -7,20 +7,34 @@ index are shown as kept for benches.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
+import msgspec
+
+from benchpool_scheduler import contract
 from benchpool_scheduler.contract import GpuState
-from benchpool_scheduler.core.model import GpuId, JobId
+from benchpool_scheduler.core.model import GpuId
 from benchpool_scheduler.runtime import Device, DeviceState
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed import closings
 from benchpool_scheduler.service.observed.inventory import WHOLE, Inventory
+from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.service.observed.observed import Observed
-from benchpool_scheduler.service.observed.users import Users
+
+
+class GpuRow(NamedTuple):
+    """A GPU for those who may see its holder, and for the others."""
+
+    gpu: contract.Gpu
+    bare: contract.Gpu
+    user: str | None
+    project: str
 
 
 class GpuStates:
-    """The states of all GPUs. Call ``refresh`` before reading them.
+    """The states of all GPUs. Reading changes nothing; ``moved`` and ``see`` keep them in step.
 
     Attributes:
         states: What each GPU is doing, by UUID; ``counts``: how many do what.
@@ -28,81 +42,107 @@ class GpuStates:
 
     def __init__(self, ledger: Ledger, observed: Observed) -> None:
         self._ledger = ledger
-        self._observed = observed
-        self.states: dict[str, GpuState] = {}
-        self.counts: Counter[GpuState] = Counter()
-        self._inventory: Inventory | None = None
-        self._users: Users | None = None
-        self._kept: Mapping[str, int] = {}
-        self._called: Mapping[str, int] = {}
-        self._moved: set[str] = set()
-        self._told: Mapping[JobId, frozenset[GpuId]] = {}
-        self._over: frozenset[str] = frozenset()
-        ledger.gpus_moved.subscribe(self._note)
+        self._seen: Observations = observed.now
+        self._begin(self._seen)
 
-    def _note(self, gpus: Collection[str]) -> None:
-        self._moved.update(gpus)
+    def rows(self) -> Iterator[GpuRow]:
+        """Yield all GPUs by node, and by index in it."""
+        for node in self._seen.inventory.nodes:
+            yield from self._rows[node].values()
 
-    def refresh(self) -> Collection[str]:
-        """Take over what has changed since the last look; return the nodes looked at again."""
-        moved, self._moved = self._moved, set()
-        seen = self._observed.now
-        inventory, before = seen.inventory, self._inventory
-        same = seen.users is self._users and seen.called == self._called
-        passed = self._passed_the_border()
-        if not moved and inventory is before and same and not passed:
-            return ()
-        self._users, self._called = seen.users, seen.called
-        if before is None or before.configuration is not inventory.configuration:
-            self._begin_again()
-            moved = set(inventory.by_uuid)
-        elif before is not inventory:
-            moved |= self._changed_devices(before, inventory)
-        self._inventory = inventory
-        touched = moved | passed
-        nodes = {inventory.by_uuid[gpu].node for gpu in touched if gpu in inventory.by_uuid}
-        kept = bench_reserve.by_node(self._ledger, self._observed.now).kept
-        nodes.update(n for n in kept.keys() | self._kept.keys() if kept.get(n) != self._kept.get(n))
-        self._kept = kept
-        for node in nodes:
-            self._look_at(node)
-        return nodes
+    # ------------------------------------------------------------------ news
+
+    def moved(self, gpus: Collection[str]) -> None:
+        """Look again at GPUs whose holder may be another than before."""
+        leased, known = self._ledger.leased, self._leased
+        on_benches = [gpu for gpu in gpus if (gpu in leased) != (gpu in known)]
+        if on_benches:
+            known.symmetric_difference_update(on_benches)
+        self._look_at(gpus, self._others_kept() if on_benches else ())
+
+    def see(self, now: Observations) -> None:
+        """Look again at what other observations change."""
+        before, self._seen = self._seen, now
+        if now.inventory.configuration is not before.inventory.configuration:
+            self._begin(now)
+            return
+        same = now.inventory is before.inventory
+        gpus = set() if same else self._changed_devices(before.inventory, now.inventory)
+        gpus |= self._passed_the_border(before, now)
+        for node in now.closed ^ before.closed:
+            gpus |= {device.uuid for device in now.inventory.nodes.get(node, ())}
+        same = same and now.users is before.users and now.called == before.called
+        same = same and now.closed == before.closed
+        self._look_at(gpus, () if same else self._others_kept())
 
     # ------------------------------------------------------------------ inside
 
-    def _begin_again(self) -> None:
-        self.states, self.counts = {}, Counter()
+    def _begin(self, seen: Observations) -> None:
+        self._seen = seen
+        self._leased = set(self._ledger.leased)
+        self._over = _over(seen)
+        self._kept: Mapping[str, int] = bench_reserve.by_node(self._ledger, seen).kept
+        self.states: dict[str, GpuState] = {}
+        self.counts: Counter[GpuState] = Counter()
+        self._rows: dict[str, dict[str, GpuRow]] = {node: {} for node in seen.inventory.nodes}
+        self._look_at(seen.inventory.by_uuid, ())
+
+    def _others_kept(self) -> set[str]:
+        """Count again what is kept for benches; return the nodes where that is another number."""
+        before, self._kept = self._kept, bench_reserve.by_node(self._ledger, self._seen).kept
+        now = self._kept
+        return {node for node in now.keys() | before.keys() if now.get(node) != before.get(node)}
 
     def _changed_devices(self, before: Inventory, now: Inventory) -> set[str]:
-        gone = before.by_uuid.keys() - now.by_uuid.keys()
-        for gpu in gone:
+        """Forget GPUs that are gone, and the order of nodes with other ones; return those."""
+        for gpu in before.by_uuid.keys() - now.by_uuid.keys():
             self._set(gpu, None)
-        known = before.by_uuid
         changed = {
             gpu
             for gpu, device in now.by_uuid.items()
-            if (was := known.get(gpu)) is not device and was != device
+            if (was := before.by_uuid.get(gpu)) is not device and was != device
         }
-        return changed | gone
+        rows = self._rows
+        self._rows = {node: rows.get(node, {}) for node in now.nodes}
+        for node, devices in now.nodes.items():
+            uuids = [device.uuid for device in devices]
+            if list(self._rows[node]) != uuids:
+                self._rows[node] = {}
+                changed.update(uuids)
+        return changed
 
-    def _passed_the_border(self) -> set[str]:
+    def _passed_the_border(self, before: Observations, now: Observations) -> set[str]:
         """Return the GPUs that have come over their quota, or back, by the newest pass."""
-        told = self._observed.now.latest_pass.over_quota
-        if told is self._told:
+        if now.latest_pass.over_quota is before.latest_pass.over_quota:
             return set()
-        before, self._told = self._over, told
-        self._over = frozenset[str]().union(*told.values())
-        return {*(before ^ self._over)}
+        known, self._over = self._over, _over(now)
+        return {*(known ^ self._over)}
 
-    def _look_at(self, node: str) -> None:
-        inventory = self._observed.now.inventory
-        kept = self._kept.get(node, 0)
-        for device in reversed(inventory.nodes.get(node, ())):
+    def _look_at(self, gpus: Iterable[str], nodes: Iterable[str]) -> None:
+        """Look again at these GPUs, and at what is kept on their nodes and on others."""
+        by_uuid = self._seen.inventory.by_uuid
+        found: dict[str, set[str]] = {node: set() for node in nodes}
+        for gpu in gpus:
+            if (device := by_uuid.get(gpu)) is not None:
+                found.setdefault(device.node, set()).add(gpu)
+        for node, moved in found.items():
+            self._look_at_node(node, moved)
+
+    def _look_at_node(self, node: str, moved: Collection[str]) -> None:
+        """Take over what a node's GPUs do now, those that moved with their holders."""
+        devices = self._seen.inventory.nodes.get(node, ())
+        kept, now = self._kept.get(node, 0), dict[str, GpuState]()
+        for device in reversed(devices):
             state = self._state(device)
             if state is GpuState.FREE and kept > 0 and device.resource == WHOLE:
                 kept -= 1
                 state = GpuState.BUILD_FREE
-            self._set(device.uuid, state)
+            now[device.uuid] = state
+        for device in devices:
+            gpu = device.uuid
+            if gpu in moved or now[gpu] is not self.states.get(gpu):
+                self._set(gpu, now[gpu])
+                self._rows[node][gpu] = self._row(device)
 
     def _state(self, device: Device) -> GpuState:
         gpu = device.uuid
@@ -113,7 +153,14 @@ class GpuStates:
         if gpu in self._ledger.counters.holders:
             over = gpu in self._over
             return GpuState.TRAIN_OVER_QUOTA if over else GpuState.TRAIN_WITHIN_QUOTA
-        return GpuState.FOREIGN if device.state is DeviceState.FOREIGN else GpuState.FREE
+        if device.state is DeviceState.FOREIGN:
+            return GpuState.FOREIGN
+        return GpuState.CLOSED if device.node in self._seen.closed else GpuState.FREE
+
+    def _why_closed(self, device: Device) -> str | None:
+        """Return why nothing starts on its machine, where administrators closed it."""
+        node = self._seen.nodes.get(device.node)
+        return closings.words(node, closed=True) if device.node in self._seen.closed else None
 
     def _set(self, gpu: str, state: GpuState | None) -> None:
         before = self.states.pop(gpu, None)
@@ -122,3 +169,33 @@ class GpuStates:
         if state is not None:
             self.states[gpu] = state
             self.counts[state] += 1
+
+    def _row(self, device: Device) -> GpuRow:
+        ledger, gpu = self._ledger, device.uuid
+        lease = ledger.leased.get(gpu)
+        # A bench and a job on one GPU is a breach that the auditor tells; here the bench is shown.
+        job = ledger.counters.holders.get(gpu) if lease is None else None
+        entry = None if job is None else ledger.counters.entry(job)
+        holder = lease or entry
+        shown = contract.Gpu(
+            uuid=gpu,
+            index=device.index,
+            model=device.model,
+            node=device.node,
+            simulated=device.simulated,
+            state=self.states[gpu],
+            memory_mib=device.memory_mib,
+            user=None if holder is None else holder.user,
+            job=job,
+            server=None if lease is None else lease.server,
+            note=device.note or self._why_closed(device),
+        )
+        bare = shown
+        if shown.user is not None:
+            bare = msgspec.structs.replace(shown, user=None, job=None, server=None)
+        return GpuRow(shown, bare, shown.user, "" if entry is None else entry.project)
+
+
+def _over(seen: Observations) -> frozenset[GpuId]:
+    """Return the GPUs that are over quota by the newest pass."""
+    return frozenset[GpuId]().union(*seen.latest_pass.over_quota.values())

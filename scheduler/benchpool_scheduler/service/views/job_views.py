@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
+from typing import get_args
 
 import msgspec
 
@@ -11,16 +12,18 @@ from benchpool_scheduler import contract
 from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.core.model import JobId
 from benchpool_scheduler.phrases import visible
+from benchpool_scheduler.runtime import Part
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.cluster_state.node_bars import node_bars, room_bar
 from benchpool_scheduler.service.execution import containers
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.lifecycle import job_actions, job_reasons, notices
+from benchpool_scheduler.service.lifecycle import job_actions, job_reasons, notices, pauses
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.clock import moment
+from benchpool_scheduler.service.views import pace, pause_views
 from benchpool_scheduler.service.views.estimates import Estimates
-from benchpool_scheduler.service.views.renderings import Renderings, Sees
+from benchpool_scheduler.service.views.renderings import EVERYTHING, Renderings, Sees
 from benchpool_scheduler.store.records import (
     AttemptRecord,
     JobRecord,
@@ -38,6 +41,9 @@ TOLD = tuple(
     if name in contract.Job.__struct_fields__ and name != "min_workers"
 )
 """What a job asks for that everybody who sees it is told, as it was asked for."""
+
+DAY_S = 24 * 3600.0
+PARTS: tuple[Part, ...] = get_args(Part)
 
 GOOD_S = 1.0
 """Renderings are used for at most this many seconds: estimates are told by the clock."""
@@ -57,6 +63,11 @@ class JobViews:
         """Return a job as its reader may see it; None is anybody who may see the job itself."""
         return self._job(record, partial(self._sees, reader))
 
+    def reason_code(self, record: JobRecord, reader: Caller) -> str | None:
+        """Return the code of a job's reason alone, for lists; None where it has none."""
+        reason = self._reason(record, partial(self._sees, reader))
+        return None if reason is None else reason.code
+
     def encoded(self, record: JobRecord, reader: Caller) -> bytes:
         """Return the same as JSON, made once for all readers to whom it is the same."""
         now = self._observed.settings.clock.now()
@@ -66,7 +77,8 @@ class JobViews:
             record,
             self._observed.now.latest_pass,
             self._estimates.newest,
-            *self._ledger.preemptions(record.id),
+            self._observed.now.safe_mode,
+            *self._ledger.pauses(record.id),
             *self._ledger.attempts(record.id),
         )
         return self._renderings.of(
@@ -94,13 +106,22 @@ class JobViews:
             ended=_moment(record.ended),
             exit_code=record.exit_code,
             progress=_progress(record),
-            estimated_start=self._estimates.of(record),
+            estimated_start=self._estimate(record),
             preemptions=[
-                _preemption(it, self._for_whom(it, sees))
+                pause_views.pause_of(it, self._for_whom(it, sees))
                 for it in self._ledger.preemptions(record.id)
             ],
             url=f"{self._observed.settings.base_url.rstrip('/')}/jobs/{record.id}",
-            actions=job_actions.actions_of(record),
+            # Asked only where it matters: else administrators and others are told the same bytes.
+            actions=job_actions.actions_of(
+                record, lifts=not pauses.is_held(record) or sees(EVERYTHING)
+            ),
+            pause=pause_views.moment_of(
+                record,
+                self._ledger.attempt(record.id, record.attempt),
+                self._ledger.pauses(record.id),
+                partial(self._for_whom, sees=sees),
+            ),
             **{name: getattr(record.spec, name) for name in TOLD},
         )
 
@@ -110,7 +131,21 @@ class JobViews:
             job=self.job(record, reader),
             attempts=self.attempts(record),
             container=self._container(record),
-            fixed=["workers"] if job_actions.workers_are_fixed(record) else [],
+            fixed=job_actions.fixed_of(record),
+            kept=self._kept(record),
+            pauses=[
+                pause_views.pause_of(it, self._for_whom(it, partial(self._sees, reader)))
+                for it in self._ledger.pauses(record.id)
+            ],
+        )
+
+    def _kept(self, record: JobRecord) -> contract.Kept | None:
+        if record.ended is None:
+            return None
+        keep, ended = self._observed.now.configuration.retention, record.ended
+        return contract.Kept(
+            job=moment(ended + keep.ended_days * DAY_S),
+            **{part: moment(ended + keep.days_of(part) * DAY_S) for part in PARTS},
         )
 
     def attempts(self, record: JobRecord) -> list[contract.Attempt]:
@@ -121,9 +156,9 @@ class JobViews:
         if self._observed.settings.containers is None:
             return None
         attempts = self._ledger.attempts(record.id)
-        nodes = [worker.node for worker in attempts[-1].workers] if attempts else ()
+        last = attempts[-1] if attempts else None
         submission = self._ledger.submission(record.id)
-        return containers.told(self._observed.settings, record.user, submission, nodes)
+        return containers.told(self._observed.settings, record.user, submission, record.spec, last)
 
     def why(self, record: JobRecord, reader: Caller) -> contract.Why:
         """Return why a job waits and what would make it start (R22)."""
@@ -132,7 +167,7 @@ class JobViews:
         return contract.Why(
             job=record.id,
             reason=reason,
-            estimated_start=self._estimates.of(record),
+            estimated_start=self._estimate(record),
             would_start_with=reason.remedy if waits and reason is not None else None,
         )
 
@@ -147,13 +182,33 @@ class JobViews:
         return f"{claimant.project}/{claimant.name}" if named else claimant.project
 
     def _sees(self, reader: Caller | None, job: str) -> bool:
-        """Tell whether the reader may know of another job."""
+        """Tell whether the reader may know of another job; of EVERYTHING, whether it rules."""
+        if job == EVERYTHING:
+            return reader is not None and rights.may_lift(reader)
         other = self._ledger.job(job)
         if reader is None or other is None:
             return False
         return rights.may_use(reader, other, self._observed.now.configuration)
 
+    def _held(self, record: JobRecord) -> contract.Reason | None:
+        """Return why passes leave a waiting job out, whatever they said of it before."""
+        if record.state is not JobState.QUEUED:
+            return None
+        safe_mode = self._observed.now.safe_mode
+        attempt = safe_mode.held_jobs.get(record.id)
+        if attempt is not None:
+            return notices.runs_unrecorded(record.id, attempt)
+        because = safe_mode.held_because
+        return None if because is None else notices.held(because)
+
+    def _estimate(self, record: JobRecord) -> contract.EstimatedStart | None:
+        """Return when a waiting job starts; nobody knows when an administrator decides."""
+        return None if self._held(record) else self._estimates.of(record)
+
     def _reason(self, record: JobRecord, sees: Sees) -> contract.Reason | None:
+        held = self._held(record)
+        if held is not None:
+            return held
         latest_pass = self._observed.now.latest_pass
         quarantined = latest_pass.quarantined.get(record.id)
         if quarantined is not None and record.state is JobState.QUEUED:
@@ -182,18 +237,18 @@ def _progress(record: JobRecord) -> contract.Progress | None:
     said = record.progress
     if said is None or (said.fraction is None and said.text is None):
         return None
-    text = None if said.text is None else visible(said.text)
-    return contract.Progress(fraction=said.fraction, text=text, updated=moment(said.at))
-
-
-def _preemption(it: PreemptionRecord, for_whom: str) -> contract.Preemption:
-    return contract.Preemption(
-        at=moment(it.at),
-        for_=for_whom,
-        rule=it.rule,
-        lost_gpu_s=round(it.lost_gpu_s, 1),
-        resumed_at=_moment(it.resumed_at),
-    )
+    # An attempt that has said nothing yet stands where the job saved.
+    silent = 0 < said.attempt < record.attempt and record.state in HOLDS_GPUS
+    text = None if said.text is None or silent else visible(said.text)
+    fraction = (said.saved or 0.0) if silent and said.fraction is not None else said.fraction
+    fell_from = None
+    if fraction is not None:
+        # What is saved stays done: a new attempt begins there, whatever it says at first.
+        fraction = 1.0 if record.state is JobState.SUCCEEDED else max(fraction, said.saved or 0.0)
+        most = max(said.before or 0.0, (said.fraction or 0.0) if silent else 0.0)
+        fell_from = most if most > fraction else None
+    ends = pace.ends_at(said) if record.state is JobState.RUNNING else None
+    return contract.Progress(fraction, text, moment(said.at), fell_from, _moment(ends))
 
 
 def _attempt(record: AttemptRecord) -> contract.Attempt:

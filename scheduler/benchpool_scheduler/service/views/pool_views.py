@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import get_args
 
 import msgspec
 
@@ -12,36 +13,53 @@ from benchpool_scheduler import contract
 from benchpool_scheduler.contract import GpuState
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.core.model import Project
-from benchpool_scheduler.phrases import count
-from benchpool_scheduler.runtime import Device
+from benchpool_scheduler.phrases import count, kept_days
+from benchpool_scheduler.runtime import Part
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.access.membership import usable_projects
 from benchpool_scheduler.service.benches import bench_reserve
+from benchpool_scheduler.service.benches.bench_activity import idle_gpus, last_active
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.views.gpu_states import GpuStates
 from benchpool_scheduler.service.views.sight import Sight
 
+WEEK_S = 7 * 24 * 3600.0
+GIVEN_BACK = frozenset({"R3", "R15"})
+"""Rules by which GPUs beyond a quota go back: to benches that lent them, to those below theirs."""
+
 
 class PoolViews:
     """The pool as callers see it.
 
+    Attributes:
+        gpu_states: What each GPU is doing; its ``moved`` and ``see`` must hear the news.
+
     Args:
         bench_line: Returns how many servers wait in line for build GPUs.
+        asked_back: Returns which benches administrators ask for, by lease.
     """
 
     def __init__(
-        self, ledger: Ledger, observed: Observed, bench_line: Callable[[], int] = lambda: 0
+        self,
+        ledger: Ledger,
+        observed: Observed,
+        bench_line: Callable[[], int] = lambda: 0,
+        asked_back: Callable[[], Mapping[str, contract.AskedBack]] = dict,
     ) -> None:
         self._ledger = ledger
         self._observed = observed
         self._bench_line = bench_line
-        self._gpu_states = GpuStates(ledger, observed)
-        self._rows: dict[str, list[_Row]] = {}
-        self._stale_rows: set[str] = set()
+        self._asked_back = asked_back
+        self.gpu_states = GpuStates(ledger, observed)
 
     # ------------------------------------------------------------------ status
+
+    def kept(self) -> str:
+        """Return how long what is over is kept, in words."""
+        keep = self._observed.now.configuration.retention
+        return kept_days(keep.ended_days, {it: keep.days_of(it) for it in get_args(Part)})
 
     def status(self, caller: Caller, *, gpus: bool = True) -> contract.Status:
         """Return the pool; holders are named only to those who may see them.
@@ -49,12 +67,12 @@ class PoolViews:
         Args:
             gpus: Name every GPU; the list is empty otherwise.
         """
-        counts, waiting = self.counts(), self.waiting()
+        counts, waiting, idle = self.counts(), self.waiting(), self._idle()
         problems = list(self._observed.now.problems.values())
         return contract.Status(
-            text=sentence(counts, waiting),
+            text=sentence(counts, waiting, len(idle)),
             simulated=any(device.simulated for device in self._observed.now.inventory.devices),
-            gpus=self._gpus(caller) if gpus else [],
+            gpus=self._gpus(caller, idle) if gpus else [],
             counts={state: counts[state] for state in GpuState},
             projects=self._projects(p.project for p in self._observed.now.configuration.projects),
             queue_length=waiting,
@@ -78,13 +96,11 @@ class PoolViews:
 
     def counts(self) -> Mapping[GpuState, int]:
         """Return the GPUs by state."""
-        self._refresh()
-        return self._gpu_states.counts
+        return self.gpu_states.counts
 
     def node_pools(self) -> Mapping[str, Mapping[str, int]]:
         """Return of each pool of nodes how many nodes, GPUs and free GPUs it has."""
         free = (GpuState.FREE, GpuState.BUILD_FREE)
-        self._refresh()
         inventory = self._observed.now.inventory
         found = {
             pool.name: {"nodes": 0, "gpus": 0, "free": 0}
@@ -95,14 +111,14 @@ class PoolViews:
             counts = found[pool]
             counts["nodes"] += 1
             counts["gpus"] += len(devices)
-            counts["free"] += sum(self._gpu_states.states.get(d.uuid) in free for d in devices)
+            counts["free"] += sum(self.gpu_states.states.get(d.uuid) in free for d in devices)
         return found
 
     def event(self) -> bytes:
         """Return what everybody may know of the pool, as JSON: the data of its events."""
         counts = self.counts()
         body = {
-            "text": sentence(counts, self.waiting()),
+            "text": sentence(counts, self.waiting(), len(self._idle())),
             "counts": {state.value: count for state, count in counts.items()},
             "queue_length": self.waiting(),
             "running": self.running(),
@@ -110,49 +126,29 @@ class PoolViews:
         }
         return msgspec.json.encode(body)
 
-    def _refresh(self) -> None:
-        self._stale_rows.update(self._gpu_states.refresh())
+    def _idle(self) -> Mapping[str, datetime]:
+        """Return since when GPUs of benches are idle, by UUID."""
+        settings = self._observed.settings
+        active = last_active(settings.directory)
+        return idle_gpus(self._ledger.leases(), active, settings.clock.now()) if active else {}
 
-    def _gpus(self, caller: Caller) -> list[contract.Gpu]:
-        """Return the GPUs by node and index. Call ``counts`` before."""
-        nodes = self._observed.now.inventory.nodes
-        stale, self._stale_rows = self._stale_rows, set()
-        for name in stale & nodes.keys():
-            self._rows[name] = [self._row(device) for device in nodes[name]]
-        rows = (row for name in nodes for row in self._rows[name])
+    def _gpus(self, caller: Caller, idle: Mapping[str, datetime]) -> list[contract.Gpu]:
+        """Return the GPUs by node and index."""
+        rows = self.gpu_states.rows()
         if rights.rules_all(caller):
-            return [row.gpu for row in rows]
-        sees = Sight(caller, self._observed).covers
+            shown = [row.gpu for row in rows]
+        else:
+            sees = Sight(caller, self._observed).covers
+            shown = [
+                row.gpu if row.user is None or sees(row.user, row.project) else row.bare
+                for row in rows
+            ]
+        if not idle:
+            return shown
         return [
-            row.gpu if row.user is None or sees(row.user, row.project) else row.bare for row in rows
+            msgspec.structs.replace(it, idle_since=idle[it.uuid]) if it.uuid in idle else it
+            for it in shown
         ]
-
-    def _row(self, device: Device) -> _Row:
-        gpu = self._gpu(device)
-        entry = None if gpu.job is None else self._ledger.counters.entry(gpu.job)
-        bare = gpu if gpu.user is None else _without_holder(gpu)
-        return _Row(gpu, bare, gpu.user, "" if entry is None else entry.project)
-
-    def _gpu(self, device: Device) -> contract.Gpu:
-        ledger, gpu = self._ledger, device.uuid
-        lease = ledger.leased.get(gpu)
-        # A bench and a job on one GPU is a breach that the auditor tells; here the bench is shown.
-        job = ledger.counters.holders.get(gpu) if lease is None else None
-        entry = None if job is None else ledger.counters.entry(job)
-        holder = lease or entry
-        return contract.Gpu(
-            uuid=gpu,
-            index=device.index,
-            model=device.model,
-            node=device.node,
-            simulated=device.simulated,
-            state=self._gpu_states.states[gpu],
-            memory_mib=device.memory_mib,
-            user=None if holder is None else holder.user,
-            job=job,
-            server=None if lease is None else lease.server,
-            note=device.note,
-        )
 
     # ------------------------------------------------------------------ quotas
 
@@ -163,6 +159,8 @@ class PoolViews:
         """
         name = caller.name if user is None else user
         rights.require_same_user(caller, name)
+        if caller.kind == "user" and user in (None, caller.name):
+            self._observed.meet(caller.as_hub_user())
         return self._quota(name, self._groups(caller, name))
 
     def _groups(self, caller: Caller, user: str) -> Mapping[str, int | None]:
@@ -174,8 +172,9 @@ class PoolViews:
 
     def _quota(self, user: str, groups: Mapping[str, int | None]) -> contract.Quota:
         quota, rule = bench_reserve.quota_of(self._observed.now, user, groups)
+        asked = self._asked_back()
         held = [
-            contract.HeldBuild(server=lease.server, gpus=list(lease.gpus))
+            contract.HeldBuild(lease.server, list(lease.gpus), asked.get(lease.id))
             for lease in self._ledger.leases()
             if lease.user == user
         ]
@@ -190,6 +189,7 @@ class PoolViews:
 
     def _projects(self, projects: Iterable[Project]) -> list[contract.ProjectQuota]:
         allocated, waiting = self._usage()
+        gave_back, pauses = self._paid_back()
         found: list[contract.ProjectQuota] = []
         for project in projects:
             share = self._observed.now.latest_pass.shares.get(project.name)
@@ -201,59 +201,83 @@ class PoolViews:
                     allocated=allocated[project.name],
                     limit=project.limit,
                     waiting=waiting[project.name],
+                    parent=project.parent,
+                    gave_back=gave_back[project.name],
+                    pauses=pauses[project.name],
                 )
             )
         return found
 
     def _usage(self) -> tuple[Counter[str], Counter[str]]:
         """Return the GPUs held and the jobs waiting in each project and all below it."""
-        above = {str(p.name): p.project.parent for p in self._observed.now.configuration.projects}
-        counters = self._ledger.counters
+        counters, above = self._ledger.counters, self._above()
         allocated: Counter[str] = Counter()
         waiting: Counter[str] = Counter()
         for name in counters.projects():
             held, waits = counters.held[name], counters.by_state[name, JobState.QUEUED]
-            project: str | None = name
-            while project is not None:
+            for project in _upward(name, above):
                 allocated[project] += held
                 waiting[project] += waits
-                project = above.get(project)
         return allocated, waiting
 
+    def _paid_back(self) -> tuple[Counter[str], Counter[str]]:
+        """Return the GPUs beyond quotas that went to others this week, and in how many pauses."""
+        since = self._observed.settings.clock.now() - WEEK_S
+        above, job = self._above(), self._ledger.job
+        gpus: Counter[str] = Counter()
+        pauses: Counter[str] = Counter()
+        for one in self._ledger.preemptions_since(since):
+            victim = job(one.job)
+            claimant = None if one.claimant is None else job(one.claimant)
+            if victim is None or one.rule not in GIVEN_BACK:
+                continue
+            if claimant is not None and claimant.project == victim.project:
+                continue  # among jobs of one project nothing is paid back
+            for project in _upward(victim.project, above):
+                gpus[project] += one.gpus
+                pauses[project] += 1
+        return gpus, pauses
 
-def _without_holder(row: contract.Gpu) -> contract.Gpu:
-    return msgspec.structs.replace(row, user=None, job=None, server=None)
+    def _above(self) -> Mapping[str, str | None]:
+        """Return the project above each."""
+        return {str(p.name): p.project.parent for p in self._observed.now.configuration.projects}
 
 
-class _Row(NamedTuple):
-    """A GPU for those who may see its holder, and for the others."""
+def _upward(project: str, above: Mapping[str, str | None]) -> Iterator[str]:
+    """Yield a project and those above it."""
+    at: str | None = project
+    while at is not None:
+        yield at
+        at = above.get(at)
 
-    gpu: contract.Gpu
-    bare: contract.Gpu
-    user: str | None
-    project: str
 
-
-def sentence(counts: Mapping[GpuState, int], waiting: int) -> str:
-    """Return the pool in one sentence.
+def sentence(counts: Mapping[GpuState, int], waiting: int, idle: int = 0) -> str:
+    """Return the pool in one sentence, whose numbers add up to all GPUs; ``idle`` are on benches.
 
     >>> print(sentence({GpuState.TRAIN_WITHIN_QUOTA: 4, GpuState.TRAIN_OVER_QUOTA: 1,
     ...     GpuState.BUILD_HELD: 2, GpuState.BUILD_FREE: 1, GpuState.FREE: 1}, 2))
-    5 of 9 GPUs work, 2 held on benches, 1 kept free for benches, 1 free; 2 jobs wait.
+    9 GPUs: 5 train, 2 held on benches, 1 kept free for benches, 1 free; 2 jobs wait.
+    >>> print(sentence({GpuState.BUILD_HELD: 3, GpuState.FREE: 1}, 1, idle=2))
+    4 GPUs: 1 held on benches, 2 held idle on benches, 1 free; 1 job waits.
+    >>> print(sentence({GpuState.FREE: 1}, 0))
+    1 GPU: 1 free; no job waits.
     """
     numbers = {state: counts.get(state, 0) for state in GpuState}
     work = numbers[GpuState.TRAIN_WITHIN_QUOTA] + numbers[GpuState.TRAIN_OVER_QUOTA]
     total = sum(numbers.values())
-    verb = "works" if work == 1 else "work"
-    parts = [f"{work} of {count(total, 'GPU')} {verb}"]
+    parts = [f"{work} {'trains' if work == 1 else 'train'}"] if work else []
+    idle = min(idle, numbers[GpuState.BUILD_HELD])
+    if numbers[GpuState.BUILD_HELD] > idle:
+        parts.append(f"{numbers[GpuState.BUILD_HELD] - idle} held on benches")
+    parts += [f"{idle} held idle on benches"] if idle else []
     for state, words in (
-        (GpuState.BUILD_HELD, "held on benches"),
         (GpuState.BUILD_FREE, "kept free for benches"),
         (GpuState.FOREIGN, "used by others"),
         (GpuState.BROKEN, "broken"),
+        (GpuState.CLOSED, "closed by administrators"),
     ):
         if numbers[state]:
             parts.append(f"{numbers[state]} {words}")
     parts.append(f"{numbers[GpuState.FREE]} free")
     jobs = {0: "no job waits", 1: "1 job waits"}.get(waiting, f"{waiting} jobs wait")
-    return f"{', '.join(parts)}; {jobs}."
+    return f"{count(total, 'GPU')}: {', '.join(parts)}; {jobs}."

@@ -14,7 +14,7 @@ class PrometheusCounters:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._counted: dict[str, int] = {}
+        self._counted: dict[str, tuple[int, float]] = {}
         self.ended: Counter[tuple[str, str]] = Counter()
         self.preemptions: Counter[str] = Counter()
         self.lost_gpu_s: dict[str, float] = {}
@@ -25,17 +25,23 @@ class PrometheusCounters:
             self._see(job)
 
     def _see(self, job: JobRecord) -> None:
-        records = self._ledger.preemptions(job.id)
-        for it in records[self._counted.get(job.id, 0) :]:
-            self.preemptions[job.project] += 1
-            self.lost_gpu_s[job.project] = self.lost_gpu_s.get(job.project, 0.0) + it.lost_gpu_s
+        times, known_gpu_s = self._counted.get(job.id, (0, 0.0))
+        now, measured_gpu_s = self._known(job)
+        self.preemptions[job.project] += now - times
+        lost = max(0.0, measured_gpu_s - known_gpu_s)
+        self.lost_gpu_s[job.project] = self.lost_gpu_s.get(job.project, 0.0) + lost
         if job.live:
-            self._counted[job.id] = len(records)
+            self._counted[job.id] = (now, measured_gpu_s)
         else:
             self._counted.pop(job.id, None)
             self.ended[job.project, job.state.value] += 1
 
+    def _known(self, job: JobRecord) -> tuple[int, float]:
+        """Return how often a job was paused for others, and what that cost, as measured."""
+        records = self._ledger.preemptions(job.id)
+        return len(records), sum(it.cost_gpu_s for it in records if it.unsaved_gpu_s is not None)
+
     def start(self) -> None:
         """Take what is there as counted already."""
         for job in self._ledger.live():
-            self._counted[job.id] = len(self._ledger.preemptions(job.id))
+            self._counted[job.id] = self._known(job)

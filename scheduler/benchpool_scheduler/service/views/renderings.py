@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 Sees = Callable[[str], bool]
-"""Tells whether a reader may see a job."""
+"""Tells whether a reader may see a job; of ``EVERYTHING``, whether it is an administrator."""
+EVERYTHING = "*"
 MOST = 2_000
 """Jobs of which renderings are kept."""
 

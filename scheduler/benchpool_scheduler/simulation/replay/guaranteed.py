@@ -29,7 +29,7 @@ from benchpool_scheduler.simulation.replay.trace import TraceJob
 HOUR_S = 3600.0
 
 
-def _kind(trace: TraceJob) -> tuple[str, str, str, int]:
+def kind_of(trace: TraceJob) -> tuple[str, str, str, int]:
     """Return what a job is to those who learn run times; a trace knows no names of jobs."""
     return trace.user or trace.project, trace.project, "", trace.gpus
 
@@ -80,7 +80,7 @@ class Guaranteed:
 
     def ended(self, run: Run, now_s: float) -> None:
         """Take it out of the cluster state, and learn how long such jobs run."""
-        self._run_times.learn(*_kind(run.job), run.job.duration_s)
+        self._run_times.learn(*kind_of(run.job), run.job.duration_s)
         job = JobId(str(run.index))
         self.state.drop(job)
         del self._jobs[job], self._runs[job]
@@ -101,7 +101,7 @@ class Guaranteed:
 
     def _expected_s(self, trace: TraceJob) -> float | None:
         """Return how long it will run, by those of its kind that have ended (R14)."""
-        expected = self._run_times.expect(*_kind(trace), time_limit_s=trace.time_limit_s)
+        expected = self._run_times.expect(*kind_of(trace), time_limit_s=trace.time_limit_s)
         return None if expected is None else expected.likely_s
 
     def _put(self, job: JobFacts) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from benchpool_scheduler.core.model import GpuId, Node, NodeName
 from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.phrases import count
 from benchpool_scheduler.simulation.replay.trace import TraceJob
 
 
@@ -45,8 +46,8 @@ class ReplayPool:
             if each > self.gpus_per_node or workers > self.nodes * (self.gpus_per_node // each):
                 raise _too_large(
                     job,
-                    f"{workers} workers of {each} do not fit {self.nodes} nodes of "
-                    f"{self.gpus_per_node}",
+                    f"{count(workers, 'worker')} of {each} {'does' if workers == 1 else 'do'} not "
+                    f"fit {self.nodes} nodes of {self.gpus_per_node}",
                     "--nodes or --gpus-per-node",
                 )
             return workers

@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from benchpool_scheduler.core.forecast.calibration import Calibration
 from benchpool_scheduler.core.model import Policy
 from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.phrases import horizon_row
 from benchpool_scheduler.simulation.replay import quotas, trace
 from benchpool_scheduler.simulation.replay.baselines import Fifo, Static
 from benchpool_scheduler.simulation.replay.engine import (
@@ -21,6 +23,7 @@ from benchpool_scheduler.simulation.replay.engine import (
     Run,
     play,
 )
+from benchpool_scheduler.simulation.replay.estimating import Estimating
 from benchpool_scheduler.simulation.replay.guaranteed import Guaranteed
 from benchpool_scheduler.simulation.replay.pools import ReplayPool
 from benchpool_scheduler.simulation.replay.summary import Summary, summarise
@@ -39,6 +42,8 @@ class ReplayOptions:
         gpus: A pool that only counts; else ``nodes`` with ``gpus_per_node`` each.
         quotas: A CSV of quotas; it goes before ``quota_rule``.
         window: ``A:B`` in days.
+        estimates: Whether jobs that wait are asked when they will start.
+        judged_from: A day of the trace: estimates made before it only teach.
     """
 
     trace: Path
@@ -56,6 +61,8 @@ class ReplayOptions:
     seed: int = 0
     sample: float = 1.0
     jobs_out: Path | None = None
+    estimates: bool = False
+    judged_from: float | None = None
     json: bool = False
 
 
@@ -68,22 +75,30 @@ def run(options: ReplayOptions, echo: Echo = print) -> int:
     Raises:
         InvalidInput: An option, the trace or the quotas cannot be used.
     """
-    summary, runs = replay(options)
+    calibration = Calibration(newest=None) if options.estimates else None
+    summary, runs = replay(options, calibration=calibration)
     if options.jobs_out is not None:
         write_jobs(options.jobs_out, runs)
     if options.json:
-        echo(codec.dumps(rounded(summary)))
-    else:
-        for line in table(summary):
+        told = {} if calibration is None else {"start_estimates": told_estimates(calibration)}
+        echo(codec.dumps(rounded(summary) | told))
+        return 0
+    for line in table(summary):
+        echo(line)
+    if calibration is not None:
+        for line in estimates_table(calibration):
             echo(line)
     return 0
 
 
-def replay(options: ReplayOptions, policy: Policy | None = None) -> tuple[Summary, list[Run]]:
+def replay(
+    options: ReplayOptions, policy: Policy | None = None, calibration: Calibration | None = None
+) -> tuple[Summary, list[Run]]:
     """Replay a trace; return the figures and every job's run, by submission.
 
     Args:
         policy: The settings of ``guaranteed``, for comparisons; those of a new pool by default.
+        calibration: Learns how true estimates of starts are; None asks for none.
 
     Raises:
         InvalidInput: An option, the trace or the quotas cannot be used.
@@ -94,7 +109,7 @@ def replay(options: ReplayOptions, policy: Policy | None = None) -> tuple[Summar
     runs = [Run.of(index, job, pool.workers_of(job)) for index, job in enumerate(jobs)]
     meter = Meter(*(given.window_s or (jobs[0].submit_s, None)))
     clock = ReplayClock(Costs(options.restart_s, options.lost_progress_s), meter)
-    play(runs, _decider(options, given, runs, policy or Policy()), clock)
+    play(runs, _decider(options, given, runs, policy or Policy(), calibration), clock)
     span_s = given.window_s or (jobs[0].submit_s, max(run.end_s for run in runs))
     wall_s = time.perf_counter() - begin
     figures = summarise(
@@ -130,13 +145,32 @@ def prepared(options: ReplayOptions) -> Prepared:
 
 
 def _decider(
-    options: ReplayOptions, given: Prepared, runs: Sequence[Run], policy: Policy
+    options: ReplayOptions,
+    given: Prepared,
+    runs: Sequence[Run],
+    policy: Policy,
+    calibration: Calibration | None,
 ) -> Decider:
+    if calibration is not None and options.policy != "guaranteed":
+        raise InvalidInput(
+            f"estimates of starts are made with the policy guaranteed, not with {options.policy}; "
+            "leave out --estimates or --policy",
+            field="estimates",
+        )
+    if options.judged_from is not None and calibration is None:
+        raise InvalidInput(
+            "--judged-from says which estimates count, and none are made; add --estimates",
+            field="judged_from",
+        )
     if options.policy == "fifo":
         return Fifo(given.pool)
     if options.policy == "static":
         return Static(given.pool, given.quotas, runs)
-    return Guaranteed(given.pool, given.quotas, replace(policy, restart_s=options.restart_s))
+    policy = replace(policy, restart_s=options.restart_s)
+    if calibration is not None:
+        judged_from_s = (options.judged_from or 0.0) * trace.DAY_S / options.load
+        return Estimating(given.pool, given.quotas, policy, calibration, judged_from_s)
+    return Guaranteed(given.pool, given.quotas, policy)
 
 
 def _quotas(
@@ -207,6 +241,30 @@ def table(summary: Summary) -> Iterator[str]:
     width = max(map(len, values))
     for key, value in values.items():
         yield f"{key:<{width}}  {f'{value:.4g}' if isinstance(value, float) else value}"
+
+
+def told_estimates(calibration: Calibration) -> list[dict[str, object]]:
+    """Return how true estimates of starts were, by horizon, as data; null has no end."""
+    return [
+        {
+            "up_to_s": None if it.up_to_s == float("inf") else it.up_to_s,
+            "starts": it.starts,
+            "inside": it.inside,
+            "before": it.before,
+            "after": it.after,
+        }
+        for it in calibration.rows()
+    ]
+
+
+def estimates_table(calibration: Calibration) -> Iterator[str]:
+    """Yield the same as text: a horizon on each line."""
+    yield ""
+    yield "start seemed away  estimates  in the range  earlier  later"
+    for row in calibration.rows():
+        told = horizon_row(row.up_to_s, row.starts, row.inside, row.before, row.after)
+        away, starts, inside, before, after = told
+        yield f"{away:<18} {starts:>9} {inside:>13} {before:>8} {after:>6}"
 
 
 def write_jobs(path: Path, runs: Sequence[Run]) -> None:

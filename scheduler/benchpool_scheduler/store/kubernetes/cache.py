@@ -21,17 +21,21 @@ from benchpool_scheduler.store.records import (
     AddJob,
     AddObject,
     AttemptRecord,
+    CalibrationRecord,
     Change,
     Conflict,
     DropJob,
     DropLease,
     JobRecord,
     LeaseRecord,
+    NodeRecord,
     PreemptionRecord,
     SaveAsked,
     SaveAttempt,
+    SaveCalibration,
     SaveJob,
     SaveLease,
+    SaveNodes,
     SavePreemption,
     SaveUse,
     StoredContents,
@@ -101,6 +105,8 @@ class WriteSet:
     leases: list[LeaseRecord] = field(default_factory=list)
     returned: list[str] = field(default_factory=list)
     use: tuple[UseRecord, ...] | None = None
+    calibration: tuple[CalibrationRecord, ...] | None = None
+    nodes: tuple[NodeRecord, ...] | None = None
     uploads: list[AddObject] = field(default_factory=list)
 
 
@@ -135,8 +141,13 @@ class StoreCache:
         self._spawns[lease.user, lease.server, lease.spawn] = lease.id
         self._gpus.update(dict.fromkeys(lease.gpus, lease.id))
 
-    def contents(self, used: tuple[UseRecord, ...]) -> StoredContents:
-        """Return all that is held, and past use."""
+    def contents(
+        self,
+        used: tuple[UseRecord, ...],
+        calibration: tuple[CalibrationRecord, ...],
+        nodes: tuple[NodeRecord, ...],
+    ) -> StoredContents:
+        """Return all that is held, with past use and what is known of estimates and nodes."""
         images = [cached.stored for cached in self.jobs.values()]
         return StoredContents(
             jobs=tuple(stored.job for stored in images),
@@ -146,6 +157,8 @@ class StoreCache:
             ),
             leases=tuple(self.leases.values()),
             use=used,
+            calibration=calibration,
+            nodes=nodes,
         )
 
     # ------------------------------------------------------------------ changing
@@ -240,6 +253,10 @@ class StoreCache:
                     before.pop(id_, None)
                 case SaveUse(use=use):
                     write_set.use = use
+                case SaveCalibration(calibration=calibration):
+                    write_set.calibration = calibration
+                case SaveNodes(nodes=nodes):
+                    write_set.nodes = nodes
                 case AddObject():
                     write_set.uploads.append(change)
         self._sort(before, write_set)

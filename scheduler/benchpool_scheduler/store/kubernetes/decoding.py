@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-import msgspec
 from msgspec.structs import asdict
 
+from benchpool_scheduler.contract import JobSpec
+from benchpool_scheduler.contract.changes import WRITTEN
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.resources.jobs import (
     AttemptStatus,
@@ -51,7 +53,7 @@ def stored_job(
         state=JobState.QUEUED if status.state is None else JobState(status.state.value),
         submitted=submitted,
         queued_since=queued,
-        spec=asked_in(spec).changed(workers=status.accepted_workers or spec.workers),
+        spec=asked_in(spec).changed(**_accepted(spec, status)),
         key=spec.key,
         attempt=status.attempt,
         started=seconds(status.started),
@@ -71,7 +73,21 @@ def stored_job(
 
 def wishes_of(job: JobRecord) -> SpecWishes:
     """Return what the object of a job says of what is a wish at any time."""
-    return msgspec.convert({**asdict(job.spec), "name": job.name}, SpecWishes)
+    return SpecWishes(**accepted_of(job.spec), name=job.name)
+
+
+def accepted_of(spec: JobSpec) -> dict[str, Any]:
+    """Return what of a spec may change, by its name."""
+    return {name: getattr(spec, name) for name in WRITTEN}
+
+
+def _accepted(spec: TrainingJobSpec, status: TrainingJobStatus) -> dict[str, Any]:
+    """Return what may change as it was accepted last: what was edited since is a wish only."""
+    if status.accepted is not None:
+        return asdict(status.accepted)
+    # As 0.1.0 wrote it.
+    workers, gpus = status.accepted_workers or spec.workers, status.accepted_gpus or spec.gpus
+    return {"workers": workers, "gpus": gpus}
 
 
 def _note(reason: ReasonStatus | None) -> Note | None:
@@ -91,13 +107,15 @@ def _read_wish(wish: WishStatus | None) -> StopIntent | None:
         for_=wish.for_,
         text=wish.text,
         claimant=wish.claimant,
+        held=wish.held,
     )
 
 
 def _read_progress(it: ProgressStatus | None) -> JobProgress | None:
     if it is None:
         return None
-    return JobProgress(it.at.timestamp(), it.fraction, it.text, seconds(it.checkpoint_at))
+    saved = (seconds(it.checkpoint_at), it.saved, it.step)
+    return JobProgress(it.at.timestamp(), it.fraction, it.text, *saved, it.attempt, it.before)
 
 
 def _read_attempt(job: str, it: AttemptStatus) -> AttemptRecord:
@@ -111,6 +129,8 @@ def _read_attempt(job: str, it: AttemptStatus) -> AttemptRecord:
         exit_code=it.exit_code,
         ended_by=it.ended_by,
         port=it.port,
+        cpus=it.cpus,
+        memory_gib=it.memory_gib,
     )
 
 
@@ -143,4 +163,13 @@ def _read_preemption(job: str, it: PreemptionStatus) -> PreemptionRecord:
         gpus=it.gpus,
         resumed_at=seconds(it.resumed_at),
         resumed_on=it.resumed_on,
+        needs=it.needs,
+        by=it.by,
+        said=it.said,
+        ended=seconds(it.ended),
+        saved_at=seconds(it.saved_at),
+        saved_step=it.saved_step,
+        saved=it.saved,
+        unsaved_gpu_s=it.unsaved_gpu_s,
+        restart_gpu_s=it.restart_gpu_s,
     )

@@ -33,10 +33,10 @@ class EditRefused(Struct, frozen=True):
 def changed(accepted: bytes, now: bytes) -> tuple[str, ...]:
     """Return the fields that were to stay and are otherwise now; both are specs as JSON.
 
-    >>> changed(b'{"gpus": 1, "command": ["true"]}', b'{"command": ["true"], "suspend": true}')
+    >>> changed(b'{"gpus": 1, "command": ["true"]}', b'{"gpus": 2, "command": ["true"]}')
     ()
-    >>> changed(b'{"gpus": 1, "command": ["true"]}', b'{"gpus": 2, "command": ["false"]}')
-    ('command', 'gpus')
+    >>> changed(b'{"cpus": 1, "command": ["true"]}', b'{"cpus": 2, "command": ["false"]}')
+    ('command', 'cpus')
     """
     one = msgspec.json.decode(accepted, type=TrainingJobSpec)
     two = msgspec.json.decode(now, type=TrainingJobSpec)

@@ -15,10 +15,12 @@ from typing import Literal
 from msgspec import Struct
 
 from benchpool_scheduler import contract
+from benchpool_scheduler.contract.changes import WRITTEN
 from benchpool_scheduler.contract.kubernetes import ACCEPTED, JOB, PROJECT, USER
 from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.resources.declaring import Condition, ObjectMeta
 from benchpool_scheduler.resources.jobs import (
+    AcceptedSpec,
     AttemptStatus,
     EstimatedStartStatus,
     PlaceStatus,
@@ -143,7 +145,9 @@ def as_status(
             *conditions(stored, reason, generation),
             *(() if refused is None else (_edit_refused(refused, generation),)),
         ),
+        accepted_gpus=job.spec.gpus,
         accepted_workers=job.spec.workers,
+        accepted=AcceptedSpec(**{name: getattr(job.spec, name) for name in WRITTEN}),
         accepted_least=job.spec.least_workers,
         suspend=suspend,
         observed_generation=generation,
@@ -259,6 +263,7 @@ def _wish(wish: StopIntent | None) -> WishStatus | None:
         for_=_clip(wish.for_, SHORT),
         text=_clip(wish.text, TEXT),
         claimant=wish.claimant,
+        held=wish.held,
     )
 
 
@@ -266,7 +271,8 @@ def _progress(it: JobProgress | None) -> ProgressStatus | None:
     if it is None:
         return None
     text = None if it.text is None else _clip(it.text, TEXT)
-    return ProgressStatus(moment(it.at), it.fraction, text, when(it.checkpoint_at))
+    saved = (when(it.checkpoint_at), it.saved, it.step)
+    return ProgressStatus(moment(it.at), it.fraction, text, *saved, it.attempt, it.before)
 
 
 def _attempt(it: AttemptRecord) -> AttemptStatus:
@@ -279,6 +285,8 @@ def _attempt(it: AttemptRecord) -> AttemptStatus:
         exit_code=it.exit_code,
         ended_by=it.ended_by,
         port=it.port,
+        cpus=it.cpus,
+        memory_gib=it.memory_gib,
     )
 
 
@@ -307,6 +315,15 @@ def _preemption(it: PreemptionRecord) -> PreemptionStatus:
         claimant=it.claimant,
         resumed_at=when(it.resumed_at),
         resumed_on=None if it.resumed_on is None else _clip(it.resumed_on, TEXT),
+        needs=it.needs,
+        by=it.by,
+        said=_clip(it.said, SHORT),
+        ended=when(it.ended),
+        saved_at=when(it.saved_at),
+        saved_step=it.saved_step,
+        saved=it.saved,
+        unsaved_gpu_s=it.unsaved_gpu_s,
+        restart_gpu_s=it.restart_gpu_s,
     )
 
 

@@ -30,7 +30,7 @@ from benchpool_scheduler.store.inbound import (
 )
 from benchpool_scheduler.store.kubernetes import edits
 from benchpool_scheduler.store.kubernetes.cache import CachedJob
-from benchpool_scheduler.store.kubernetes.decoding import stored_job
+from benchpool_scheduler.store.kubernetes.decoding import accepted_of, stored_job
 from benchpool_scheduler.store.kubernetes.identifiers import id_of
 from benchpool_scheduler.store.records import Note
 
@@ -188,7 +188,7 @@ def found(read: JobObject, it: KeptJob, spec: TrainingJobSpec) -> CachedJob:
         revision=max(1, it.revision),
         written=max(1, it.revision),
         suspend=read.status.suspend if read.status.id is not None else it.suspend,
-        wishes=msgspec.structs.replace(it.wishes, workers=stored.job.spec.workers),
+        wishes=msgspec.structs.replace(it.wishes, **accepted_of(stored.job.spec)),
     )
 
 

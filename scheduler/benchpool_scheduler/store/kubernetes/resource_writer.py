@@ -61,6 +61,9 @@ log = logging.getLogger(__name__)
 
 JOBS = TRAINING_JOBS.kind
 
+SAID_AS = dict(zip(SpecWishes.__struct_fields__, SpecWishes.__struct_encode_fields__, strict=True))
+"""How a spec names what is a wish."""
+
 
 class _Stamp(Struct, frozen=True):
     epoch: int = 0
@@ -162,7 +165,8 @@ class ResourceWriter:
         """Let the object ask for what was changed here; what others ask for beside it stays."""
         now = wishes_of(cached.stored.job)
         asked = {name: getattr(now, name) for name in cached.asked}
-        change = {"metadata": {"resourceVersion": cached.version}, "spec": asked}
+        said = {SAID_AS[name]: value for name, value in asked.items()}
+        change = {"metadata": {"resourceVersion": cached.version}, "spec": said}
         try:
             answer: _Written = await self._connection.patch(
                 JOBS, cached.name, change, namespace=self._namespace, as_=_Written

@@ -15,7 +15,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,20 +23,15 @@ import msgspec
 
 from benchpool_scheduler.contract import Job, JobSubmission
 from benchpool_scheduler.errors import BenchpoolError
-from benchpool_scheduler.kube import (
-    Connection,
-    NotLeading,
-    Reflector,
-)
+from benchpool_scheduler.kube import Connection, NotLeading, Reflector
 from benchpool_scheduler.resources.declaring import envelope
-from benchpool_scheduler.resources.jobs import TrainingJobSpec
 from benchpool_scheduler.resources.submissions import (
     INLINE,
     as_spec,
     as_submission,
 )
-from benchpool_scheduler.store.inbound import JobGone, LeaseGone, Written
-from benchpool_scheduler.store.kubernetes import inbound_jobs, informer, lease_objects, usage
+from benchpool_scheduler.store.inbound import Written
+from benchpool_scheduler.store.kubernetes import lease_objects, usage
 from benchpool_scheduler.store.kubernetes.cache import CachedJob, StoreCache, WriteSet
 from benchpool_scheduler.store.kubernetes.decoding import wishes_of
 from benchpool_scheduler.store.kubernetes.edits import EditRefused
@@ -45,21 +40,17 @@ from benchpool_scheduler.store.kubernetes.encoding import (
     is_news,
     is_plain,
     metadata_of,
-    wait_report_in,
     wait_report_of,
 )
 from benchpool_scheduler.store.kubernetes.fsspec_objects import FsspecObjects
-from benchpool_scheduler.store.kubernetes.inbound_jobs import (
-    JobObject,
-    KeptJob,
-    OfferedJob,
-)
+from benchpool_scheduler.store.kubernetes.inbound_jobs import KeptJob
 from benchpool_scheduler.store.kubernetes.inbox import Inbox
+from benchpool_scheduler.store.kubernetes.object_watch import ObjectWatch
 from benchpool_scheduler.store.kubernetes.patient_calls import PatientCalls, for_all
 from benchpool_scheduler.store.kubernetes.resource_writer import JOBS, ResourceWriter
 from benchpool_scheduler.store.kubernetes.uploads import Uploads
 from benchpool_scheduler.store.kubernetes.write_priority import AT_LEISURE, SOON
-from benchpool_scheduler.store.records import AddJob, Change, LeaseRecord, Note, StoredContents
+from benchpool_scheduler.store.records import AddJob, Change, Note, StoredContents
 
 log = logging.getLogger(__name__)
 
@@ -97,15 +88,17 @@ class KubernetesStore:
         self._calls = PatientCalls(report)
         self.writer = ResourceWriter(connection, namespace, epoch, self._calls)
         self._inbox = Inbox(connection, namespace, self._uploads, self._calls)
-        self.reflector: Reflector[KeptJob] = Reflector(
-            connection, JOBS, namespace=namespace, as_=JobObject, keep=self._keep
+        self._watch = ObjectWatch(
+            connection, namespace, epoch, self._cache, self._uploads, self._inbox, self.writer
         )
-        self._leases: Reflector[LeaseRecord] = lease_objects.reflector(connection, namespace)
-        self._opening: list[JobObject] | None = []
         self._tasks: list[asyncio.Task[None]] = []
-        self._listening: tuple[AsyncGenerator[Any, None], ...] = ()
 
     # ------------------------------------------------------------------ life
+
+    @property
+    def reflector(self) -> Reflector[KeptJob]:
+        """Every job's object as it was read last."""
+        return self._watch.jobs
 
     @property
     def listening(self) -> asyncio.Task[None]:
@@ -115,46 +108,21 @@ class KubernetesStore:
     async def open(self) -> StoredContents:
         """Read everything. Errors: Unavailable when the API server or the objects are away."""
         await self._uploads.load()
-        changes, of_leases = self.reflector.changes(), self._leases.changes()
-        self._listening = (changes, of_leases)
-        await informer.wait_until_listed("jobs", changes, self._namespace)
-        await informer.wait_until_listed("build leases", of_leases, self._namespace)
-        found, self._opening = self._opening or [], None
-        for read in sorted(found, key=lambda it: (it.created, it.metadata.name)):
-            self._restore(read)
-        for lease in sorted(self._leases.items.values(), key=lambda it: (it.since, it.id)):
-            self._cache.add_lease(lease)
-        contents = self._cache.contents(await usage.read(self._connection))
+        await self._watch.open()
+        contents = self._cache.contents(*await usage.remembered(self._connection))
         self._tasks = [
-            self._begin(informer.follow(self.reflector, changes, self._take_in)),
-            self._begin(informer.follow(self._leases, of_leases, self._take_in_lease)),
+            *map(self._begin, self._watch.hear()),
             *(self._begin(self.writer.write_later(priority)) for priority in (SOON, AT_LEISURE)),
             self._begin(self._uploads.read_lists()),
         ]
         return contents
-
-    def _restore(self, read: JobObject) -> None:
-        """Take a job as it was found: an accepted one is held, others are told to the service."""
-        it = inbound_jobs.seen(read)
-        if it is None:
-            return
-        if not read.accepted:
-            self._inbox.tell(inbound_jobs.hear(it, None, self._inbox.offers))
-            return
-        spec = msgspec.json.decode(read.spec, type=TrainingJobSpec)
-        cached = inbound_jobs.found(read, it, spec)
-        cached.told = wait_report_in(read.status)
-        self._cache.add_job(cached)
-        self._uploads.found(spec)
-        self._hear(it, cached)
 
     async def close(self) -> None:
         """Write what is left and let go."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for changes in self._listening:  # one that nobody has begun to read ends here
-            await changes.aclose()
+        await self._watch.close()
         with contextlib.suppress(TimeoutError, BenchpoolError):
             async with asyncio.timeout(END_S):
                 await self.writer.finish()
@@ -227,17 +195,14 @@ class KubernetesStore:
             if not cached.gone:
                 await writer.delete(JOBS, cached.name, cached.uid)
             await self._uploads.drop_environment(cached.stored.job.id, cached.spec_now)
-        if write_set.use is not None:
-            await self._calls.until_done(
-                partial(usage.write, self._connection, write_set.use, self._epoch)
-            )
+        await self._calls.until_done(partial(usage.save, self._connection, write_set, self._epoch))
 
     async def _add(self, change: AddJob) -> None:
         job = change.job
         cached = self._cache.jobs[job.id]
         offer = self._inbox.take_asked(job.id)
         if offer is not None:
-            self._take_up(cached, offer)
+            self._watch.take_up(cached, offer)
         else:
             try:
                 await self._make(cached, change)
@@ -250,18 +215,6 @@ class KubernetesStore:
         else:
             # That it was accepted is known by the annotation, or is found again in the same way.
             self.writer.later(cached, AT_LEISURE)
-
-    def _take_up(self, cached: CachedJob, offer: OfferedJob) -> None:
-        """Hold a job as it was told; what was written meanwhile is heard as if it came now."""
-        cached.name, cached.uid, cached.version = offer.name, offer.uid, offer.version
-        cached.generation, cached.spec, cached.suspend = offer.generation, offer.spec, offer.suspend
-        cached.wishes = offer.wishes
-        now = self.reflector.items.get((self._namespace, offer.name))
-        if now is None or now.uid != offer.uid:
-            cached.gone = True
-            self._inbox.tell([JobGone(offer.id)])
-        elif now.generation > offer.generation:
-            self._hear(now, cached)
 
     async def _make(self, cached: CachedJob, change: AddJob) -> None:
         job = change.job
@@ -301,7 +254,7 @@ class KubernetesStore:
         """Return the bytes of all objects that the user has uploaded and that are kept."""
         return self._uploads.stored_bytes(user)
 
-    def unused_objects(self, before: float) -> tuple[str, ...]:
+    async def unused_objects(self, before: float) -> tuple[str, ...]:
         """Return objects that no job names and nobody has uploaded since ``before``."""
         return self._uploads.unused(before)
 
@@ -358,41 +311,6 @@ class KubernetesStore:
         await self._calls.until_done(make)
         if lease not in self._cache.leases:  # it was given back meanwhile
             await self.writer.delete(lease_objects.LEASES, lease)
-
-    def _keep(self, read: JobObject) -> KeptJob | None:
-        if self._opening is not None:
-            # Pages come in large buffers; what is kept must not keep them.
-            spec = msgspec.Raw(bytes(read.spec))
-            self._opening.append(msgspec.structs.replace(read, spec=spec))
-        return inbound_jobs.seen(read, self._cache.jobs.get(read.id))
-
-    def _take_in_lease(self, lease: LeaseRecord, gone: bool) -> None:
-        # What is given back is not held any more before its object is deleted.
-        if gone and lease.id in self._cache.leases:
-            self._inbox.tell([LeaseGone(lease.id)])
-
-    def _take_in(self, it: KeptJob, gone: bool) -> None:
-        cached = self._cache.jobs.get(it.id)
-        if gone:
-            self._inbox.tell(inbound_jobs.forget(it, cached, self._inbox.offers))
-        elif it.epoch > self._epoch:
-            raise NotLeading(
-                f"Leader {it.epoch} has written a job; this is leader {self._epoch} no more."
-            )
-        else:
-            self._hear(it, cached)
-
-    def _hear(self, it: KeptJob, cached: CachedJob | None) -> None:
-        news = list(inbound_jobs.hear(it, cached, self._inbox.offers))
-        self._inbox.tell(news)
-        if cached is None or cached.uid != it.uid:
-            return
-        late = it.epoch < self._epoch and it.revision > cached.written
-        if late:  # the last word of a leader that is no more; ours is what holds
-            log.warning("job %s was written by the former leader %d", it.name, it.epoch)
-            cached.revision = max(cached.revision, it.revision) + 1
-        if late or news or cached.edited:
-            self.writer.later(cached, SOON)
 
 
 def _holds(cached: CachedJob) -> bool:

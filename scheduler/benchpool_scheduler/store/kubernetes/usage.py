@@ -8,8 +8,10 @@ from msgspec import Struct
 from benchpool_scheduler.kube import Connection, KubeNotFound
 from benchpool_scheduler.resources.declaring import ObjectMeta
 from benchpool_scheduler.resources.pools import PROJECTS, PastUse, ProjectStatus
+from benchpool_scheduler.store.kubernetes import node_records, start_calibration
+from benchpool_scheduler.store.kubernetes.cache import WriteSet
 from benchpool_scheduler.store.kubernetes.encoding import moment
-from benchpool_scheduler.store.records import UseRecord
+from benchpool_scheduler.store.records import CalibrationRecord, NodeRecord, UseRecord
 
 KIND = PROJECTS.kind
 
@@ -26,6 +28,27 @@ class _Project(Struct, frozen=True):
     @property
     def name(self) -> str:
         return self.spec.name or self.metadata.name
+
+
+async def remembered(
+    connection: Connection,
+) -> tuple[tuple[UseRecord, ...], tuple[CalibrationRecord, ...], tuple[NodeRecord, ...]]:
+    """Return past use, what is known of estimates of starts, and what was said of nodes."""
+    return (
+        await read(connection),
+        await start_calibration.read(connection),
+        await node_records.read(connection),
+    )
+
+
+async def save(connection: Connection, write_set: WriteSet, epoch: int) -> None:
+    """Save what of these three has changed."""
+    if write_set.use is not None:
+        await write(connection, write_set.use, epoch)
+    if write_set.calibration is not None:
+        await start_calibration.write(connection, write_set.calibration)
+    if write_set.nodes is not None:
+        await node_records.write(connection, write_set.nodes)
 
 
 async def read(connection: Connection) -> tuple[UseRecord, ...]:

@@ -40,7 +40,7 @@ class Follower {
         },
         end: () => {
           this.stream.end();
-          this.say("The log is complete.");
+          this.say("The log of this attempt is complete.");
         },
       },
       opened: () => this.say("Following."),
@@ -71,7 +71,9 @@ class Follower {
     if (follows) box.scrollTop = box.scrollHeight;
   }
 
+  /** The page itself says what follows a log that is complete, as soon as it knows. */
   say(words) {
-    document.getElementById("logstate").textContent = words;
+    const state = document.getElementById("logstate");
+    if (state.dataset.ended === undefined) state.textContent = words;
   }
 }

@@ -1,5 +1,6 @@
 // The page works without this: scripts keep it fresh, act in place, and set times to the reader's zone.
 import { actInPlace } from "./actions.js";
+import { copyLinks } from "./links.js";
 import { keepFresh, SHOWN } from "./live.js";
 import { followLog } from "./logfollow.js";
 import { roving, walkSquares } from "./roving.js";
@@ -13,4 +14,5 @@ roving();
 walkSquares();
 const page = keepFresh();
 actInPlace(page);
+copyLinks();
 followLog();

@@ -21,13 +21,18 @@ export function relative(at, now) {
 
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
 
+/** Inside a sentence: to the minute, with its zone. */
+const said = new Intl.DateTimeFormat(undefined, {
+  year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short",
+});
+
 /** @param {ParentNode} root */
 export function paintTimes(root) {
   const now = Date.now();
   for (const time of root.querySelectorAll("time[datetime]")) {
     const at = Date.parse(time.dateTime);
     if (Number.isNaN(at)) continue;
-    const words = relative(at, now);
+    const words = time.dataset.said === undefined ? relative(at, now) : said.format(at);
     if (time.textContent !== words) time.textContent = words;
     time.title = exact.format(at);
   }

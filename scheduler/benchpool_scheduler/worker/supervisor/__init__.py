@@ -12,6 +12,10 @@ at its start, because its files may be replaced while it runs.
     schedule     pure: when notice, SIGTERM and SIGKILL are due
     child        fork and exec with exactly the given environment
     containment  find and kill everything that the worker started
+    cgroups      what holds its processes together, and bounds what they take
+    privacy      a /tmp of its own, and others' processes hidden
+    probe        which of these hold here
+    outcome      what is said of its end
     snapshot     lay out the submitted files
     results      copy what the worker left to its submitter
 """

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
 import resource
 import signal
+from collections.abc import Callable, Iterator, Sequence
 
 from .. import machine_faults
-from . import containment
+from . import containment, privacy, system_calls
+from .cgroups import Group
 
 
 class StartFailed(Exception):
@@ -30,6 +33,20 @@ class Account:
         self.name = name
         self.uid = uid
         self.gid = gid
+
+    @contextlib.contextmanager
+    def become(self) -> Iterator[None]:
+        """Be this account for a while, as far as files are concerned."""
+        groups = os.getgroups()
+        os.initgroups(self.name, self.gid)
+        os.setegid(self.gid)
+        os.seteuid(self.uid)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
+            os.setegid(0)
+            os.setgroups(groups)
 
     def drop_to(self) -> None:
         """Become this account for good: groups, then group, then user."""
@@ -64,13 +81,57 @@ def find_account(name: str | None) -> Account | None:
     return Account(name, entry.pw_uid, entry.pw_gid)
 
 
+class Confinement:
+    """What a command is started in.
+
+    Attributes:
+        group: Its cgroups. ``account``: who it runs as; None for our own account.
+        private: Folder for a ``/tmp`` of its own, None for the machine's; then ``kept`` stays
+            reachable where it lies below that.
+        privileges: It may get more rights than its account has, by a setuid program.
+    """
+
+    __slots__ = ("account", "group", "kept", "private", "privileges")
+
+    def __init__(
+        self,
+        group: Group | None,
+        account: Account | None,
+        private: str | None = None,
+        kept: Sequence[str] = (),
+        privileges: bool = True,
+    ) -> None:
+        self.group = group
+        self.account = account
+        self.private = private
+        self.kept = kept
+        self.privileges = privileges
+
+    def enter(self, become: Callable[[], None] | None = None) -> None:
+        """Put the calling process into it, for good; the cgroups are joined before that.
+
+        Args:
+            become: Takes on the account; None does it here.
+
+        Errors: OSError.
+        """
+        if self.private is not None:
+            owner = None if self.account is None else self.account.become
+            privacy.enter(self.private, self.kept, owner)
+        if become is not None:
+            become()
+        elif self.account is not None:
+            self.account.drop_to()
+        if not self.privileges:
+            system_calls.prctl(system_calls.PR_SET_NO_NEW_PRIVS, 1)
+
+
 def spawn(
     argv: list[str],
     env: dict[str, str],
     cwd: str,
     output: int,
-    account: Account | None,
-    group: str | None,
+    confinement: Confinement,
     reach: str,
 ) -> int:
     """Start the command in an own session and return its pid.
@@ -78,20 +139,24 @@ def spawn(
     Standard input is empty, both outputs go to the descriptor ``output``; every other descriptor
     is closed, signals are at their defaults, no core is dumped, new files are the owner's only.
 
+    It ends with the supervisor: how it ended otherwise nobody could say, and a job that had come to
+    its end would run again.
+
     ``reach`` is a folder of the state folder that the worker must be able to use.
 
     Raises:
         StartFailed: A folder or the command cannot be used.
     """
     failure_read, failure_write = os.pipe2(os.O_CLOEXEC)
+    supervisor = os.getpid()
     pid = os.fork()
     if pid == 0:
         stage = "prepare"
         try:
             os.setsid()
-            _isolate(output, failure_write, group)
-            if account is not None:
-                account.drop_to()
+            _isolate(output, failure_write, confinement.group)
+            confinement.enter()
+            containment.end_with(supervisor)
             stage = "state"
             os.listdir(reach)
             stage = "folder"
@@ -143,9 +208,9 @@ def _execute(argv: list[str], env: dict[str, str]) -> None:
     raise denied
 
 
-def _isolate(output: int, failure: int, group: str | None) -> None:
+def _isolate(output: int, failure: int, group: Group | None) -> None:
     if group is not None:
-        containment.join_group(group)
+        group.join()
     null = os.open("/dev/null", os.O_RDONLY)
     # High numbers first, so that no target below hits a source.
     output, failure, null = (_above(fd) for fd in (output, failure, null))

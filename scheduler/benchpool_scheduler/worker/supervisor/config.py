@@ -6,6 +6,7 @@ import json
 import time
 
 from ..log_files import BOUND
+from .cgroups import Bounds
 
 
 class SupervisorConfig:
@@ -17,11 +18,14 @@ class SupervisorConfig:
         output: The folder whose content goes to ``output_dir`` at the end.
         tag: The variable, ``NAME=value``, that every process of the worker carries.
         name: Beginning of the name of its cgroup.
+        bounds: What it may take. ``private``: it has a ``/tmp`` of its own, where the kernel lets
+            us. ``privileges``: a program may give it more rights than its account has (setuid).
     """
 
     __slots__ = (
         "account",
         "argv",
+        "bounds",
         "cwd",
         "env",
         "files",
@@ -32,6 +36,8 @@ class SupervisorConfig:
         "objects",
         "output",
         "output_dir",
+        "private",
+        "privileges",
         "tag",
         "time_limit_s",
     )
@@ -53,6 +59,20 @@ class SupervisorConfig:
         self.log_bytes = int(told.get("log_bytes", BOUND))
         self.tag: str = told["tag"]
         self.name: str = told["name"]
+        self.bounds = _bounds(told.get("bounds") or {})
+        self.private = bool(told.get("private", False))
+        self.privileges = bool(told.get("privileges", True))
+
+
+def _bounds(told: dict[str, object]) -> Bounds:
+    memory, cpus, processes = (told.get(name) for name in ("memory", "cpus", "processes"))
+    devices = told.get("devices")
+    return Bounds(
+        memory if isinstance(memory, int) else None,
+        cpus if isinstance(cpus, int | float) else None,
+        processes if isinstance(processes, int) else None,
+        [(major, minor) for major, minor in devices] if isinstance(devices, list) else (),
+    )
 
 
 class StopRequest:

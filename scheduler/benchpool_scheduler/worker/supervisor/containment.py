@@ -1,8 +1,8 @@
 """Find and kill everything that a worker started, also what left its session and its parent.
 
 Three nets, used together: the tree below the supervisor (as sub-reaper it inherits every orphan),
-an own cgroup v2 where one can be made (``cgroup.kill`` is one atomic step), and a sweep over the
-environments of all processes for the worker's tag, which also works after the supervisor died.
+a cgroup of its own where one can be made (``cgroups``), and a sweep over the environments of all
+processes for the worker's tag, which also works after the supervisor died.
 Where no cgroup can be made, the supervisor notes the tree now and then (``process_notes``), so that
 after its death also those are found who have cleared their environment.
 """
@@ -10,7 +10,6 @@ after its death also those are found who have cleared their environment.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import os
 import signal
@@ -18,6 +17,8 @@ import time
 from collections.abc import Sequence
 
 from .. import process_identity
+from . import system_calls
+from .cgroups import Group, counter, own_folder
 
 Processes = Sequence[tuple[int, int]]
 """Pairs of pid and start time in ticks."""
@@ -25,16 +26,25 @@ Processes = Sequence[tuple[int, int]]
 BLIND = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """Faults of the machine by which processes cannot be seen: not that there are none."""
 
-PR_SET_CHILD_SUBREAPER = 36
-"""From ``linux/prctl.h``."""
-
 
 def become_subreaper() -> bool:
     """Make orphans below us our children; return whether the kernel agreed."""
     try:
-        return bool(ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
-    except (OSError, AttributeError):
+        system_calls.prctl(system_calls.PR_SET_CHILD_SUBREAPER, 1)
+    except OSError:
         return False
+    return True
+
+
+def end_with(parent: int) -> None:
+    """Let the kernel kill this process as soon as its parent is gone; called after ``fork``.
+
+    A change of account takes that back: this comes after it. What this process starts is not meant.
+    """
+    with contextlib.suppress(OSError):
+        system_calls.prctl(system_calls.PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 # ------------------------------------------------------------------------------- processes
@@ -99,22 +109,24 @@ def send(processes: Processes, number: signal.Signals) -> None:
             os.close(pidfd)
 
 
-def sweep(tag: str, group: str | None, noted: Processes = ()) -> bool:
+def sweep(tag: str, group: Group | None, noted: Processes = ()) -> bool:
     """Kill once what carries the tag, was noted or is in the cgroup; return whether none was left.
 
     Also what those have started since: it has their descent, if nothing else of them.
     """
     if group is not None:
-        kill_group(group)
+        group.kill()
     living = [one for one in noted if process_identity.start_ticks(one[0]) == one[1]]
     found = [*tagged(tag), *living]
+    if group is not None:
+        found += [one for one in group.members() if one not in found]
     if found and noted:
         found += _below([pid for pid, _ in found])
     send(found, signal.SIGKILL)
     return not found
 
 
-def sweep_until_clean(tag: str, group: str | None, pause_s: float, noted: Processes = ()) -> None:
+def sweep_until_clean(tag: str, group: Group | None, pause_s: float, noted: Processes = ()) -> None:
     """Kill what carries the tag, was noted or is in the cgroup until nothing was found twice.
 
     Args:
@@ -132,135 +144,19 @@ def sweep_until_clean(tag: str, group: str | None, pause_s: float, noted: Proces
             time.sleep(pause_s)
 
 
-# ------------------------------------------------------------------------------- cgroups
-
-
-def _mounts() -> dict[str, str]:
-    """Return where cgroup v2 (key ``""``) and the v1 controllers are mounted."""
-    found: dict[str, str] = {}
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-        for line in file:
-            left, _, right = line.partition(" - ")
-            kind, _, options = right.split(" ", 2)
-            target = left.split(" ")[4]
-            if kind == "cgroup2":
-                found.setdefault("", target)
-            elif kind == "cgroup":
-                for option in options.strip().split(","):
-                    found.setdefault(option, target)
-    return found
-
-
-def _own() -> dict[str, str]:
-    """Return our cgroup's path in the unified tree (key ``""``) and per v1 controller."""
-    found: dict[str, str] = {}
-    with open("/proc/self/cgroup", encoding="utf-8", errors="surrogateescape") as file:
-        for line in file:
-            _, controllers, path = line.rstrip("\n").split(":", 2)
-            for controller in controllers.split(","):
-                found[controller] = path
-    return found
-
-
-def _folder(controller: str) -> str | None:
-    try:
-        mount, path = _mounts().get(controller), _own().get(controller)
-    except (OSError, ValueError):
-        return None
-    return None if mount is None or path is None else os.path.normpath(mount + path)
-
-
-def make_group(name: str) -> str | None:
-    """Make a cgroup v2 below our own and return its folder; None where that is not possible."""
-    parent = _folder("")
-    if parent is None:
-        return None
-    group = os.path.join(parent, name)
-    try:
-        os.mkdir(group)
-    except OSError:
-        return None
-    if os.path.exists(os.path.join(group, "cgroup.kill")):
-        return group
-    remove_group(group)
-    return None
-
-
-def join_group(group: str) -> None:
-    """Move the calling process into the cgroup."""
-    with open(os.path.join(group, "cgroup.procs"), "w", encoding="ascii") as file:
-        file.write("0")
-
-
-def kill_group(group: str) -> None:
-    """Kill everything in the cgroup in one step; no harm when it is gone."""
-    try:
-        with open(os.path.join(group, "cgroup.kill"), "w", encoding="ascii") as file:
-            file.write("1")
-    except OSError:
-        pass
-
-
-def remove_group(group: str) -> None:
-    """Remove an empty cgroup."""
-    with contextlib.suppress(OSError):
-        os.rmdir(group)
-
-
-def _counter(path: str, key: str) -> int:
-    try:
-        with open(path, encoding="ascii") as file:
-            for line in file:
-                name, _, value = line.partition(" ")
-                if name == key:
-                    return int(value)
-    except (OSError, ValueError):
-        pass
-    return 0
-
-
-def out_of_memory_kills(group: str | None) -> int:
-    """Return the kernel's count of out-of-memory kills: of the cgroup, else of all around it.
+def out_of_memory_kills(group: Group | None) -> int:
+    """Return the kernel's count of out-of-memory kills: of the cgroup, and of all around it.
 
     Together with a SIGKILL that nobody of us sent, a growing count tells running out of memory
     from other ends.
     """
-    own = None if group is None else os.path.join(group, "memory.events")
-    if own is not None and os.path.exists(own):
-        return _counter(own, "oom_kill")
     files = [
         os.path.join(folder, name)
         for folder, name in (
-            (_folder(""), "memory.events"),
-            (_folder("memory"), "memory.oom_control"),
+            (own_folder(""), "memory.events"),
+            (own_folder("memory"), "memory.oom_control"),
         )
         if folder is not None
     ]
-    return sum(_counter(file, "oom_kill") for file in [*files, "/proc/vmstat"])
-
-
-# ------------------------------------------------------------------------------- for doctor
-
-
-def probe() -> dict[str, object]:
-    """Return what of this holds on this machine: ``tree``, ``own_cgroup``, ``pidfd``, ``text``."""
-    mounts = _mounts()
-    tree = "none" if not mounts else "v2" if set(mounts) == {""} else "hybrid"
-    if tree == "hybrid" and "" not in mounts:
-        tree = "v1"
-    group = make_group(f"benchpool-probe-{os.getpid()}")
-    if group is not None:
-        remove_group(group)
-    try:
-        os.close(os.pidfd_open(os.getpid()))
-        pidfd = True
-    except OSError:
-        pidfd = False
-    how = (
-        "workers are killed through an own cgroup, their process tree and a sweep for their tag"
-        if group is not None
-        else "no own cgroup can be made; workers are killed through their process tree, which "
-        "their supervisors note twice a second, and a sweep for their tag"
-    )
-    text = f"cgroups: {tree}; {how}"
-    return {"tree": tree, "own_cgroup": group is not None, "pidfd": pidfd, "text": text}
+    around = sum(counter(file, "oom_kill") for file in [*files, "/proc/vmstat"])
+    return around + (0 if group is None else group.out_of_memory_kills())

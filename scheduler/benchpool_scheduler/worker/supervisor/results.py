@@ -10,7 +10,9 @@ import contextlib
 import os
 import signal
 import stat
+import time
 
+from .. import machine_faults
 from .child import Account
 from .snapshot import copy_bytes
 
@@ -20,6 +22,9 @@ MOST_BYTES = 4 * 1024**3
 
 SECONDS = 1800
 """Time that copying may take."""
+
+FAULT_S, AGAIN_S = 60.0, 0.2
+"""How long a fault of the machine is waited for, until the copying begins; between two tries."""
 
 SKIPPED_FOLDERS = frozenset({"__pycache__", ".ipynb_checkpoints", ".git"})
 
@@ -107,12 +112,33 @@ def send_home(
     """Copy results to ``goal`` in a process of the worker's account; return what to tell.
 
     ``files`` is the worker's copy of the snapshot, or None when it ran elsewhere: what changed in
-    it goes first, so that the output folder wins. Once all is home the copy is removed.
+    it goes first, so that the output folder wins. Once all is home the copy is removed. A fault of
+    the machine is waited for.
     """
-    if goal is None:
-        return []
+    last = time.monotonic() + FAULT_S
+    while goal is not None:
+        try:
+            return _send(account, output, files, after_ns, goal)
+        except OSError as error:
+            if machine_faults.number_of(error) is None or time.monotonic() >= last:
+                return [
+                    f"the results could not be copied ({error.strerror}); they are still in the "
+                    "job's folder on the server"
+                ]
+        time.sleep(AGAIN_S)
+    return []
+
+
+def _send(
+    account: Account | None, output: str, files: str | None, after_ns: int, goal: str
+) -> list[str]:
     reader, writer = os.pipe2(os.O_CLOEXEC)
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError:
+        os.close(reader)
+        os.close(writer)
+        raise
     if pid == 0:
         try:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -129,7 +155,12 @@ def send_home(
         said = file.read().decode(errors="replace")
     _, status = os.waitpid(pid, 0)
     if status:
-        return [f"the results could not be copied within {SECONDS} s"]
+        late = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM
+        why = f"within {SECONDS} s" if late else "since the process that copied them was killed"
+        return [
+            f"the results could not be copied {why}; they are still in the job's folder on the "
+            "server"
+        ]
     return said.splitlines()
 
 

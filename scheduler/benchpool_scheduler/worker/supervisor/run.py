@@ -21,7 +21,7 @@ import time
 
 from .. import machine_faults, process_identity, records, stop_signals
 from ..log_writer import BURST, RATE, LogWriter, TokenBucket
-from . import child, containment, results, schedule, snapshot
+from . import cgroups, child, containment, outcome, private_folder, results, schedule, snapshot
 from .config import StopRequest, SupervisorConfig
 from .kept_records import DISK_S, KeptRecord, end
 from .process_notes import ProcessNotes
@@ -68,14 +68,14 @@ class Supervisor:
         self._exchange = os.path.join(folder, records.EXCHANGE)
         self._files = os.path.join(folder, records.FILES)
         self._account: child.Account | None = None
-        self._group: str | None = None
+        self._group: cgroups.Group | None = None
         self._leader = -1
         self._status: int | None = None
         self._started: float | None = None
         self._children = True
         self._stop: schedule.Stop | None = None
         self._limit_at: float | None = None
-        self._termed = self._killed = False
+        self._termed = self._killed = self._over = False
         self._last_words = KeptRecord(folder, records.EXIT)
         self._introduction = KeptRecord(folder, records.PROCESS)
         self._inbox = StopInbox(folder, config.grace_s)
@@ -87,6 +87,7 @@ class Supervisor:
         self._wakeup = self._catch_signals()
         self._output = -1
         self._log = LogWriter(folder, config.log_bytes)
+        self._tail = b""
         self._bucket = TokenBucket(RATE, BURST, time.monotonic())
 
     def run(self) -> None:
@@ -108,6 +109,8 @@ class Supervisor:
         except (child.StartFailed, snapshot.BadSnapshot) as error:
             self._finish(getattr(error, "code", 126), "could-not-start", f"{error}")
         except BaseException as error:
+            if self._over:  # how the worker ended is on record, and stays so
+                raise
             number = machine_faults.number_of(error)
             if number is not None and self._started is None:
                 return self._could_not_begin(number)
@@ -121,7 +124,7 @@ class Supervisor:
     def _could_not_begin(self, number: int) -> None:
         """Say that the machine failed the start; nothing has run, and nothing is waited for."""
         if self._group is not None:
-            containment.remove_group(self._group)
+            self._group.remove()
         with contextlib.suppress(OSError):
             results.remove_tree(self._files)
         text = machine_faults.sentence(number)
@@ -147,7 +150,8 @@ class Supervisor:
             "pid": os.getpid(),
             "start_ticks": process_identity.start_ticks(os.getpid()),
             "started": self._started,
-            "group": self._group,
+            "group": None if self._group is None else self._group.folders[0],
+            "groups": [] if self._group is None else list(self._group.folders),
             "tag": self._config.tag,
             "heeds": stop_signals.HEEDS,
         }
@@ -170,7 +174,8 @@ class Supervisor:
             self._after_ns = snapshot.instant(self._folder)
 
     def _start(self) -> None:
-        self._group = containment.make_group(f"{self._config.name}-{os.getpid()}")
+        name = f"{self._config.name}-{os.getpid()}"
+        self._group = cgroups.make(name, self._config.bounds)
         self._oom_before = containment.out_of_memory_kills(self._group)
         self._output, writer = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self._output, False)
@@ -180,8 +185,7 @@ class Supervisor:
                 self._config.env,
                 self._config.cwd or self._files,
                 writer,
-                self._account,
-                self._group,
+                private_folder.confinement(self._folder, self._config, self._group, self._account),
                 self._exchange,
             )
         finally:
@@ -248,6 +252,7 @@ class Supervisor:
             self._output = -1
             return False
         self._log.write(data)
+        self._tail = outcome.last_of(self._tail + data)
         self._bucket.take(len(data), time.monotonic())
         return True
 
@@ -343,7 +348,7 @@ class Supervisor:
             self._kill_pause = min(self._kill_pause * 1.5, KILL_PAUSE_S[1])
         self._killed = True
         if self._group is not None:
-            containment.kill_group(self._group)
+            self._group.kill()
         containment.send(self._all(), signal.SIGKILL)
 
     def _kill_all(self) -> None:
@@ -358,32 +363,21 @@ class Supervisor:
         """Return exit code, ended-by and the sentence for the user."""
         if self._status is None:
             return None, "notice", "it was stopped before it started"
-        code = schedule.exit_code(self._status)
-        by = "itself" if self._stop is None else self._stop.by
-        if code == 137 and not self._killed and self._kernel_killed():
-            text = (
-                "the machine ran out of memory and its kernel ended the job; use smaller "
-                "batches or fewer data workers, or a machine with more memory"
-            )
-            return code, "out-of-memory", text
-        if by == "time-limit":
-            text = f"it was ended at its time limit of {self._config.time_limit_s:g} s"
-            return code, by, text
-        if by != "itself" and self._killed:
-            return code, by, "it did not end within its grace period and was killed"
-        return code, by, None
-
-    def _kernel_killed(self) -> bool:
-        return containment.out_of_memory_kills(self._group) > self._oom_before
+        code, by = schedule.exit_code(self._status), self._stop.by if self._stop else "itself"
+        bounds = self._config.bounds
+        seen = outcome.look(self._group, bounds, self._oom_before, by, self._killed)
+        return code, *outcome.words(code, seen, self._config.time_limit_s, self._tail)
 
     def _finish(self, code: int | None, by: str, text: str | None) -> None:
         if by == "could-not-start":
             self._log.say(str(text))
         record = end(code, by, text, self._started)
         self._last_words.write(record, durable=True, patience_s=DISK_S)
+        self._over = True
         self._introduction.give_back()
         if self._group is not None:
-            containment.remove_group(self._group)
+            self._group.remove()
+        private_folder.remove(self._folder)
         if self._started is not None:
             self._bring_home(code)
         self._log.close()

@@ -11,7 +11,8 @@ from benchpool_scheduler.runtime import EndedBy, WorkerId
 from benchpool_support.pods import launches, pause
 from benchpool_support.real_pods import Bundle, RealStand
 
-pytestmark = pytest.mark.kubernetes
+# Their image takes some hundred packages of Debian: a slow network is no failure.
+pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(1500)]
 
 ROOT = Path(__file__).resolve().parents[4]
 EXAMPLES = ROOT / "docs" / "examples"

@@ -100,6 +100,24 @@ async def test_a_worker_runs_its_bundle_and_its_log_outlives_the_pod(real: RealS
     assert await real.log(worker) == log
 
 
+FAILS = """
+import json
+def fit(text):
+    return json.loads(text)["loss"]
+fit("{}")
+"""
+
+
+async def test_what_failed_in_a_pod_is_said_with_its_exception_and_line(real: RealStand) -> None:
+    bundle = Bundle(train_py=FAILS)
+    real.bundle.add(bundle)
+    (launch,) = launches([("node-1", (0,))], argv=("python3", "train.py"), files=bundle.files)
+    (worker,) = await real.run([launch])
+    (told,) = await real.ended(worker)
+    assert (told.exit_code, told.by) == (1, EndedBy.ITSELF)
+    assert told.text == "it failed with KeyError: 'loss' (train.py, line 4)"
+
+
 async def test_results_of_a_finished_worker_are_sent(real: RealStand) -> None:
     bundle = Bundle(train_py=HELLO, helper_py="WHO = 'helper'")
     real.bundle.add(bundle)

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.kubernetes
 JOBS = TRAINING_JOBS.kind
 MakeStore = Callable[..., KubernetesStore]
 PUT_BACK = (
-    "spec.gpus was changed after the job had been accepted, and put back. It stays as accepted; "
+    "spec.cpus was changed after the job had been accepted, and put back. It stays as accepted; "
     "delete the job and create another."
 )
 
@@ -45,7 +45,7 @@ class Desk:
 
     async def send(self, **spec: Any) -> JobWritten:
         """Create the job and wait until it is told."""
-        full = {"script": {"path": "train.py"}, "user": "susan", "gpus": 1} | spec
+        full = {"script": {"path": "train.py"}, "user": "susan", "gpus": 1, "cpus": 1} | spec
         body = {"apiVersion": JOBS.api_version, "kind": JOBS.kind, "metadata": {"name": "one"}}
         await self.connection.create(JOBS, {**body, "spec": full}, namespace=self.namespace)
         told = await self.told()
@@ -109,11 +109,11 @@ async def seen(desk: Desk, generation: int) -> None:
 
 async def test_an_edit_before_the_acceptance_is_put_back_with_a_sentence(desk: Desk) -> None:
     told = await desk.send()
-    await desk.edit(gpus=4, priority=7)
+    await desk.edit(cpus=4, priority=7)
     await seen(desk, 2)
     await desk.store.commit(AddJob(record_of(told), told.submission))
     job = await desk.until(accepted)
-    assert (job["spec"]["gpus"], job["spec"]["priority"]) == (1, 7)
+    assert (job["spec"]["cpus"], job["spec"]["priority"]) == (1, 7)
     assert refusal(job) == PUT_BACK
     assert job["status"]["observedGeneration"] == job["metadata"]["generation"]
 
@@ -126,28 +126,28 @@ async def test_an_edit_after_the_acceptance_and_before_the_status_is_put_back(
     later = desk.store.writer.later
     desk.store.writer.later = lambda *one: kept.append(one)  # type: ignore[method-assign]
     await desk.store.commit(AddJob(record_of(told), told.submission))
-    await desk.edit(gpus=4)
+    await desk.edit(cpus=4)
     await seen(desk, 2)
     assert not accepted(await desk.found())
     for one in kept:
         later(*one)
     job = await desk.until(accepted)
-    assert (job["spec"]["gpus"], refusal(job)) == (1, PUT_BACK)
+    assert (job["spec"]["cpus"], refusal(job)) == (1, PUT_BACK)
     again = make_store()
     (found,) = (await again.open()).jobs
-    assert found.spec.gpus == 1
+    assert found.spec.cpus == 1
 
 
 async def test_an_edit_that_nobody_has_heard_of_yet_is_put_back(desk: Desk) -> None:
     told = await desk.send()
     desk.store.listening.cancel()  # the one that listens
     record = record_of(told)
-    await desk.edit(gpus=4, suspend=False)
+    await desk.edit(cpus=4, suspend=False)
     await desk.store.commit(AddJob(record, told.submission))
     note = Note("paused-by-user", "It was paused.")
     await desk.store.commit(SaveJob(replace(record, state=JobState.PAUSED, note=note)))
     job = await desk.found()
-    assert (job["spec"]["gpus"], job["status"]["state"], refusal(job)) == (1, "paused", PUT_BACK)
+    assert (job["spec"]["cpus"], job["status"]["state"], refusal(job)) == (1, "paused", PUT_BACK)
 
 
 async def test_an_edit_while_a_job_is_being_refused_is_looked_at_anew(desk: Desk) -> None:
@@ -198,10 +198,14 @@ async def test_what_was_changed_elsewhere_is_asked_for_in_the_object(
     desk: Desk, make_store: MakeStore
 ) -> None:
     record = await asked(desk)
-    changed = replace(record, spec=record.spec.changed(workers=3, min_workers=3, priority=80))
-    await desk.store.commit(SaveJob(changed), SaveAsked(record.id, ("workers", "priority")))
+    spec = record.spec.changed(workers=3, min_workers=3, priority=80, gpus=2, time_limit_s=60)
+    spec = spec.changed(gpu_models=("A100",))
+    changed = replace(record, spec=spec)
+    fields = ("workers", "priority", "gpus", "time_limit_s", "gpu_models")
+    await desk.store.commit(SaveJob(changed), SaveAsked(record.id, fields))
     job = await desk.found()
-    assert (job["spec"]["workers"], job["spec"]["priority"], job["spec"]["gpus"]) == (3, 80, 1)
+    assert (job["spec"]["workers"], job["spec"]["priority"], job["spec"]["gpus"]) == (3, 80, 2)
+    assert job["spec"]["timeLimitSeconds"] == 60
     assert job["status"]["observedGeneration"] == job["metadata"]["generation"]
     assert refusal(job) is None
     await desk.edit(suspend=True)
@@ -211,10 +215,32 @@ async def test_what_was_changed_elsewhere_is_asked_for_in_the_object(
     assert set(news[:-1]) <= {
         FieldWritten(record.id, "workers", 3),
         FieldWritten(record.id, "priority", 80),
+        FieldWritten(record.id, "gpus", 2),
+        FieldWritten(record.id, "time_limit_s", 60),
+        FieldWritten(record.id, "gpu_models", ("A100",)),
     }
     again = make_store()
     (found,) = (await again.open()).jobs
     assert (found.spec.workers, found.spec.least_workers, found.spec.priority) == (3, 3, 80)
+    assert (found.spec.gpus, found.spec.time_limit_s) == (2, 60)
+    assert found.spec.gpu_models == ("A100",)
+
+
+async def test_what_was_edited_while_nobody_listened_is_a_wish_and_not_yet_what_it_has(
+    desk: Desk, make_store: MakeStore
+) -> None:
+    record = await asked(desk)
+    await desk.store.close()
+    await desk.edit(gpuModels=["A100"], timeLimitSeconds=60)
+    again = make_store()
+    (found,) = (await again.open()).jobs
+    assert (found.spec.gpu_models, found.spec.time_limit_s) == ((), None)
+    written = again.written()
+    news = [await anext(written), await anext(written)]
+    assert news == [
+        FieldWritten(record.id, "time_limit_s", 60),
+        FieldWritten(record.id, "gpu_models", ("A100",)),
+    ]
 
 
 async def test_another_name_stands_in_the_object_and_is_found_there_again(
@@ -276,7 +302,7 @@ async def test_what_may_change_is_heard_and_nothing_is_put_back(desk: Desk) -> N
         gpu_models=("A100",),
     )
     record = JobRecord(
-        "o" * 26, "one", "vision", "susan", JobState.QUEUED, 1.0, 1.0, spec=JobSpec(gpus=2)
+        "o" * 26, "one", "vision", "susan", JobState.QUEUED, 1.0, 1.0, spec=submission.spec
     )
     await desk.store.commit(AddJob(record, msgspec.json.encode(submission)))
     space = desk.namespace

@@ -17,12 +17,13 @@ from benchpool_scheduler.errors import InvalidInput, Unavailable
 from benchpool_scheduler.kube import Connection, connect
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.resources.leases import BUILD_LEASES
-from benchpool_scheduler.resources.pools import PROJECTS
+from benchpool_scheduler.resources.pools import POOL_SETTINGS, PROJECTS
 from benchpool_scheduler.service.process.identifiers import new_job_id
 from benchpool_scheduler.store.kubernetes import KubernetesStore, WaitReport
 from benchpool_scheduler.store.records import (
     AddJob,
     AddObject,
+    CalibrationRecord,
     Conflict,
     DropJob,
     DropLease,
@@ -30,6 +31,7 @@ from benchpool_scheduler.store.records import (
     Note,
     PreemptionRecord,
     SaveAttempt,
+    SaveCalibration,
     SaveJob,
     SaveLease,
     SavePreemption,
@@ -50,6 +52,7 @@ async def test_everything_is_found_again_in_order(
     make_store: MakeStore, connection: Connection
 ) -> None:
     await connection.apply(*(PROJECTS.kind, "vision", _project("vision")), manager="tests")
+    await connection.apply(*(POOL_SETTINGS.kind, "default", _settings()), manager="tests")
     store = make_store()
     first = await store.open()
     assert first.jobs == ()
@@ -66,6 +69,8 @@ async def test_everything_is_found_again_in_order(
     await store.commit(DropLease(gone.id), DropJob(three.id))
     used = (UseRecord("vision", "", 3600.0, T), UseRecord("vision", "susan", 1800.0, T))
     await store.commit(SaveUse(used))
+    learned = (CalibrationRecord("learned", 2, -0.5, 0.25, "iiba"),)
+    await store.commit(SaveCalibration(learned))
     await store.close()
 
     again = make_store()
@@ -75,11 +80,21 @@ async def test_everything_is_found_again_in_order(
     assert contents.preemptions == (paused,)
     assert contents.leases == (lease,)
     assert [it for it in contents.use if it.project == "vision"] == list(used)
+    assert contents.calibration == learned
     stored = again.submission(one.id)
     assert stored is not None
     submission = msgspec.json.decode(stored, type=JobSubmission)
     assert submission.entry == ScriptEntry("train.py", ["--fast"])
     assert again.submission(three.id) is None
+
+
+def _settings() -> dict[str, Any]:
+    return {
+        "apiVersion": POOL_SETTINGS.kind.api_version,
+        "kind": "PoolSettings",
+        "metadata": {"name": "default"},
+        "spec": {},
+    }
 
 
 def _project(name: str) -> dict[str, Any]:
@@ -245,11 +260,11 @@ async def test_objects_belong_to_who_uploaded_them_and_are_forgotten_when_unused
     record = job()
     brief = job()
     await store.commit(add(brief, SnapshotFile("train.py", c, 3)))
-    assert set(store.unused_objects(4e9)) <= {a, b}
+    assert set(await store.unused_objects(4e9)) <= {a, b}
     await store.commit(DropJob(brief.id))
     await store.commit(add(record, SnapshotFile("train.py", a, 3)))
-    await until(lambda: asyncio.sleep(0, store.unused_objects(4e9)), bool)
-    assert set(store.unused_objects(4e9)) == {b, c}
+    await until(lambda: store.unused_objects(4e9), bool)
+    assert set(await store.unused_objects(4e9)) == {b, c}
     assert store.objects_of("susan", [a, b, c]) == {a, b}
     assert store.objects_of("../joe", [a, b, c]) == {b}
     await store.close()
@@ -258,12 +273,12 @@ async def test_objects_belong_to_who_uploaded_them_and_are_forgotten_when_unused
     await asyncio.sleep(0)
     assert again.objects_of("../joe", [a, b, c]) == {b}
     # Markers are as old as their files: now.
-    assert set(again.unused_objects(4e9)) == {b, c}
-    assert again.unused_objects(T - 1e9) == ()
+    assert set(await again.unused_objects(4e9)) == {b, c}
+    assert await again.unused_objects(T - 1e9) == ()
     await again.forget_objects([b, c])
     assert again.objects_of("susan", [a, b, c]) == {a}
     await again.commit(DropJob(record.id))
-    assert again.unused_objects(4e9) == (a,)
+    assert await again.unused_objects(4e9) == (a,)
 
 
 async def test_a_job_with_very_many_files_is_listed_beside_its_object(
@@ -357,7 +372,7 @@ async def test_commits_of_one_job_do_not_wait_for_ever_for_each_other(
         await asyncio.gather(*(save(number) for number in range(200)))
     await store.commit(SaveJob(replace(record, spec=record.spec.changed(priority=1000))))
     (found,) = (await make_store().open()).jobs
-    assert found.spec.priority == 50  # of the spec, which stays as it was accepted
+    assert found.spec.priority == 1000
 
 
 async def test_rights_that_do_not_reach_are_told_in_words(

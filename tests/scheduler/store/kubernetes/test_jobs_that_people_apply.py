@@ -288,7 +288,8 @@ async def test_a_priority_that_was_written_is_told_once_and_also_when_nobody_lis
     await connection.patch(JOBS, "one", {"spec": {"priority": 80}}, namespace=namespace)
     again = make_store()
     (job,) = (await again.open()).jobs
-    assert job.spec.priority == 80
+    assert job.spec.priority == 70
+    assert await following(again.written()) == FieldWritten(told.id, "priority", 80)
 
 
 async def test_a_lease_whose_object_was_deleted_is_told_and_made_again_as_it_was(

@@ -78,6 +78,7 @@ WISHES = st.builds(
     for_=TEXT,
     text=TEXT,
     claimant=maybe(WORD),
+    held=st.booleans(),
 )
 WORKERS = st.builds(
     WorkerRecord,
@@ -102,6 +103,8 @@ ATTEMPTS = st.builds(
     exit_code=maybe(st.integers(0, 255)),
     ended_by=maybe(WORD),
     port=st.integers(1, 65535),
+    cpus=maybe(st.floats(0.5, 96)),
+    memory_gib=maybe(st.floats(0.5, 1024)),
 )
 PREEMPTIONS = st.builds(
     PreemptionRecord,
@@ -115,6 +118,15 @@ PREEMPTIONS = st.builds(
     gpus=st.integers(0, 99),
     resumed_at=maybe(TIMES),
     resumed_on=maybe(TEXT),
+    needs=st.integers(0, 99),
+    by=maybe(WORD),
+    said=TEXT,
+    ended=maybe(TIMES),
+    saved_at=maybe(TIMES),
+    saved_step=maybe(st.integers(0, 10**9)),
+    saved=maybe(st.floats(0, 1)),
+    unsaved_gpu_s=maybe(AMOUNT),
+    restart_gpu_s=maybe(AMOUNT),
 )
 RECORDS = st.builds(
     JobRecord,

@@ -39,7 +39,7 @@ class Shipper:
         self._looked = 0.0
         self._seen: object = None
         self._told: object = None
-        self._saved: float | None = None
+        self._saved: progress.SavedCheckpoint | None = None
         self._said = progress.ReportedProgress()
 
     def step(self) -> bool:
@@ -68,7 +68,7 @@ class Shipper:
             while self._ship(patience_s):
                 pass
             self._looked = 0.0
-            self._tell()
+            self._tell(over=True)
         except (LinkAway, LinkRefused):
             return
 
@@ -82,16 +82,17 @@ class Shipper:
         self._offset = int(json.loads(answer)["next"])
         return True
 
-    def _tell(self) -> None:
+    def _tell(self, *, over: bool = False) -> None:
         """Tell of progress and of a checkpoint that is written whole, when they are new."""
         now = time.monotonic()
         if now - self._looked < PROGRESS_S:
             return
         self._looked = now
         written = progress.signature(EXCHANGE)
-        saved = progress.checkpoint_time(self._checkpoint)
-        # One that still changes is not whole: it counts when it is the same at the next look.
-        settled, self._saved = (saved if saved == self._saved else None), saved
+        saved = progress.last_checkpoint(self._checkpoint)
+        # One that still changes is not whole: it counts when it is the same at the next look, or
+        # nobody is left who could write.
+        settled, self._saved = (saved if over or saved == self._saved else None), saved
         if written != self._seen:
             self._seen = written
             self._said = progress.read_progress(EXCHANGE) or self._said
@@ -99,12 +100,14 @@ class Shipper:
         if (written is None and settled is None) or news == self._told:
             return
         said = self._said
-        body = {
+        body: dict[str, object] = {
             "fraction": said.fraction,
             "text": said.text,
             "metrics": dict(said.metrics),
-            "checkpoint_at": settled,
+            "checkpoint_at": None if settled is None else settled.at,
         }
+        if settled is not None and settled.step is not None:
+            body["checkpoint_step"] = settled.step
         self._link.post("progress", json.dumps(body).encode())
         self._told = news
 

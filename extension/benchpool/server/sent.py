@@ -1,0 +1,123 @@
+"""What a job was sent with, where that lies now, and how the two differ."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePath
+from typing import Literal
+
+from benchpool import notebooks
+from benchpool.cells import NotebookCell, magics
+from benchpool.server.requests import SentJob
+from benchpool.server.served_folder import ServedFolder
+from benchpool_scheduler.contract import Job, JobSubmission, ScriptEntry, SentCode
+from benchpool_scheduler.errors import BenchpoolError
+
+Way = Literal["cells", "notebook", "script"]
+CONTEXT = 2
+"""Lines around a difference."""
+
+
+def describe(served: ServedFolder, job: Job, submission: JobSubmission, code: SentCode) -> SentJob:
+    """Return what the page shows of a job's code, and where to open what failed. Reads files."""
+    numbers = job.reason.numbers if job.reason is not None else {}
+    failed, line = numbers.get("cell"), numbers.get("line")
+    file = origin(served, submission)
+    failing = origin(served, submission, numbers.get("file"))
+    source = submission.source
+    cell = next((each.id for each in code.cells if each.number == failed), None)
+    return SentJob(
+        path=None if failing is None else served.relative(failing),
+        origin=None if file is None else served.relative(file),
+        send=_how(submission, code),
+        selected=list(source.cells) if source is not None else [],
+        cell=cell,
+        line=line if isinstance(line, int) else None,
+        cells=code.cells,
+        text=code.text,
+        cut=code.cut,
+        command=code.command,
+        difference=_difference(served, submission, code, source is not None and bool(source.cells)),
+    )
+
+
+def origin(served: ServedFolder, submission: JobSubmission, named: object = None) -> Path | None:
+    """Return the file that a submission came from, where this server serves it.
+
+    Args:
+        named: The name of another file of the same submission, which is meant instead.
+    """
+    source, entry = submission.source, submission.entry
+    path = entry.path if isinstance(entry, ScriptEntry) else source.path if source else None
+    if isinstance(named, str) and isinstance(entry, ScriptEntry):
+        same = [each.path for each in submission.files if PurePath(each.path).name == named]
+        path = path if PurePath(entry.path).name == named else same[0] if len(same) == 1 else path
+    if path is None:
+        return None
+    folder = submission.working_dir
+    if folder is None and submission.output_dir is not None:
+        folder = str(Path(submission.output_dir).parents[1])
+    if source is not None and source.kind in {"cells", "notebook"}:
+        # The page says where it lies below the served folder; the job ran in its own folder.
+        path = PurePath(path).name
+    file = Path(folder or "", path)
+    return file if file.is_file() and served.relative(file) is not None else None
+
+
+def _how(
+    submission: JobSubmission, code: SentCode
+) -> Literal["cells", "notebook", "script"] | None:
+    """Return as what it can be sent again from the page."""
+    if code.kind == "script":
+        return "script"
+    kind = submission.source.kind if submission.source is not None else None
+    if code.kind == "notebook" and kind != "magic":
+        return "cells" if kind == "cells" else "notebook"
+    return None
+
+
+def _difference(
+    served: ServedFolder, submission: JobSubmission, code: SentCode, chosen: bool
+) -> str | None:
+    """Return what is otherwise in the file now, as a diff; empty for nothing, None if unknown."""
+    file = origin(served, submission)
+    kind = submission.source.kind if submission.source is not None else None
+    try:
+        if file is None or kind == "magic":
+            return None
+        if code.kind == "notebook":
+            return "".join(_of_cells(code, notebooks.read(file), chosen))
+        if code.text is None or code.cut:
+            return None
+        return "".join(_lines(code.text, file.read_text("utf-8", "replace"), file.name))
+    except (BenchpoolError, OSError):
+        return None
+
+
+def _of_cells(code: SentCode, now: Sequence[NotebookCell], chosen: bool) -> Iterator[str]:
+    known = {each.id: each for each in now}
+    places = {each.id: place for place, each in enumerate(now, start=1)}
+    for sent in code.cells:
+        cell = known.get(sent.id)
+        if cell is None:
+            yield f"--- cell {sent.number} is not in the notebook any more\n"
+            continue
+        text = magics.read(cell.source).run if cell.cell_type == "code" else cell.source
+        place = places[sent.id]
+        moved = "" if place == sent.number else f", which was cell {sent.number}"
+        yield from _lines(sent.source, text, f"cell {place}{moved}")
+    there = {each.id for each in code.cells}
+    for cell in [] if chosen else now:
+        if cell.id not in there and cell.source.strip():
+            yield from _lines("", cell.source, f"cell {places[cell.id]}, which is new")
+
+
+def _lines(before: str, after: str, name: str) -> Iterator[str]:
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), "sent", "now", n=CONTEXT, lineterm=""
+    )
+    shown = list(lines)[2:]
+    if shown:
+        yield f"=== {name}\n"
+        yield from (f"{line}\n" for line in shown)

@@ -1,0 +1,37 @@
+/**
+ * Copies the address of a job, or of something of it, so that it can be pasted into a chat.
+ */
+import { Clipboard } from '@jupyterlab/apputils';
+import * as React from 'react';
+
+const TOLD_MS = 2500;
+
+/** Only web addresses and paths become links, never a script. */
+export function isWebAddress(url: string): boolean {
+  return /^(https?:\/\/|\/(?!\/))/.test(url);
+}
+
+export function CopyLink(props: { url: string; what: string }): React.JSX.Element | null {
+  const [copied, setCopied] = React.useState(false);
+  React.useEffect(() => {
+    const timer = copied ? setTimeout(() => setCopied(false), TOLD_MS) : undefined;
+    return () => clearTimeout(timer);
+  }, [copied]);
+  return isWebAddress(props.url) ? (
+    <>
+      <button
+        type="button"
+        className="bp-Link"
+        data-testid="benchpool-copy-link"
+        aria-label={`Copy link to ${props.what}`}
+        onClick={() => {
+          Clipboard.copyToSystem(new URL(props.url, window.location.href).href);
+          setCopied(true);
+        }}
+      >
+        copy link
+      </button>
+      <span role="status">{copied ? ' copied' : ''}</span>
+    </>
+  ) : null;
+}

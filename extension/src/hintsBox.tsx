@@ -1,0 +1,36 @@
+/**
+ * The hints for whoever is new here, on top of the panel.
+ */
+import * as React from 'react';
+import type { Hints } from './hints';
+import { useChanged } from './hooks';
+
+/** The keys that send, as this reader's keyboard names them. */
+export const SEND_KEYS = /Mac/i.test(navigator.platform) ? '⇧ ⌘ ⏎' : 'Ctrl + Shift + Enter';
+
+export function HintsBox({ hints }: { hints: Hints }): React.JSX.Element | null {
+  useChanged(hints);
+  if (!hints.shown) {
+    return null;
+  }
+  return (
+    <aside className="bp-Hints" aria-label="Three hints" data-testid="benchpool-hints">
+      <ol>
+        <li>
+          Select cells and press <kbd>{SEND_KEYS}</kbd>: the cells that they need go along, and your
+          kernel stays free.
+        </li>
+        <li>
+          Above your quota you use what others leave free. When they need it your job is paused, and
+          resumes by itself: save with <code>benchpool.checkpoint</code>.
+        </li>
+        <li>
+          You may close this page: jobs go on, and you are told what ended when you come back.
+        </li>
+      </ol>
+      <button type="button" className="bp-Link" onClick={() => void hints.putAway()}>
+        Got it
+      </button>
+    </aside>
+  );
+}

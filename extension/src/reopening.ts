@@ -1,0 +1,127 @@
+/**
+ * From a failed job back to its code: opens the notebook at the cell, or the file at the line, and
+ * offers to send it again with the same answers.
+ */
+import { Notification, showErrorMessage } from '@jupyterlab/apputils';
+import type { IDocumentWidget } from '@jupyterlab/docregistry';
+import type { NotebookPanel } from '@jupyterlab/notebook';
+import { ICommandOptions, sendPath, sendPanel } from './commands';
+import { chosenAgain, failedAt, memoryOf, toCorrect } from './failing';
+import { subjectOf } from './notebookCells';
+import type { IJob, ISent } from './tokens';
+
+/** What of a text editor is used, of cells and files alike. */
+interface IEditor {
+  focus(): void;
+  setCursorPosition(position: { line: number; column: number }): void;
+  revealPosition(position: { line: number; column: number }): void;
+}
+
+export class Reopening {
+  constructor(private readonly _options: ICommandOptions) {}
+
+  /** Open where a job failed; says why where that is not there. */
+  async open(job: IJob): Promise<ISent | null> {
+    try {
+      const sent = await this._options.model.api.sent(job.id);
+      if (sent.path === null) {
+        throw new Error(
+          'The file that it was sent from is not on this server, or was moved. ' +
+            'What was sent is below “Sent code”.'
+        );
+      }
+      await this._show(sent, sent.path, job);
+      return sent;
+    } catch (error) {
+      await showErrorMessage(job.name, (error as Error).message);
+      return null;
+    }
+  }
+
+  /** Open where a job failed, and offer to send it again as it was. */
+  async fix(job: IJob): Promise<void> {
+    const at = failedAt(job);
+    const sent = await this.open(job);
+    if (at === null || sent === null) {
+      return;
+    }
+    Notification.warning(`Correct ${toCorrect(at)}, then send “${job.name}” again.`, {
+      autoClose: false,
+      actions: [
+        {
+          label: 'Send again…',
+          caption: `Send ${job.name} again with what it was sent with`,
+          callback: () => void this._sendAgain(job, sent)
+        }
+      ]
+    });
+  }
+
+  private async _sendAgain(job: IJob, sent: ISent): Promise<void> {
+    try {
+      const memory = memoryOf(await this._options.model.api.submission(job.id));
+      if (sent.send === null || sent.origin === null) {
+        throw new Error('It was not sent from a file of this server: send it again from there.');
+      }
+      if (sent.send === 'script') {
+        await sendPath(this._options, sent.origin, 'script', memory);
+        return;
+      }
+      const panel = (await this._document(sent.origin)) as NotebookPanel;
+      const subject = subjectOf(panel);
+      const again = sent.send === 'cells' ? chosenAgain(subject, sent) : subject;
+      await sendPanel(this._options, panel, again, sent.send, memory);
+    } catch (error) {
+      await showErrorMessage(job.name, (error as Error).message);
+    }
+  }
+
+  private async _document(path: string): Promise<IDocumentWidget> {
+    const { commands } = this._options.app;
+    const widget = (await commands.execute('docmanager:open', { path })) as IDocumentWidget;
+    await widget.context.ready;
+    await widget.revealed;
+    return widget;
+  }
+
+  private async _show(sent: ISent, path: string, job: IJob): Promise<void> {
+    const widget = await this._document(path);
+    const line = sent.line ?? 1;
+    if (this._options.tracker.has(widget)) {
+      await showCell(widget as NotebookPanel, sent, job);
+      return;
+    }
+    const { editor } = widget.content as unknown as { editor?: IEditor };
+    if (editor) {
+      place(editor, line);
+    }
+  }
+}
+
+/** Bring the failed cell into view, in edit mode, with the cursor in its line. */
+async function showCell(panel: NotebookPanel, sent: ISent, job: IJob): Promise<void> {
+  const { content } = panel;
+  const index = content.widgets.findIndex(cell => cell.model.id === sent.cell);
+  if (index < 0) {
+    const number = failedAt(job)?.cell;
+    throw new Error(
+      `Cell ${number ?? ''} is not in the notebook any more. What was sent is below “Sent code”.`
+    );
+  }
+  content.deselectAll();
+  content.activeCellIndex = index;
+  content.mode = 'edit';
+  await content.scrollToItem(index);
+  const cell = content.widgets[index]!;
+  await cell.ready;
+  if (cell.editor) {
+    place(cell.editor, sent.line ?? 1);
+  }
+}
+
+function place(editor: IEditor, line: number): void {
+  const position = { line: Math.max(0, line - 1), column: 0 };
+  editor.setCursorPosition(position);
+  editor.revealPosition(position);
+  editor.focus();
+}

@@ -1,0 +1,53 @@
+"""Write what a release is made of, and the hashes of its files, beside the wheel.
+
+Usage: ``python images/bills.py DIST PYTHON``: the folder of the wheel, and the Python of an
+environment into which it was installed. Each bill is CycloneDX, as scanners of vulnerabilities read
+it: of the Python packages, of the front end's, of the proxy's. ``sha256sum -c SHA256SUMS`` checks
+all of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SUMS = "SHA256SUMS"
+NPM = ("npm", "sbom", "--sbom-format", "cyclonedx", "--omit", "dev", "--package-lock-only")
+FOLDERS = {"front-end": ROOT / "extension", "proxy": ROOT / "images" / "proxy"}
+"""Folders with a lock of npm: each package in it by version and hash."""
+
+
+def python_bill(python: Path, to: Path) -> None:
+    """Write the packages of an environment."""
+    command = [sys.executable, "-m", "cyclonedx_py", "environment", "--output-reproducible"]
+    about = ["--pyproject", str(ROOT / "pyproject.toml"), "--output-file", str(to), str(python)]
+    subprocess.run([*command, *about], check=True)
+
+
+def npm_bill(folder: Path, to: Path) -> None:
+    """Write the packages of a lock of npm."""
+    done = subprocess.run(NPM, cwd=folder, check=True, stdout=subprocess.PIPE)
+    to.write_bytes(done.stdout)
+
+
+def sums(folder: Path) -> str:
+    """Return a line for each file, as ``sha256sum`` writes and checks them."""
+    files = sorted(one for one in folder.iterdir() if one.is_file() and one.name != SUMS)
+    return "".join(f"{hashlib.sha256(one.read_bytes()).hexdigest()}  {one.name}\n" for one in files)
+
+
+def main(dist: Path, python: Path) -> int:
+    """Write bills and hashes; return the exit status."""
+    python_bill(python, dist / "sbom-python.cdx.json")
+    for name, folder in FOLDERS.items():
+        npm_bill(folder, dist / f"sbom-{name}.cdx.json")
+    (dist / SUMS).write_text(sums(dist))
+    print(f"{dist}: bills of {len(FOLDERS) + 1} kinds of packages, and {SUMS}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(Path(sys.argv[1]), Path(sys.argv[2])))

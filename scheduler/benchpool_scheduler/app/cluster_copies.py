@@ -1,0 +1,106 @@
+"""The copies of the chart's CronJobs: how one is made now, and whether the last one was.
+
+The scheduler may read these CronJobs and nothing more: who makes Jobs in its namespace could read
+the release's secrets with them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from benchpool_scheduler.kube import Connection, KubeFailure, KubeNotFound, KubeUnavailable
+from benchpool_scheduler.kube.kinds import CRON_JOBS
+from benchpool_scheduler.service import Pool
+
+log = logging.getLogger("benchpool_scheduler")
+
+FIRST_LOOK_S, LOOK_S = 5.0, 600.0
+LATE = timedelta(hours=2)
+"""From when a copy was due until it is missed: the chart gives one up after an hour."""
+OBJECTS = "trainingjobs,buildleases,projects,nodepools,poolsettings"
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    last_schedule_time: datetime | None = None
+    last_successful_time: datetime | None = None
+
+
+class _CronJob(msgspec.Struct):
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+def how_to_copy(namespace: str, jobs: Sequence[str], release: str = "") -> str:
+    """Return what makes a copy of everything on a cluster, in words and commands.
+
+    >>> how_to_copy("lab", ["pool-copy"], "pool").rpartition("now: ")[2]
+    '`kubectl -n lab create job --from=cronjob/pool-copy pool-copy-$(date +%s)`. To put the newest \
+copies back: the commands that `helm -n lab get notes pool` prints.'
+    """
+    facts = (
+        "On a cluster the pool's facts are objects of its API server: back those up with the "
+        f"cluster's own means, such as Velero or `kubectl get {OBJECTS} -A -o yaml`."
+    )
+    if not jobs:
+        return f"{facts} No copies of the volumes are made: set backup.enabled of the chart."
+    now = " ".join(
+        f"`kubectl -n {namespace} create job --from=cronjob/{it} {it}-$(date +%s)`" for it in jobs
+    )
+    return (
+        f"{facts} What lies on volumes is copied by {' and '.join(jobs)} at their times; for a "
+        f"copy now: {now}."
+        + (
+            f" To put the newest copies back: the commands that `helm -n {namespace} get notes "
+            f"{release}` prints."
+            if release
+            else ""
+        )
+    )
+
+
+class ClusterCopies:
+    """Tells an administrator of copies that were due and are not there."""
+
+    def __init__(self, connection: Connection, namespace: str, jobs: Sequence[str]) -> None:
+        self._connection = connection
+        self._namespace = namespace
+        self._jobs = jobs
+
+    async def keep(self, pool: Pool) -> None:
+        """Look, for ever."""
+        await asyncio.sleep(FIRST_LOOK_S)
+        while self._jobs:
+            try:
+                found = [await self._missed(name) for name in self._jobs]
+            except (KubeFailure, KubeUnavailable) as failed:
+                log.warning("the copies of volumes could not be looked at: %s", failed)
+            else:
+                pool.observed.report("backup", " ".join(filter(None, found)) or None)
+            await asyncio.sleep(LOOK_S)
+
+    async def _missed(self, name: str) -> str | None:
+        try:
+            job = await self._connection.get(
+                CRON_JOBS, name, namespace=self._namespace, as_=_CronJob
+            )
+        except KubeNotFound:
+            return f"The CronJob {name} that copies a volume is gone: upgrade the release."
+        due, made = job.status.last_schedule_time, job.status.last_successful_time
+        if due is None or (made is not None and made >= due):
+            return None
+        if datetime.now(due.tzinfo) - due < LATE:
+            return None
+        last = f"the last one is of {made:%Y-%m-%d %H:%M} UTC" if made else "there is none yet"
+        return (
+            f"The copy by {name} that was due at {due:%Y-%m-%d %H:%M} UTC was not made; {last}: "
+            f"see `kubectl -n {self._namespace} describe cronjob {name}` and `kubectl -n "
+            f"{self._namespace} logs -l app.kubernetes.io/component={_component(name)}`."
+        )
+
+
+def _component(name: str) -> str:
+    return "-".join(name.split("-")[-2:])

@@ -1,0 +1,48 @@
+"""Why a start fails that the machine does not let through: a sentence instead of a traceback."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.service.execution.drain import REMEDIES
+from benchpool_scheduler.store.sqlite import file_system_of
+
+_NO_LOCKS = "Choose a folder on a local disk with --state"
+
+_OF_STARTS: Mapping[int, str] = MappingProxyType(
+    {
+        errno.ENOLCK: _NO_LOCKS,
+        errno.ENOSYS: _NO_LOCKS,
+        errno.EOPNOTSUPP: _NO_LOCKS,
+        errno.EROFS: "Mount it for writing, or choose another folder with --state",
+        errno.EACCES: "Give its account the right to it, or choose another folder with --state",
+        errno.EPERM: "Give its account the right to it, or choose another folder with --state",
+    }
+)
+
+
+def told(failed: OSError, state: Path) -> Unavailable:
+    """Return what keeps benchpool from starting, with what to do about it.
+
+    >>> print(told(OSError(errno.ENOSPC, "No space left on device"), Path("/s")).message)
+    ... # doctest: +ELLIPSIS
+    benchpool cannot start: No space left on device. Make room on the disk of ... Jobs and ...
+    """
+    number = failed.errno
+    what = failed.strerror or str(failed)
+    of_starts = _OF_STARTS.get(number or 0)
+    if of_starts is _NO_LOCKS:
+        kind = file_system_of(state) or "unknown"
+        what = f"the file system of {state} ({kind}) has no file locks, which it needs ({what})"
+    elif failed.filename:
+        what = f"{what}: {failed.filename}"
+    remedy = of_starts or REMEDIES.get(number, REMEDIES[None])
+    remedy = remedy.format(state=state, pid="PID")
+    return Unavailable(
+        f"benchpool cannot start: {what}. {remedy}. Jobs and notebook servers that run go on.",
+        code="cannot-start",
+    )

@@ -1,0 +1,53 @@
+"""What is printed of wishes to belong to projects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from benchpool_scheduler import phrases
+from benchpool_scheduler.cli import words
+from benchpool_scheduler.cli.screen import Column, Screen
+from benchpool_scheduler.contract.access import AccessRequest
+
+COLUMNS = (
+    Column("USER", width=14),
+    Column("PROJECT", width=14),
+    Column("ASKED"),
+    Column("STATE"),
+    Column("WHY", rest=True),
+)
+
+
+def requests(screen: Screen, found: Sequence[AccessRequest]) -> None:
+    """Print wishes, the oldest first, and what decides them."""
+    if not found:
+        screen.line("Nobody asks for a project. `benchpool access ask PROJECT` does.")
+        return
+    now = datetime.now(UTC)
+    screen.table(
+        COLUMNS,
+        [
+            (
+                words.clean(one.user),
+                words.clean(one.project),
+                phrases.ago((now - one.at).total_seconds()),
+                "open" if one.declined is None else "declined",
+                words.clean(one.reason if one.declined is None else one.declined) or "-",
+            )
+            for one in found
+        ],
+    )
+    if any(one.decides for one in found):
+        screen.line("Decide with `benchpool access add PROJECT USER` or `access decline …`.")
+
+
+def request(screen: Screen, one: AccessRequest) -> None:
+    """Print a wish that was just made or declined."""
+    if one.declined is not None:
+        screen.line(f"{words.clean(one.user)} is told: {words.clean(one.declined)}")
+        return
+    screen.line(
+        f"Asked to belong to project {words.clean(one.project)}: its leads and administrators see "
+        "it. `benchpool access` says what became of it, `benchpool quota` when you belong to it."
+    )

@@ -1,0 +1,73 @@
+"""The verb for a machine's maintenance window, whose times people write in their own zone."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from benchpool_scheduler.cli import node_views
+from benchpool_scheduler.cli.session import Session
+from benchpool_scheduler.cli.verb import Options, Verb, argument, option
+from benchpool_scheduler.contract import durations
+from benchpool_scheduler.errors import InvalidInput
+
+
+def begins(text: str, now: datetime) -> datetime:
+    """Read ``--from``: a time, in the terminal's zone where it names none, or how long from now.
+
+    Raises:
+        InvalidInput: It is neither.
+
+    >>> begins("2h", datetime.fromisoformat("2026-01-01T12:00:00+00:00")).isoformat()
+    '2026-01-01T14:00:00+00:00'
+    """
+    ahead = durations.seconds(text)
+    if ahead is not None:
+        return now + timedelta(seconds=min(ahead, 10 * 366 * 86_400))
+    try:
+        return datetime.fromisoformat(text.strip()).astimezone()
+    except ValueError as bad:
+        raise InvalidInput(
+            f"--from is {text}: give a time such as '2026-11-28 08:00', or how long from now, "
+            "such as 90m.",
+            field="begins",
+        ) from bad
+
+
+def lasts_s(text: str) -> int:
+    """Read ``--for``. Errors: InvalidInput for what is no length of time."""
+    seconds = durations.seconds(text)
+    if not seconds:
+        raise InvalidInput(f"--for is {text}: give a length such as 4h or 90m.", field="lasts_s")
+    return round(seconds)
+
+
+def _window(session: Session, options: Options) -> int:
+    answer = session.client.maintain_node(
+        options["id"],
+        begins(options["begins"], datetime.now().astimezone()),
+        lasts_s(options["lasts"]),
+        options["reason"],
+    )
+    if session.screen.json:
+        session.screen.value(answer)
+    else:
+        node_views.node(session.screen, answer)
+    return 0
+
+
+WINDOW = Verb(
+    ("node", "window"),
+    "Set the maintenance window of a machine.",
+    _window,
+    (
+        argument("id", metavar="NODE"),
+        option("--from", "begins", required=True, metavar="T",
+               help="When it begins: a time in this terminal's zone, such as '2026-11-28 08:00', "
+               "or how long from now, such as 90m."),
+        option("--for", "lasts", required=True, metavar="D", help="How long, such as 4h."),
+        option("--reason", required=True, help="Why, in a few words that waiting people read."),
+    ),
+    "Nothing starts there in it, and before it only jobs whose time limit ends earlier. What runs "
+    "goes on: `benchpool nodes` counts what may not end in time. It replaces the window that the "
+    "machine has; `benchpool node open` takes it away.",
+)  # fmt: skip

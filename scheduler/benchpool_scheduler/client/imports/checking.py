@@ -1,0 +1,147 @@
+"""From pieces of code to what is said of the modules that are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchpool_scheduler.client.imports.asking import Lack, lacking
+from benchpool_scheduler.client.imports.own_files import MOST_FILES, OwnModules
+from benchpool_scheduler.client.imports.reading import Piece, imports_of, is_loose
+from benchpool_scheduler.client.imports.unseen import NOTHING, Unseen
+
+PACKAGES = {
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python",
+    "dateutil": "python-dateutil",
+    "git": "GitPython",
+    "PIL": "Pillow",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "PyYAML",
+}
+"""Packages that have another name than their module."""
+
+PROVIDED = frozenset({"benchpool"})
+"""What a job finds whatever its Python has."""
+
+
+@dataclass(frozen=True, slots=True)
+class MissingModule:
+    """An import that would fail, or may: ``sure`` tells which.
+
+    Attributes:
+        where: The piece, or the file, that has it. ``line``: 0 for what runs it.
+        text: What is wrong and what to do, without a full stop.
+    """
+
+    where: str
+    line: int
+    sure: bool
+    text: str
+
+
+def missing(
+    pieces: Sequence[Piece],
+    root: Path,
+    python: str,
+    environ: Mapping[str, str],
+    *,
+    sent: frozenset[str] | None = None,
+    loose: bool = False,
+    unseen: Unseen = NOTHING,
+) -> list[MissingModule]:
+    """Return the imports that would fail, of the pieces and of the user's files that they import.
+
+    Args:
+        root: The folder that the code finds its own modules in.
+        python: The interpreter that will run it, as seen from here.
+        environ: Our environment with what the job is given; a ``PYTHONPATH`` only from there.
+        sent: Paths below ``root`` that travel; None when the job sees the folder itself.
+        loose: Something in the code may make modules: then nothing is sure.
+        unseen: What is here, and not in the job.
+    """
+    if pieces and unseen.hides(python):
+        text = (
+            f"{python}, the Python of this job, lies in your home, which jobs here do not see: "
+            "choose one that is in the image"
+        )
+        return [MissingModule(pieces[0].where, 1, True, text)]
+    own = OwnModules(root, sent)
+    read = list(_with_own(pieces, own))
+    loose = loose or any(is_loose(piece.text) for piece, _ in read)
+    wanted = [
+        (piece.where, replace(each, sure=each.sure and sure and not loose))
+        for piece, sure in read
+        for each in imports_of(piece.tree)
+        if not each.level and each.module.partition(".")[0] not in PROVIDED
+    ]
+    ours = {each.module: own.has(each.module) for _, each in wanted}
+    others = sorted(module for module, there in ours.items() if there is None)
+    lacks = lacking(python, others, environ, unseen)
+    found: dict[str, MissingModule] = {}
+    for where, each in wanted:
+        lack = None if lacks is None else lacks.get(each.module)
+        said = _said(each.module, ours[each.module], lack, own, python)
+        if said is not None:
+            known, text = said
+            sure = known and each.sure
+            if text not in found or (sure and not found[text].sure):
+                found[text] = MissingModule(where, each.line, sure, text)
+    return list(found.values())
+
+
+def _said(
+    module: str, ours: bool | None, lack: Lack | None, own: OwnModules, python: str
+) -> tuple[bool, str] | None:
+    """Return whether it is sure, and the words; None for a module that is there."""
+    if ours is False:
+        return True, f"there is no `{module}` in {own.root}"
+    if lack is None or own.is_folder(module.partition(".")[0]):
+        return None
+    left_out = own.left_out(module)
+    if left_out is not None:
+        return True, (
+            f"`{module}` is {left_out}, which is left out of what travels with the job: a line "
+            f"`!{left_out}` in .benchpoolignore takes it back"
+        )
+    if lack.found != "nowhere":
+        where = (
+            "is installed in your home, which jobs here do not see"
+            if lack.found == "home"
+            else "was installed after this server began, and the job starts from its image"
+        )
+        todo = "install it within the job, or ask for an image that has it"
+        return lack.found == "home", f"`{lack.part}` {where}: {todo}"
+    hint = f"; did you mean `{lack.similar}`?" if lack.similar else ""
+    if "." in lack.part:
+        return False, f"`{lack.part}` is not seen in {python}, the Python of this job{hint}"
+    package = PACKAGES.get(lack.part)
+    how = f"run `{python} -m pip install {package}`" if package else "install what has it there"
+    todo = hint or f": {how}, or choose another Python"
+    return True, f"there is no module `{lack.part}` in {python}, the Python of this job{todo}"
+
+
+def _with_own(pieces: Sequence[Piece], own: OwnModules) -> Iterator[tuple[Piece, bool]]:
+    """Yield the pieces, and the user's files that they import, each once; and whether surely so."""
+    seen = {piece.where for piece in pieces}
+    waiting = [(piece, True) for piece in pieces]
+    perhaps: list[str] = []
+    while waiting:
+        piece, sure = waiting.pop(0)
+        yield piece, sure
+        importer = piece.where if piece.where.endswith(".py") else ""
+        for each in imports_of(piece.tree):
+            for path in own.files_of(each, importer):
+                if sure and not each.sure:
+                    perhaps.append(path)
+                elif path not in seen and len(seen) < MOST_FILES:
+                    seen.add(path)
+                    waiting.extend((read, sure) for read in own.read(path))
+        if not waiting:
+            # What is surely imported has been followed: now what only perhaps is.
+            fresh = [path for path in dict.fromkeys(perhaps) if path not in seen]
+            perhaps.clear()
+            seen.update(fresh[:MOST_FILES])
+            waiting.extend((read, False) for path in fresh for read in own.read(path))

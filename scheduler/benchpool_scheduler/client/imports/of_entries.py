@@ -1,0 +1,112 @@
+"""The imports of what a submission runs: a script, a module, or the cells of a notebook file."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+
+from benchpool_scheduler.client.imports.asking import job_environ
+from benchpool_scheduler.client.imports.checking import MissingModule, missing
+from benchpool_scheduler.client.imports.own_files import OwnModules
+from benchpool_scheduler.client.imports.reading import Piece
+from benchpool_scheduler.client.imports.unseen import unseen_here
+from benchpool_scheduler.contract import JobSubmission, ModuleEntry, ScriptEntry
+
+TOP = PurePath()
+
+_NOT_PYTHON = re.compile(r"^(\s*)[%!?].*$", re.MULTILINE)
+_MAKES_MODULES = re.compile(r"^\s*(?:!|%(?!matplotlib|time|autoreload))", re.MULTILINE)
+
+
+def missing_of(
+    folder: Path, submission: JobSubmission, environ: Mapping[str, str], notebook: str | None = None
+) -> list[MissingModule]:
+    """Return the imports that would fail of what is sent from a folder; of commands nothing.
+
+    Args:
+        environ: Our own environment.
+        notebook: The file of a notebook, below the folder.
+    """
+    entry = submission.entry
+    if isinstance(entry, ScriptEntry):
+        return missing_of_script(folder / entry.path, submission, environ)
+    if isinstance(entry, ModuleEntry):
+        return _of_pieces(_of_module(entry.module, folder, submission), folder, submission, environ)
+    if notebook is not None:
+        # A notebook of the terminal runs in a copy of the folder, as its cells do here.
+        pieces, loose = _of_notebook(folder / notebook)
+        return _of_pieces(pieces, folder, submission, environ, loose=loose)
+    return []
+
+
+def missing_of_script(
+    script: Path, submission: JobSubmission, environ: Mapping[str, str]
+) -> list[MissingModule]:
+    """Return the same for a script that a submission runs in a copy of its files.
+
+    Args:
+        environ: Our own environment.
+    """
+    entry = submission.entry
+    above = PurePath(entry.path).parent if isinstance(entry, ScriptEntry) else TOP
+    pieces = OwnModules(script.parent).read(script.name)
+    return _of_pieces(pieces, script.parent, submission, environ, above=above)
+
+
+def _of_pieces(
+    pieces: list[Piece],
+    root: Path,
+    submission: JobSubmission,
+    environ: Mapping[str, str],
+    *,
+    above: PurePath = TOP,
+    loose: bool = False,
+) -> list[MissingModule]:
+    """``above``: the folder of the job's copy in which the code finds its own modules."""
+    paths = [PurePath(each.path) for each in submission.files]
+    beside = [str(each.relative_to(above)) for each in paths if each.is_relative_to(above)]
+    return missing(
+        pieces,
+        root,
+        submission.interpreter or "python3",
+        job_environ(environ, submission.env),
+        sent=frozenset(beside) or None,
+        loose=loose,
+        unseen=unseen_here(environ),
+    )
+
+
+def _of_module(module: str, folder: Path, submission: JobSubmission) -> list[Piece]:
+    """Return ``-m MODULE`` as pieces: its import, and what Python runs of a package."""
+    try:
+        named = _importing(module)
+    except SyntaxError:  # Python says what it thinks of the name
+        return []
+    inside = f"{module.replace('.', '/')}/__main__.py"
+    sent = {each.path for each in submission.files}
+    main = OwnModules(folder).read(inside) if not sent or inside in sent else []
+    return [Piece(f"-m {module}", named, ""), *main]
+
+
+def _importing(module: str) -> ast.Module:
+    """Return an import that stands in no line of the user's. Errors: SyntaxError."""
+    return ast.increment_lineno(ast.parse(f"import {module}"), -1)
+
+
+def _of_notebook(path: Path) -> tuple[list[Piece], bool]:
+    """Return what a notebook needs, and its cells that are Python; whether others make modules."""
+    pieces, loose = [Piece(path.name, _importing("ipykernel"), "")], False
+    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"], 1):
+        source = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
+        if cell["cell_type"] != "code":
+            continue
+        loose = loose or _MAKES_MODULES.search(source) is not None
+        try:
+            text = _NOT_PYTHON.sub(r"\1pass", source)
+            pieces.append(Piece(f"cell {number}", ast.parse(text), text))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            loose = True
+    return pieces, loose

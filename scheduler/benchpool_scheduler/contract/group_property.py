@@ -1,0 +1,66 @@
+"""The property ``benchpool`` of a Hub group: build quota of its members (R2).
+
+Read by the spawner and by the scheduler. The Hub's own page keeps what is typed there as text, its
+API as JSON: both are read, ``{"build_quota": 2}`` and ``"{\\"build_quota\\": \\"2\\"}"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+NAME = "benchpool"
+QUOTA = "build_quota"
+MOST = 1_000_000
+
+
+class GroupQuota(NamedTuple):
+    """What a group's property says.
+
+    Attributes:
+        gpus: The build quota of each member; None where the property sets none.
+        problem: Why it cannot be read, as a sentence for administrators; it then sets none.
+    """
+
+    gpus: int | None = None
+    problem: str | None = None
+
+
+def group_quota(group: str, properties: Mapping[str, object] | None) -> GroupQuota:
+    """Read the properties of a group.
+
+    An administrator's slip must not lock the group out: what cannot be read counts as not set.
+
+    >>> group_quota("lab", {"benchpool": '{"build_quota": 2}'})
+    GroupQuota(gpus=2, problem=None)
+    >>> group_quota("lab", {"other": 1})
+    GroupQuota(gpus=None, problem=None)
+    >>> group_quota("lab", {"benchpool": "two"}).problem[:56]
+    'The property benchpool of the group lab cannot be read ('
+    """
+    said = (properties or {}).get(NAME)
+    if said in (None, "", {}):
+        return GroupQuota()
+    value = _json(said)
+    quota = value.get(QUOTA) if isinstance(value, Mapping) else None
+    if isinstance(quota, str) and quota.strip().isdecimal():
+        quota = _json(quota.strip())
+    if isinstance(quota, int) and not isinstance(quota, bool) and 0 <= quota <= MOST:
+        return GroupQuota(quota)
+    shown = said if isinstance(said, str) else msgspec.json.encode(said).decode()
+    return GroupQuota(
+        problem=f"The property {NAME} of the group {group} cannot be read ({shown[:100]!r}) and "
+        f'sets no build quota: on the Hub\'s page for groups, give it the value {{"{QUOTA}": 2}} '
+        f"with the number of GPUs, a whole one from 0 to {MOST:,}."
+    )
+
+
+def _json(said: object) -> object:
+    if not isinstance(said, str):
+        return said
+    try:
+        return msgspec.json.decode(said)
+    except msgspec.DecodeError:
+        return None

@@ -1,0 +1,111 @@
+"""The operations on belonging to projects: ask, let in, decline."""
+
+from __future__ import annotations
+
+from benchpool_scheduler.contract.access import AccessAsk, AccessDecision, AccessRequest
+from benchpool_scheduler.contract.configuration import ConfigurationChange
+from benchpool_scheduler.contract.forms import PlainVerb
+from benchpool_scheduler.contract.operation import Given, Who, given, operation
+from benchpool_scheduler.contract.pool import UserQuery
+
+_WHOM = ("project", "user")
+
+
+class AccessOperations:
+    """Who belongs to which project."""
+
+    @operation(
+        "GET",
+        "access",
+        list[AccessRequest],
+        query=UserQuery,
+        lab=True,
+        verb=PlainVerb(
+            ("access",),
+            "List who asks to belong to a project: yourself, and whom you may let in.",
+            hidden=("user",),
+        ),
+    )
+    def access(self, user: str | None = None) -> Given:
+        """List the wishes to belong to a project.
+
+        One's own, and those that one may decide: leads for their projects, administrators all.
+        """
+        return given(query={"user": user})
+
+    @operation(
+        "POST",
+        "access/ask",
+        AccessRequest,
+        body=AccessAsk,
+        lab=True,
+        verb=PlainVerb(
+            ("access", "ask"),
+            "Ask to belong to a project; its leads and administrators see it.",
+            positional=("project",),
+        ),
+    )
+    def ask_access(self, project: str, reason: str | None = None) -> Given:
+        """Ask to belong to a project.
+
+        Its leads and the administrators see it.
+        """
+        return given(AccessAsk(project, reason))
+
+    @operation(
+        "POST",
+        "access/add",
+        ConfigurationChange,
+        who=Who.LEAD,
+        body=AccessDecision,
+        lab=True,
+        verb=PlainVerb(
+            ("access", "add"),
+            "Let somebody into a project that you lead.",
+            "Whether they have asked or not. It is written into the configuration, in your name.",
+            positional=_WHOM,
+        ),
+    )
+    def add_member(self, project: str, user: str, reason: str | None = None) -> Given:
+        """Let a user into a project.
+
+        For its leads and for administrators; written into the configuration in their name.
+        """
+        return given(AccessDecision(project, user, reason))
+
+    @operation(
+        "POST",
+        "access/remove",
+        ConfigurationChange,
+        who=Who.LEAD,
+        body=AccessDecision,
+        lab=True,
+        verb=PlainVerb(
+            ("access", "remove"),
+            "Take somebody out of a project that you lead.",
+            positional=_WHOM,
+        ),
+    )
+    def remove_member(self, project: str, user: str, reason: str | None = None) -> Given:
+        """Take a user out of a project."""
+        return given(AccessDecision(project, user, reason))
+
+    @operation(
+        "POST",
+        "access/decline",
+        AccessRequest,
+        who=Who.LEAD,
+        body=AccessDecision,
+        lab=True,
+        verb=PlainVerb(
+            ("access", "decline"),
+            "Decline a wish to belong to a project that you lead, with a reason.",
+            positional=_WHOM,
+        ),
+    )
+    def decline_access(self, project: str, user: str, reason: str | None = None) -> Given:
+        """Decline a wish to belong to a project.
+
+        Who asked reads the reason.
+        """
+        return given(AccessDecision(project, user, reason))

@@ -1,0 +1,126 @@
+"""The operations on the configuration: look, change, and the versions that it had."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from benchpool_scheduler.contract.configuration import (
+    ApplyQuery,
+    CheckQuery,
+    ConfigurationChange,
+    ConfigurationEdit,
+    ConfigurationRevert,
+    ConfigurationText,
+    ConfigurationVersion,
+    VersionQuery,
+    VersionsQuery,
+)
+from benchpool_scheduler.contract.forms import PlainVerb
+from benchpool_scheduler.contract.operation import MIB, Given, Media, Who, given, operation
+
+_CONFIGURATION: Mapping[str, Any] = {"who": Who.ADMIN, "takes": Media.YAML, "max_body": MIB}
+
+
+class ConfigurationOperations:
+    """The configuration and its versions."""
+
+    @operation(
+        "POST",
+        "config/check",
+        ConfigurationChange,
+        **_CONFIGURATION,
+        query=CheckQuery,
+        changes=False,
+        verb=PlainVerb(
+            ("config", "check"),
+            "Say what a benchpool.yaml would change for whom.",
+            hidden=("file",),
+        ),
+    )
+    def check_config(self, text: str, *, file: str | None = None) -> Given:
+        """Say what a benchpool.yaml would change.
+
+        It is not used. ``file`` is what to call it in errors.
+        """
+        return given(text, query={"file": file})
+
+    @operation(
+        "POST",
+        "config/apply",
+        ConfigurationChange,
+        **_CONFIGURATION,
+        query=ApplyQuery,
+        verb=PlainVerb(
+            ("config", "apply"),
+            "Put a benchpool.yaml in force, all or nothing.",
+            hidden=("file",),
+        ),
+    )
+    def apply_config(
+        self, text: str, *, file: str | None = None, reason: str | None = None
+    ) -> Given:
+        """Put a benchpool.yaml in force.
+
+        All or nothing; it is a version of its own then.
+        """
+        return given(text, query={"file": file, "reason": reason})
+
+    @operation("POST", "config/set", ConfigurationChange, who=Who.ADMIN, body=ConfigurationEdit)
+    def set_config(self, edit: ConfigurationEdit) -> Given:
+        """Set single values of the configuration.
+
+        All or nothing; comments and order of the file stay.
+        """
+        return given(edit)
+
+    @operation(
+        "POST",
+        "config/revert",
+        ConfigurationChange,
+        who=Who.ADMIN,
+        body=ConfigurationRevert,
+        verb=PlainVerb(
+            ("config", "revert"),
+            "Put a former version of the configuration in force again.",
+            "Without VERSION the one before that in force. What was changed since stays in "
+            "`config log`, and can be put back the same way.",
+            positional=("version",),
+        ),
+    )
+    def revert_config(self, asked: ConfigurationRevert) -> Given:
+        """Put a former version in force again, as a new one."""
+        return given(asked)
+
+    @operation(
+        "GET",
+        "config/log",
+        list[ConfigurationVersion],
+        who=Who.ADMIN,
+        query=VersionsQuery,
+        verb=PlainVerb(
+            ("config", "log"),
+            "Say who changed the configuration when, why, and what that changed for whom.",
+        ),
+    )
+    def config_log(self, *, limit: int = 50) -> Given:
+        """List the versions of the configuration.
+
+        The newest first.
+        """
+        return given(query={"limit": limit})
+
+    @operation(
+        "GET",
+        "config",
+        ConfigurationText,
+        who=Who.ADMIN,
+        query=VersionQuery,
+        verb=PlainVerb(("config", "show"), "Print the configuration in force, or a former one."),
+    )
+    def config(self, *, version: int | None = None) -> Given:
+        """Read the text of the configuration.
+
+        That in force, or of a former version.
+        """
+        return given(query={"version": version})

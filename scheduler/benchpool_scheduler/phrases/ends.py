@@ -1,0 +1,194 @@
+"""States of jobs and GPUs, how attempts and logs end, and until when files are kept.
+
+Tables are by the values on the wire; a test holds each enumeration against its table.
+
+>>> attempt_end("preempt", 143)
+'paused for others, exit code 143'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Protocol
+
+from benchpool_scheduler.phrases.numbers import count, data_size
+from benchpool_scheduler.phrases.times import duration
+
+STATES: Mapping[str, str] = MappingProxyType(
+    {
+        "queued": "queued",
+        "starting": "starting",
+        "running": "running",
+        "pausing": "pausing",
+        "paused": "paused",
+        "succeeded": "succeeded",
+        "failed": "failed",
+        "cancelled": "cancelled",
+    }
+)
+"""Of jobs."""
+
+GPU_STATES: Mapping[str, str] = MappingProxyType(
+    {
+        "train-within-quota": "train, within quota",
+        "train-over-quota": "train, over quota",
+        "build-held": "bench, held",
+        "build-free": "bench, kept free",
+        "free": "free",
+        "foreign": "used by others",
+        "broken": "broken",
+        "closed": "closed",
+    }
+)
+"""Of GPUs, in the order of a legend: from work to trouble."""
+
+ENDS: Mapping[str, str] = MappingProxyType(
+    {
+        "itself": "ended by itself",
+        "preempt": "paused for others",
+        "pause": "paused by its user",
+        "cancel": "cancelled",
+        "notice": "stopped after a notice",
+        "time-limit": "stopped at its time limit",
+        "out-of-memory": "ran out of memory",
+        "could-not-start": "could not start",
+        "not-taken": "not taken by its node; nothing ran",
+        "machine-fault": "not started for a fault of the machine; nothing ran",
+        "no-room": "not let in by a quota of the cluster; nothing ran",
+        "lost": "lost with its machine; not counted as a failure",
+    }
+)
+"""How an attempt, or a worker, ended."""
+
+
+class HeldFiles(Protocol):
+    """What files of one kind hold, and what is allowed, in bytes."""
+
+    @property
+    def part(self) -> str: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+    @property
+    def limit(self) -> int: ...
+
+
+def files_held(held: Iterable[HeldFiles]) -> str:
+    """Return what somebody's files hold of what they may; empty for no bound.
+
+    >>> from types import SimpleNamespace
+    >>> files_held([SimpleNamespace(part="results", bytes=3 * 2**29, limit=2**31)])
+    'results hold 1.5 GiB of 2.0 GiB'
+    """
+    return ", ".join(
+        f"{one.part} hold {data_size(one.bytes)} of {data_size(one.limit)}" for one in held
+    )
+
+
+def run_beyond(jobs: int) -> str:
+    """Return what is said of jobs that may still run when a machine's maintenance begins.
+
+    >>> run_beyond(1)
+    '1 running job may go on beyond its beginning.'
+    """
+    return f"{count(jobs, 'running job')} may go on beyond its beginning."
+
+
+def failed_with(exit_code: int) -> str:
+    """Return how a failed job ended."""
+    return f"ended with exit code {exit_code}"
+
+
+def attempt_end(ended_by: str | None, exit_code: int | None) -> str:
+    """Return how an attempt ended; ``ended_by`` is the word of the wire, None where unknown."""
+    words = "ended" if ended_by is None else ENDS.get(ended_by, ended_by)
+    return words if exit_code is None else f"{words}, exit code {exit_code}"
+
+
+def log_end(attempt: int, newest: int, *, over: bool, empty: bool) -> str:
+    """Return what stands below the log of an attempt that has ended; ``over``: the job has too.
+
+    >>> log_end(1, 1, over=False, empty=False)
+    'The log of attempt 1 is complete; attempt 2 follows when the job starts again.'
+    """
+    if over and attempt == newest == 1:
+        return "The job wrote nothing." if empty else "The log is complete."
+    end = f"The log of attempt {attempt} is complete"
+    said = f"Attempt {attempt} wrote nothing" if empty else end
+    if over and attempt == newest:
+        return f"{said}."
+    then = "followed" if attempt < newest else "follows when the job starts again"
+    return f"{said}; attempt {attempt + 1} {then}."
+
+
+class KeptUntil(Protocol):
+    """Until when an ended job and its files are kept, as ``contract.Kept`` says."""
+
+    @property
+    def job(self) -> datetime:
+        """The job itself."""
+
+    @property
+    def checkpoints(self) -> datetime:
+        """Its checkpoints."""
+
+    @property
+    def results(self) -> datetime:
+        """Its results."""
+
+    @property
+    def logs(self) -> datetime:
+        """Its logs."""
+
+
+KEPT_PARTS = ("checkpoints", "results", "logs")
+"""The kinds of files of a job that are kept for a time of their own."""
+
+
+def kept_for(kept: KeptUntil, now: datetime) -> str:
+    """Return for how long an ended job is kept from now on, and its files where that is less.
+
+    >>> from datetime import timedelta
+    >>> from types import SimpleNamespace
+    >>> now = datetime(2026, 11, 22)
+    >>> month, week, past = (now + timedelta(days) for days in (30, 7, -1))
+    >>> kept_for(SimpleNamespace(job=month, checkpoints=past, results=month, logs=week), now)
+    '30 d more; checkpoints no longer, logs 7 d'
+    """
+    parts = []
+    for name in KEPT_PARTS:
+        until: datetime = getattr(kept, name)
+        if until < kept.job:
+            parts.append(f"{name} {_left(until, now) or 'no longer'}")
+    job = _left(kept.job, now)
+    text = f"{job} more" if job else "not much longer"
+    return f"{text}; {', '.join(parts)}" if parts else text
+
+
+def _left(until: datetime, now: datetime) -> str:
+    seconds = (until - now).total_seconds()
+    return duration(seconds) if seconds > 0 else ""
+
+
+def no_longer_kept(kept: KeptUntil | None, part: str, now: datetime) -> str:
+    """Return why files of a kind are not there any more, empty where their time is not over."""
+    until: datetime | None = None if kept is None else getattr(kept, part)
+    if until is None or until > now:
+        return ""
+    return (
+        f"The {part} of this job were kept until {until.astimezone(UTC):%Y-%m-%d %H:%M} UTC; "
+        "they are removed."
+    )
+
+
+def kept_days(ended: float, parts: Mapping[str, float]) -> str:
+    """Return for how many days ended jobs are kept, and their files where that is less.
+
+    >>> kept_days(30, {"checkpoints": 30, "results": 30, "logs": 7})
+    'kept 30 days, logs 7 days'
+    """
+    own = [f", {name} {count(days, 'day')}" for name, days in parts.items() if days < ended]
+    return f"kept {count(ended, 'day')}{''.join(own)}"

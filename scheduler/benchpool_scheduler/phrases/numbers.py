@@ -1,0 +1,78 @@
+"""Numbers with their nouns, parts of a job, amounts of data and of GPUs.
+
+>>> count(1, "GPU"), count(4, "GPU"), gpus_of_job(4, 2)
+('1 GPU', '4 GPUs', '8 GPUs (2 × 4)')
+"""
+
+from __future__ import annotations
+
+import math
+
+
+def count(number: float, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> count(0, "job"), count(0.5, "GPU"), count(1e6, "job")
+    ('0 jobs', '0.5 GPUs', '1000000 jobs')
+    """
+    figure = str(number) if isinstance(number, int) else f"{number:.3f}".rstrip("0").rstrip(".")
+    return f"{figure} {noun}" if number == 1 else f"{figure} {noun}s"
+
+
+def is_are(number: object) -> str:
+    """Return the verb for a number.
+
+    >>> is_are(1), is_are(0)
+    ('is', 'are')
+    """
+    return "is" if number == 1 else "are"
+
+
+def percent(fraction: float) -> str:
+    """Return a part of a whole in whole percent; 100 is said only for all of it.
+
+    >>> percent(0.775), percent(0.999), percent(1.0)
+    ('77 %', '99 %', '100 %')
+    """
+    return f"{percent_done(fraction)} %"
+
+
+def percent_done(fraction: float) -> int:
+    """Return the number of ``percent``.
+
+    >>> percent_done(0.29)
+    29
+    """
+    return max(0, min(100, math.floor(fraction * 100 + 1e-9)))
+
+
+def ordinal(number: int) -> str:
+    """Return the place in a line.
+
+    >>> ordinal(1), ordinal(12), ordinal(23)
+    ('1st', '12th', '23rd')
+    """
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"
+
+
+def gpus_of_job(gpus: int, workers: int) -> str:
+    """Return the GPUs of a whole job; ``gpus`` are those of one worker."""
+    if workers == 1:
+        return count(gpus, "GPU")
+    return f"{count(gpus * workers, 'GPU')} ({workers} × {gpus})"
+
+
+def data_size(count: int) -> str:
+    """Return bytes as people read them.
+
+    >>> data_size(5), data_size(3 * 1024 * 1024)
+    ('5 bytes', '3.0 MiB')
+    """
+    amount = float(count)
+    for unit in ("bytes", "KiB", "MiB"):
+        if amount < 1024:
+            return f"{count} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} GiB"

@@ -1,0 +1,138 @@
+"""A pause as a moment: who needs the room, what was saved, that the job is back; and its cost.
+
+>>> saving(needs("jemma", 2))
+'jemma needs 2 GPUs: saving'
+>>> what_was_saved(467, 0.62, unsaved_s=0.4), back(2)
+('saved at step 467, nothing lost', 'back: attempt 2')
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Protocol
+
+from benchpool_scheduler.phrases.numbers import count, percent
+from benchpool_scheduler.phrases.times import duration, gpu_time
+
+NOTHING_S = 5.0
+"""A job that ends within this time of its last save has lost nothing: it is the time to end."""
+
+BACK_S = 300.0
+"""For so long it is said that a job is back."""
+
+
+def needs(whom: str, gpus: int) -> str:
+    """Return for whom a job makes room; no number where it is not known.
+
+    >>> needs("benches", 1), needs("vision", 0)
+    ('benches need 1 GPU', 'vision needs its GPUs')
+    """
+    verb = "need" if whom == "benches" else "needs"
+    return f"{whom} {verb} {count(gpus, 'GPU') if gpus else 'its GPUs'}"
+
+
+def paused_by(who: str, said: str) -> str:
+    """Return who pauses a job, with the reason that was given.
+
+    >>> paused_by("susan", ""), paused_by("root", "kernel update on node-3.")
+    ('paused by susan', 'paused by root (kernel update on node-3)')
+    """
+    return f"paused by {who} ({said.rstrip('.')})" if said else f"paused by {who}"
+
+
+def saving(why: str) -> str:
+    """Return what a job does that was told to make room."""
+    return f"{why}: saving"
+
+
+def what_was_saved(step: int | None, fraction: float | None, unsaved_s: float) -> str:
+    """Return where a job stands that has left its GPUs, and what it lost.
+
+    Args:
+        step: Where it saved last; ``fraction`` likewise. None where not known.
+        unsaved_s: Seconds that it ran after that.
+
+    >>> what_was_saved(None, 0.629, 754)
+    'saved at 62 %, 12 min lost'
+    >>> what_was_saved(None, None, 3)
+    'saved, nothing lost'
+    """
+    at = f" at step {step}" if step is not None else ""
+    at = at or (f" at {percent(fraction)}" if fraction is not None else "")
+    lost = "nothing" if unsaved_s < NOTHING_S else duration(unsaved_s)
+    return f"saved{at}, {lost} lost"
+
+
+def nothing_saved(unsaved_s: float) -> str:
+    """Return the same of a job that saved nothing in that attempt.
+
+    >>> nothing_saved(240)
+    'nothing was saved, 4 min lost'
+    """
+    return f"nothing was saved, {duration(unsaved_s)} lost"
+
+
+def back(attempt: int) -> str:
+    """Return that a job goes on."""
+    return f"back: attempt {attempt}"
+
+
+class TimedPause(Protocol):
+    """Where a pause stands; ``contract.PauseMoment`` has it."""
+
+    @property
+    def stage(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def at(self) -> datetime: ...
+    @property
+    def until(self) -> datetime | None: ...
+
+
+def pause_left(text: str, left_s: float | None) -> str:
+    """Return the words of a moment with the time that is left to save.
+
+    >>> pause_left("jemma needs 2 GPUs: saving", 24.6)
+    'jemma needs 2 GPUs: saving, 24 s left'
+    """
+    if left_s is None:
+        return text
+    return f"{text}, {duration(left_s)} left" if left_s >= 1 else f"{text}, its time is over"
+
+
+def pause_words(pause: TimedPause | None, now: datetime) -> str:
+    """Return where a pause stands; empty where it is over, or the job is back for a while."""
+    if pause is None or (pause.stage == "back" and (now - pause.at).total_seconds() > BACK_S):
+        return ""
+    left_s = None if pause.until is None else (pause.until - now).total_seconds()
+    return pause_left(pause.text, left_s)
+
+
+def done(fraction: float, fell_from: float | None = None) -> str:
+    """Return how much of a job is done, and that an earlier attempt was further.
+
+    >>> done(0.03, 0.63)
+    '3 %, 63 % in an earlier attempt'
+    """
+    before = "" if fell_from is None else f", {percent(fell_from)} in an earlier attempt"
+    return f"{percent(fraction)}{before}"
+
+
+def pause_cost(
+    expected_gpu_s: float, unsaved_gpu_s: float | None, restart_gpu_s: float | None
+) -> str:
+    """Return what a pause cost: an estimate until the job has left, then what was measured.
+
+    >>> pause_cost(240, None, None)
+    '4 min of one GPU (estimate)'
+    >>> pause_cost(240, 2, None)
+    '2 s of one GPU; its restart is measured when it resumes'
+    >>> pause_cost(240, 2, 12)
+    '2 s of one GPU, its restart 12 s of one GPU'
+    """
+    if unsaved_gpu_s is None:
+        return f"{gpu_time(expected_gpu_s)} (estimate)"
+    if restart_gpu_s is None:
+        return f"{gpu_time(unsaved_gpu_s)}; its restart is measured when it resumes"
+    return f"{gpu_time(unsaved_gpu_s)}, its restart {gpu_time(restart_gpu_s)}"

@@ -1,0 +1,63 @@
+"""Texts and values that others wrote, as they are shown."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+
+
+def changed(before: Mapping[str, object], after: Mapping[str, object], reason: str = "") -> str:
+    """Say what a record of the audit trail changed, and why.
+
+    >>> changed({"priority": 50}, {"priority": 70}, "a deadline")
+    'priority 50 → 70 (a deadline)'
+    >>> changed({}, {"state": "queued", "name": "fit"}), changed({}, {}, "There is no such job.")
+    ('state queued, name fit', 'There is no such job.')
+    >>> changed({"tags": ""}, {"tags": "a, b", "preemptible": True, "missing": ""})
+    'tags none → a, b, preemptible yes'
+    """
+    told = ", ".join(
+        f"{name} {_plain(before[name])} → {_plain(after.get(name))}"
+        if name in before
+        else f"{name} {_plain(after[name])}"
+        for name in dict.fromkeys([*after, *before])
+        if name in before or after[name] not in (None, "")
+    )
+    return f"{told} ({reason})" if told and reason else told or reason
+
+
+def _plain(value: object) -> str:
+    """Return a value of a record as a person writes it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value in (None, "") else str(value)
+
+
+UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+"""Categories of signs that are not seen, or change how others are seen: control signs (ESC and C1
+too), marks that turn the direction of writing, signs without width, line separators."""
+
+
+def visible(text: str) -> str:
+    r"""Return a user's text with every sign seen: one that could deceive stands as its number.
+
+    >>> visible("loss 0.5"), visible("a\x1b[31mb"), visible("invoice\u202efdp.exe")
+    ('loss 0.5', 'a\\x1b[31mb', 'invoice\\u202efdp.exe')
+    >>> visible("Träume 🚀"), visible("zero\u200bwidth")
+    ('Träume 🚀', 'zero\\u200bwidth')
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        sign.encode("unicode_escape").decode() if unicodedata.category(sign) in UNSEEN else sign
+        for sign in text
+    )
+
+
+def server_called(server: str, whose: str = "the") -> str:
+    """Return how a notebook server is called; the default one has no name of its own.
+
+    >>> server_called("paper"), server_called(""), server_called("", "your")
+    ('server “paper”', 'the default server', 'your default server')
+    """
+    return f"server “{server}”" if server else f"{whose} default server".lstrip()

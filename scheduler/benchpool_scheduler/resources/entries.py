@@ -1,0 +1,71 @@
+"""What a ``TrainingJob`` runs, from which files, and how near to each other."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from benchpool_scheduler.contract import FilePath, Sha256
+
+ARGUMENTS = Meta(max_length=4096, description="Words after it, as they are: no shell reads them.")
+Argument = Annotated[str, Meta(max_length=32768)]
+Level = Annotated[str, Meta(min_length=1, max_length=316)]
+
+
+def _about(text: str, **bounds: Any) -> Meta:
+    return Meta(description=text, **bounds)
+
+
+class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Runs `interpreter PATH ARGS...` in the working folder."""
+
+    path: Annotated[FilePath, _about("Seen from the working folder.")]
+    args: Annotated[list[Argument], ARGUMENTS] = []
+
+
+class Module(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Runs `interpreter -m MODULE ARGS...`."""
+
+    module: Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$", max_length=200)]
+    args: Annotated[list[Argument], ARGUMENTS] = []
+
+
+class Notebook(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Executes a notebook, cell by cell."""
+
+    sha256: Annotated[Sha256, _about("The notebook's text, an uploaded object.")]
+    name: Annotated[
+        str,
+        Meta(
+            pattern=r"^[^/\x00]{1,200}\.ipynb$",
+            max_length=206,
+            description="File name of the executed copy in the output folder.",
+        ),
+    ]
+
+
+class Topology(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How near to each other the workers must or should be: node labels, e.g. of racks."""
+
+    required: Annotated[
+        Level | None, _about("All workers in one domain of this label, or the job waits.")
+    ] = None
+    preferred: Annotated[Level | None, _about("Tried first.")] = None
+
+
+class FileSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A file of the working folder; its content is an uploaded object."""
+
+    path: FilePath
+    sha256: Sha256
+    size: Annotated[int, Meta(ge=0)]
+    executable: bool = False
+
+
+class Origin(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where the submission came from, so that a notebook finds its jobs again."""
+
+    kind: Literal["cells", "notebook", "script", "python", "terminal", "magic", "self-test"]
+    path: Annotated[str, Meta(max_length=4096)] | None = None
+    cells: Annotated[list[Annotated[str, Meta(max_length=128)]], Meta(max_length=10_000)] = []

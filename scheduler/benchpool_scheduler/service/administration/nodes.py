@@ -1,0 +1,224 @@
+"""What administrators say of machines: drain, open, note, maintenance window.
+
+The rule is ``core.lifecycle.closing``. What is said is on disk before it is answered, and the next
+pass knows it. What runs on a machine goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace as with_fields
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from benchpool_scheduler.contract.nodes import (
+    MaintenanceWindow,
+    NodeIntake,
+    NodeNote,
+    NodeOpened,
+    NodeReason,
+    NodeWindow,
+    PoolNode,
+)
+from benchpool_scheduler.errors import InvalidInput, NotFound
+from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed import closings
+from benchpool_scheduler.service.observed.inventory import UNKNOWN
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.process.shielded import shielded
+from benchpool_scheduler.store.records import NodeRecord, NodeWindowRecord, SaveNodes
+
+NAMED = 8
+"""At most so many machines are named to who asks for one that is not there."""
+
+LONGEST_S = 60.0
+"""The clock may be set: it is looked at again after so long at most."""
+
+
+class NodeCare:
+    """The machines of the pool, and what is said of them.
+
+    Args:
+        want_pass: Called when machines take other jobs than before.
+    """
+
+    def __init__(self, ledger: Ledger, observed: Observed, want_pass: Callable[[], None]) -> None:
+        self._ledger = ledger
+        self._observed = observed
+        self._want_pass = want_pass
+        self._said = asyncio.Event()
+
+    def restore(self) -> None:
+        """Go on with what was said before the service was started."""
+        self._put({node.name: node for node in self._ledger.saved_nodes})
+
+    async def run(self) -> None:
+        """Close and open machines when their windows begin and end, for ever."""
+        while True:
+            self._said.clear()
+            self._put(self._observed.now.nodes)
+            now = self._observed.settings.clock.now()
+            ahead = [at for at in closings.changes(self._observed.now.nodes) if at > now]
+            wait_s = min([LONGEST_S, *(at - now for at in ahead)])
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._said.wait()
+
+    # ------------------------------------------------------------------ looking
+
+    def nodes(self, caller: Caller) -> list[PoolNode]:
+        """Return the machines of the pool by name; everybody may know which take starts."""
+        return [self._view(name) for name in sorted(self._observed.now.inventory.nodes)]
+
+    def _view(self, name: str) -> PoolNode:
+        seen, ledger = self._observed.now, self._ledger
+        node = seen.nodes.get(name, NodeRecord(name))
+        gpus = [device.uuid for device in seen.inventory.nodes[name]]
+        leases = {ledger.leased[gpu].id for gpu in gpus if gpu in ledger.leased}
+        holders = ledger.counters.holders
+        jobs = {holders[gpu] for gpu in gpus if gpu in holders}
+        held = sum(gpu in ledger.leased or gpu in holders for gpu in gpus)
+        intake, text = self._intake(name, node)
+        window = node.window
+        return PoolNode(
+            name=name,
+            intake=intake,
+            text=text,
+            gpus=len(gpus),
+            held=held,
+            jobs=len(jobs),
+            benches=len(leases),
+            note=node.note,
+            since=None if node.drained is None else _moment(node.drained),
+            by=node.by or None,
+            reason=node.reason or None,
+            window=None
+            if window is None
+            else MaintenanceWindow(
+                _moment(window.begins), _moment(window.ends), window.reason, window.by
+            ),
+            unfinished=0
+            if window is None
+            else sum(self._goes_beyond(job, window.begins) for job in jobs),
+        )
+
+    def _intake(self, name: str, node: NodeRecord) -> tuple[NodeIntake, str]:
+        seen = self._observed.now
+        said = closings.words(node, closed=name in seen.closed)
+        if node.drained is not None:
+            return NodeIntake.DRAINING, f"{name} {said}: nothing starts there, what runs goes on."
+        if name in seen.closed:
+            return NodeIntake.MAINTENANCE, f"{name} {said}: nothing starts there."
+        if name in seen.drained or not seen.inventory.facts.get(name, UNKNOWN).ready:
+            return NodeIntake.NOT_READY, (
+                f"{name} is not ready: nothing starts there until it is; "
+                "`benchpool status` says more."
+            )
+        return NodeIntake.OPEN, f"{name} {said}." if said else f"{name} takes starts."
+
+    def _goes_beyond(self, job: str, begins: float) -> bool:
+        """Tell whether a job that runs may go on beyond an instant."""
+        record = self._ledger.job(job)
+        if record is None or record.spec.time_limit_s is None:
+            return True
+        attempt = self._ledger.attempt(record.id, record.attempt)
+        started = None if attempt is None else attempt.started or attempt.decided
+        return started is None or started + record.spec.time_limit_s > begins
+
+    # ------------------------------------------------------------------ saying
+
+    async def drain(self, caller: Caller, name: str, said: NodeReason) -> PoolNode:
+        """Let nothing more start there. Errors: Forbidden, NotFound, InvalidInput, Unavailable."""
+        now, reason = self._observed.settings.clock.now(), _words(said.reason)
+
+        def drained(node: NodeRecord) -> NodeRecord:
+            since = now if node.drained is None else node.drained
+            return replace(node, drained=since, reason=reason, by=caller.name)
+
+        return await self._say(caller, name, drained)
+
+    async def open(self, caller: Caller, name: str, said: NodeOpened) -> PoolNode:
+        """Let jobs and benches start there again. Errors: Forbidden, NotFound, Unavailable."""
+        return await self._say(
+            caller,
+            name,
+            lambda node: replace(node, drained=None, reason="", by="", window=None),
+        )
+
+    async def note(self, caller: Caller, name: str, said: NodeNote) -> PoolNode:
+        """Write down what people should know of it. Errors: Forbidden, NotFound, Unavailable."""
+        text = " ".join(said.text.split())
+        return await self._say(caller, name, lambda node: replace(node, note=text))
+
+    async def maintain(self, caller: Caller, name: str, said: NodeWindow) -> PoolNode:
+        """Set its maintenance window. Errors: Forbidden, NotFound, InvalidInput, Unavailable."""
+        begins, now = said.begins.timestamp(), self._observed.settings.clock.now()
+        ends = begins + said.lasts_s
+        if ends <= now:
+            raise InvalidInput(
+                f"This window would have ended at {closings.instant(ends)}, and it is "
+                f"{closings.instant(now)} now: give a later begin, or more hours.",
+                field="begins",
+            )
+        window = NodeWindowRecord(begins, ends, _words(said.reason), caller.name)
+        return await self._say(caller, name, lambda node: replace(node, window=window))
+
+    async def _say(
+        self, caller: Caller, name: str, change: Callable[[NodeRecord], NodeRecord]
+    ) -> PoolNode:
+        rights.require_admin(caller, "decide about machines")
+        self._require(name)
+        await shielded(self._save(name, change))
+        return self._view(name)
+
+    async def _save(self, name: str, change: Callable[[NodeRecord], NodeRecord]) -> None:
+        async with self._ledger.lock:
+            known = self._observed.now.nodes
+            nodes = self._current({**known, name: change(known.get(name, NodeRecord(name)))})
+            await self._ledger.commit(SaveNodes(tuple(nodes.values())))
+            self._put(nodes)
+        self._said.set()
+        self._want_pass()
+
+    def _require(self, name: str) -> None:
+        names = sorted(self._observed.now.inventory.nodes)
+        if name not in names:
+            more = len(names) - NAMED
+            listed = ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
+            raise NotFound(
+                f"The pool has no machine {name}; it has {listed or 'none'}.", code="no-node"
+            )
+
+    def _put(self, nodes: Mapping[str, NodeRecord]) -> None:
+        """Let everybody see this; what is over is left out."""
+        nodes = self._current(nodes)
+        closed = closings.closed_now(nodes, self._observed.settings.clock.now())
+        seen = self._observed.now
+        if (nodes, closed) != (seen.nodes, seen.closed):
+            self._observed.put(with_fields(seen, nodes=nodes, closed=closed))
+            self._want_pass()
+
+    def _current(self, nodes: Mapping[str, NodeRecord]) -> dict[str, NodeRecord]:
+        now = self._observed.settings.clock.now()
+        found = {
+            name: replace(node, window=None) if node.window and node.window.ends <= now else node
+            for name, node in nodes.items()
+        }
+        return {name: node for name, node in found.items() if node != NodeRecord(name)}
+
+
+def _moment(at: float) -> datetime:
+    return datetime.fromtimestamp(at, UTC)
+
+
+def _words(reason: str) -> str:
+    """Return a reason without line ends. Errors: InvalidInput for one of blanks."""
+    words = " ".join(reason.split())
+    if not words:
+        raise InvalidInput("Give a short reason: whoever waits for it reads it.", field="reason")
+    return words

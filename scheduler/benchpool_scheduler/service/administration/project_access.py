@@ -1,0 +1,219 @@
+"""Belonging to projects: who asks, who is let in by its leads, who is declined.
+
+A wish is kept in a file of its own until it is granted; who is let in stands in the configuration,
+changed in the name of who decided.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from benchpool_scheduler import contract
+from benchpool_scheduler.configuration.nodes import nearest
+from benchpool_scheduler.contract.access import AccessAsk, AccessDecision, AccessRequest
+from benchpool_scheduler.contract.configuration import ConfigurationEdit, Setting
+from benchpool_scheduler.errors import Forbidden, InvalidInput, NotFound, Refused, Unavailable
+from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.access.membership import belongs_to
+from benchpool_scheduler.service.administration.reconfiguration import Reconfiguration
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.store import access_wishes
+
+MOST_OF_USER = 20
+"""Wishes of one user that are kept; further ones are refused."""
+
+Key = tuple[str, str]
+
+
+class ProjectAccess:
+    """Takes wishes, and lets people in.
+
+    Args:
+        file: Where the wishes are kept.
+    """
+
+    def __init__(self, observed: Observed, configuration: Reconfiguration, file: Path) -> None:
+        self._observed = observed
+        self._configuration = configuration
+        self._file = file
+        self._lock = asyncio.Lock()
+        self._kept: dict[Key, AccessRequest] | None = None
+
+    async def requests(self, caller: Caller, user: str | None = None) -> list[AccessRequest]:
+        """Return the wishes of a user, and those that this user may decide; the oldest first.
+
+        Errors: NotFound for somebody else's.
+        """
+        rights.require_same_user(caller, user or caller.name)
+        reader = caller if user in (None, caller.name) else self._known(user or "")
+        async with self._lock:
+            found = [self._seen_by(reader, one) for one in (await self._wishes()).values()]
+        return [one for one in found if one.decides or one.user == reader.name]
+
+    async def ask(self, caller: Caller, asked: AccessAsk) -> AccessRequest:
+        """Keep a wish; a repeat takes the place of the first one.
+
+        Errors: InvalidInput for a project that takes nobody, Refused.
+        """
+        self._check_project(asked.project)
+        if belongs_to(caller, asked.project, self._observed.now.configuration):
+            raise Refused(f"You belong to project {asked.project} already.", code="is-member")
+        async with self._lock:
+            wishes = await self._wishes()
+            key = (caller.name, asked.project)
+            mine = [one for one in wishes if one[0] == caller.name and one != key]
+            if len(mine) >= MOST_OF_USER:
+                raise Refused(
+                    f"You have asked for {len(mine)} projects, and {MOST_OF_USER} wishes are kept: "
+                    "wait until one of them was decided.",
+                    code="too-many-wishes",
+                    numbers={"wishes": len(mine), "limit": MOST_OF_USER},
+                )
+            at = datetime.fromtimestamp(self._observed.settings.clock.now(), UTC)
+            wish = AccessRequest(caller.name, asked.project, at, asked.reason or "")
+            await self._write({**wishes, key: wish})
+        return self._seen_by(caller, wish)
+
+    async def decline(self, caller: Caller, asked: AccessDecision) -> AccessRequest:
+        """Answer a wish with no; who asked reads why. Errors: Forbidden, NotFound."""
+        self._require_lead(caller, asked.project)
+        async with self._lock:
+            wishes = await self._wishes()
+            key = (asked.user, asked.project)
+            if key not in wishes:
+                raise NotFound(
+                    f"{asked.user} has not asked to belong to project {asked.project}.",
+                    field="user",
+                )
+            said = asked.reason or f"by {caller.name}, without a reason"
+            wish = replace(wishes[key], declined=said)
+            await self._write({**wishes, key: wish})
+        return self._seen_by(caller, wish)
+
+    async def add(self, caller: Caller, asked: AccessDecision) -> contract.ConfigurationChange:
+        """Let a user into a project, in the caller's name.
+
+        Errors: Forbidden, InvalidInput, Refused; Unavailable when it cannot be kept.
+        """
+        self._require_lead(caller, asked.project)
+        self._check_project(asked.project)
+        await self._check_user(caller, asked.user)
+        settings = self._observed.now.configuration.project(asked.project)
+        if settings is not None and asked.user in settings.members:
+            # A second sending of what has been answered changes nothing.
+            return contract.ConfigurationChange(applied=True, changes=[])
+        change = await self._change(caller, asked, add=[asked.user])
+        async with self._lock:
+            wishes = dict(await self._wishes())
+            if wishes.pop((asked.user, asked.project), None) is not None:
+                await self._write(wishes)
+        return change
+
+    async def remove(self, caller: Caller, asked: AccessDecision) -> contract.ConfigurationChange:
+        """Take a user out of a project. Errors: as ``add``."""
+        self._require_lead(caller, asked.project)
+        settings = self._observed.now.configuration.project(asked.project)
+        if settings is None or asked.user not in settings.members:
+            if not belongs_to(
+                self._known(asked.user), asked.project, self._observed.now.configuration
+            ):
+                return contract.ConfigurationChange(applied=True, changes=[])
+            raise InvalidInput(
+                f"{asked.user} is no member of project {asked.project} by name: who belongs to it "
+                "by a group leaves the group on the Hub's page for groups.",
+                field="user",
+            )
+        return await self._change(caller, asked, remove=[asked.user])
+
+    async def _change(
+        self,
+        caller: Caller,
+        asked: AccessDecision,
+        add: list[str] | None = None,
+        remove: list[str] | None = None,
+    ) -> contract.ConfigurationChange:
+        setting = Setting(f"projects.{asked.project}.members", add=add or [], remove=remove or [])
+        return await self._configuration.set_for(caller, ConfigurationEdit([setting], asked.reason))
+
+    # ------------------------------------------------------------------ checks
+
+    def _check_project(self, name: str) -> None:
+        configuration = self._observed.now.configuration
+        settings = configuration.project(name)
+        if settings is None:
+            known = [str(one.name) for one in configuration.projects]
+            raise InvalidInput(
+                f"There is no project {name!r}{nearest(name, known)}",
+                code="no-such-project",
+                field="project",
+            )
+        if configuration.is_parent(name) and settings.each is None:
+            below = ", ".join(p.name for p in configuration.projects if p.project.parent == name)
+            raise InvalidInput(
+                f"Project {name} only groups others and has no members; name one of them: {below}.",
+                code="project-holds-no-jobs",
+                field="project",
+            )
+
+    async def _check_user(self, caller: Caller, user: str) -> None:
+        if rights.rules_all(caller):
+            return
+        if user not in self._observed.now.users.by_name:
+            with suppress(Unavailable):  # whoever logged in just now is known to the Hub alone
+                await self._observed.ask_hub()
+        known = self._observed.now.users.by_name
+        if user not in known:
+            raise InvalidInput(
+                f"The Hub knows no user {user!r}{nearest(user, list(known)).rstrip('.')}. Who has "
+                "never logged in does so first, or is added by an administrator.",
+                field="user",
+            )
+
+    def _require_lead(self, caller: Caller, project: str) -> None:
+        if not self._decides(caller, project):
+            raise Forbidden(
+                f"Only the leads of project {project}, of a project above it, and administrators "
+                f"say who belongs to it; you are {caller.name}.",
+                code="not-a-lead",
+                field="project",
+            )
+
+    def _decides(self, caller: Caller, project: str) -> bool:
+        configuration = self._observed.now.configuration
+        return rights.rules_all(caller) or rights.leads(caller, project, configuration)
+
+    def _known(self, user: str) -> Caller:
+        found = self._observed.now.hub_user(user)
+        return Caller(user) if found is None else Caller(user, found.admin, frozenset(found.groups))
+
+    def _seen_by(self, caller: Caller, wish: AccessRequest) -> AccessRequest:
+        open_ = wish.declined is None and wish.user != caller.name
+        return replace(wish, decides=open_ and self._decides(caller, wish.project))
+
+    # ------------------------------------------------------------------ the file
+
+    async def _wishes(self) -> Mapping[Key, AccessRequest]:
+        if self._kept is None:
+            self._kept = await asyncio.to_thread(access_wishes.read, self._file)
+        return {
+            key: one
+            for key, one in self._kept.items()
+            if not belongs_to(self._known(one.user), one.project, self._observed.now.configuration)
+        }
+
+    async def _write(self, wishes: Mapping[Key, AccessRequest]) -> None:
+        try:
+            await asyncio.to_thread(access_wishes.write, self._file, wishes.values())
+        except OSError as failed:
+            raise Unavailable(
+                f"{self._file} cannot be written ({failed.strerror}); nothing was changed.",
+                code="access-file",
+            ) from failed
+        self._kept = dict(wishes)

@@ -1,0 +1,204 @@
+"""What files of users' jobs hold that are kept, and the refusal of jobs of whoever has too much.
+
+Counted are results and checkpoints below ``jobs`` of the state folder; what lies in homes and on
+volumes of users is bounded there. A count is made when its user submits or looks, and only where
+there is a bound. Files of an ended job change no more: they are counted once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import get_args
+
+from benchpool_scheduler import contract
+from benchpool_scheduler.errors import InvalidInput, Refused, TooLarge
+from benchpool_scheduler.phrases import data_size
+from benchpool_scheduler.runtime import Part, Runtime
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.jobs import disk_use
+from benchpool_scheduler.service.jobs.lookup import visible_job
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.process.shielded import shielded
+from benchpool_scheduler.store.records import JobRecord
+from benchpool_scheduler.worker.folders import Folders
+
+GIB = 1024**3
+GOOD_S = 60.0
+PATIENCE_S = 2.0
+"""Whoever asks waits so long for a count; a longer one goes on, and tells the next time."""
+
+PARTS: tuple[Part, ...] = get_args(Part)
+BOUNDED: tuple[Part, ...] = ("results", "checkpoints")
+"""The kinds that have a bound, ``budgets.<kind>_gib``; that of a log is its worker's."""
+
+
+@dataclass(slots=True)
+class _Count:
+    """What one user's files of one kind hold, in bytes, by job; ``over`` are those that stay."""
+
+    at: float = 0.0
+    jobs: dict[str, int] = field(default_factory=dict)
+    over: set[str] = field(default_factory=set)
+
+    @property
+    def used(self) -> int:
+        return sum(self.jobs.values())
+
+
+class KeptFiles:
+    """Results and checkpoints of those who submit."""
+
+    def __init__(self, ledger: Ledger, observed: Observed, runtime: Runtime) -> None:
+        self._ledger = ledger
+        self._runtime = runtime
+        self._observed = observed
+        self._folders = Folders(observed.settings.state)
+        self._counts: dict[tuple[str, Part], _Count] = {}
+        self._counting: dict[tuple[str, Part], asyncio.Task[None]] = {}
+
+    def jobs_changed(self, jobs: Collection[str]) -> None:
+        """Count anew what belongs to whom a job has ended."""
+        if not self._counts:
+            return
+        for job in jobs:
+            record = self._ledger.job(job)
+            if record is not None and not record.live:
+                for part in BOUNDED:
+                    count = self._counts.get((record.user, part))
+                    if count is not None:
+                        count.at = 0.0
+
+    async def check(self, user: str) -> None:
+        """Refuse a job of somebody whose files hold too much. Errors: TooLarge."""
+        for part in BOUNDED:
+            most = self._most(part)
+            if most is None:
+                continue
+            count = await self._known(user, part, most)
+            if count.used > most:
+                raise _too_large(user, part, count, most, self._ledger.job)
+
+    async def of(self, user: str) -> list[contract.FilesQuota]:
+        """Return what a user's files hold, of each kind that has a bound."""
+        found = []
+        for part in BOUNDED:
+            most = self._most(part)
+            if most is not None:
+                count = await self._known(user, part, most)
+                found.append(contract.FilesQuota(part, count.used, most))
+        return found
+
+    async def sizes(self, caller: Caller, job: str) -> dict[str, int] | None:
+        """Return the bytes of each kind of files that an ended job has; empty until it has ended.
+
+        None where they are so many that counting them takes too long. Errors: NotFound.
+        """
+        record = visible_job(self._ledger, self._observed.now.configuration, caller, job)
+        if record.live:
+            return {}
+        lying = {it: await asyncio.to_thread(self._with_files, record.id, it) for it in PARTS}
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                sizes = await disk_use.counted([path for paths in lying.values() for path in paths])
+        except TimeoutError:
+            return None
+        return {part: sum(sizes.get(it, 0) for it in lying[part]) for part in PARTS if lying[part]}
+
+    def _with_files(self, job: str, part: Part) -> list[Path]:
+        found = self._folders.lying(job, part)
+        return [path for path in found if not path.is_dir() or any(path.iterdir())]
+
+    async def discard(self, caller: Caller, job: str, asked: contract.JobDiscard) -> str:
+        """Delete files of an ended job for good; return its id.
+
+        Errors: NotFound, InvalidInput where no kind is named, Refused while it has not ended.
+        """
+        record = visible_job(self._ledger, self._observed.now.configuration, caller, job)
+        parts = [part for part in PARTS if getattr(asked, part)]
+        if not parts:
+            raise InvalidInput(
+                "Say what is to be deleted: results, checkpoints or logs.", field="body"
+            )
+        if record.live:
+            raise Refused(
+                f"Job {record.id[:8]} ({record.name}) is {record.state.value} and needs its files: "
+                "cancel it first, or wait until it has ended.",
+                code="not-ended",
+            )
+        for part in parts:
+            await shielded(self._runtime.prune([record.id], part))
+        return record.id
+
+    async def close(self) -> None:
+        """Give up what is being counted."""
+        for task in self._counting.values():
+            task.cancel()
+        await asyncio.gather(*self._counting.values(), return_exceptions=True)
+
+    def _most(self, part: Part) -> int | None:
+        budgets = self._observed.now.configuration.budgets
+        gib = budgets.results_gib if part == "results" else budgets.checkpoints_gib
+        return None if gib is None else gib * GIB
+
+    async def _known(self, user: str, part: Part, most: int) -> _Count:
+        """Return what is known; whoever has too much is counted anew: a deletion helps at once."""
+        key, now = (user, part), self._observed.settings.clock.now()
+        known = self._counts.get(key, _Count())
+        if not known.at or known.used > most or now - known.at > GOOD_S:
+            if key not in self._counting:
+                task = asyncio.create_task(self._count(user, part))
+                self._counting[key] = task
+                task.add_done_callback(lambda _: self._counting.pop(key))
+            await asyncio.wait([self._counting[key]], timeout=PATIENCE_S)
+        return self._counts.get(key, known)
+
+    async def _count(self, user: str, part: Part) -> None:
+        before = self._counts.get((user, part), _Count())
+        await self._ledger.whole.wait()
+        jobs = [job for job in self._ledger.job_index.newest(users=(user,)) if job.attempt]
+        over = {job.id for job in jobs if not job.live}
+        lying = await asyncio.to_thread(self._lying, [job.id for job in jobs], part)
+        fresh = [path for job, paths in lying.items() if job not in before.over for path in paths]
+        sizes = await disk_use.counted(fresh)
+        now = self._observed.settings.clock.now()
+        held = {
+            job: before.jobs[job]
+            if job in before.over
+            else sum(sizes.get(path, 0) for path in paths)
+            for job, paths in lying.items()
+        }
+        self._counts[user, part] = _Count(now, held, over & held.keys())
+
+    def _lying(self, jobs: Iterable[str], part: Part) -> dict[str, list[Path]]:
+        found = ((job, self._folders.lying(job, part)) for job in jobs)
+        return {job: paths for job, paths in found if paths}
+
+
+def _too_large(
+    user: str,
+    part: Part,
+    count: _Count,
+    most: int,
+    job_of: Callable[[str], JobRecord | None],
+) -> TooLarge:
+    """Return the refusal; it names the ended job whose files hold most, and how they go."""
+    largest = max(count.over, key=lambda it: count.jobs[it], default=None)
+    record = None if largest is None else job_of(largest)
+    if record is None:
+        way = "They are those of jobs that have not ended: cancel one, or wait."
+    else:
+        way = (
+            f"Of the ended ones job {record.id[:8]} ({record.name}) holds most, "
+            f"{data_size(count.jobs[record.id])}: take home what you need, then "
+            f"`benchpool discard {record.id[:8]} --{part}` deletes them for good."
+        )
+    return TooLarge(
+        f"The {part} of the jobs of {user} hold {data_size(count.used)}; {data_size(most)} are "
+        f"allowed. {way} An administrator can raise budgets.{part}_gib.",
+        code=f"{part}-full",
+        numbers={"bytes": count.used, "limit": most},
+    )

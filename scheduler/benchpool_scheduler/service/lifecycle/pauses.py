@@ -1,0 +1,109 @@
+"""What became of each pause of a job, as changes in a unit of work.
+
+A pause is recorded when it is decided, with what it is expected to cost. When the last worker has
+gone it is known what was lost: the time since the job last saved. When all workers run again it is
+known what the restart cost.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
+from benchpool_scheduler.core.lifecycle.states import JobState
+from benchpool_scheduler.errors import Refused
+from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
+from benchpool_scheduler.store.records import (
+    AttemptRecord,
+    JobRecord,
+    PreemptionRecord,
+    StopIntent,
+)
+
+
+def asked_for(
+    work: UnitOfWork, job: JobRecord, attempt: AttemptRecord | None, wish: StopIntent, said: str
+) -> None:
+    """Record that a person pauses a job that holds GPUs; ``said`` is the reason that was given."""
+    if attempt is None or wish.by is None:
+        return
+    if any(it.attempt == job.attempt and it.ended is None for it in work.pauses(job.id)):
+        return  # it was leaving already
+    gpus = sum(len(worker.gpus) for worker in attempt.live_workers)
+    begun = attempt.decided if attempt.started is None else attempt.started
+    unsaved_s = max(0.0, wish.at - max(begun, _saved_at(job) or 0.0))
+    work.save_preemption(
+        PreemptionRecord(
+            job=job.id,
+            attempt=job.attempt,
+            at=wish.at,
+            claimant=None,
+            for_=wish.for_,
+            rule="",
+            lost_gpu_s=unsaved_s * gpus,
+            gpus=gpus,
+            by=wish.by,
+            said=said,
+        )
+    )
+
+
+def ended(work: UnitOfWork, job: JobRecord, attempt: AttemptRecord, *, finished: bool) -> None:
+    """Measure what the pauses of an attempt cost that is over; ``finished``: the job is done."""
+    saved_at = _saved_at(job)
+    begun = attempt.decided if attempt.started is None else attempt.started
+    saved_in_it = saved_at is not None and saved_at >= begun
+    since = saved_at if saved_at is not None and saved_in_it else begun
+    progress = job.progress
+    for it in work.pauses(job.id):
+        if it.attempt != attempt.attempt or it.ended is not None:
+            continue
+        unsaved_gpu_s = sum(
+            max(0.0, worker.ended - since) * len(worker.gpus)
+            for worker in attempt.workers
+            if worker.ended is not None and worker.ended >= it.at
+        )
+        kept = replace(it, ended=attempt.ended, unsaved_gpu_s=0.0 if finished else unsaved_gpu_s)
+        if saved_in_it and progress is not None:
+            kept = replace(kept, saved_at=saved_at, saved_step=progress.step, saved=progress.saved)
+        work.save_preemption(kept)
+
+
+def resumed(work: UnitOfWork, job: JobRecord, attempt: AttemptRecord, at: float) -> None:
+    """Note where and when a job went on, and what its restart cost, after the newest pause."""
+    where = ", ".join(sorted({worker.node for worker in attempt.workers}))
+    before = [it for it in work.pauses(job.id) if it.attempt < attempt.attempt]
+    waiting = [it for it in before if it.resumed_at is None]
+    for it in waiting:
+        kept = replace(it, resumed_at=at, resumed_on=where)
+        if it is before[-1] and it.ended is not None:
+            gpus = sum(len(worker.gpus) for worker in attempt.workers)
+            kept = replace(kept, restart_gpu_s=max(0.0, at - attempt.decided) * gpus)
+        work.save_preemption(kept)
+
+
+def _saved_at(job: JobRecord) -> float | None:
+    return None if job.progress is None else job.progress.checkpoint_at
+
+
+def is_held(job: JobRecord) -> bool:
+    """Tell whether an administrator paused a job, or does, so that its owner cannot resume it."""
+    if job.wish is not None:
+        return job.wish.held
+    held = ReasonCode.PAUSED_BY_ADMINISTRATOR
+    return job.state is JobState.PAUSED and job.note is not None and job.note.code == held
+
+
+def stays_held(job: JobRecord) -> Refused:
+    """Return the refusal to resume a job that an administrator paused."""
+    by, text = "an administrator", ""
+    if job.wish is not None:
+        by, text = job.wish.by or by, job.wish.text
+    elif job.note is not None:
+        by, text = str(job.note.numbers.get("by") or by), job.note.text
+    return Refused(
+        f"Job {job.id[:8]} ({job.name}) is held by an administrator and is not resumed by its "
+        f"owner: {text} Ask {by} to resume it.",
+        code="held-by-administrator",
+        numbers={"by": by},
+    )

@@ -1,0 +1,107 @@
+"""How true estimates of starts would have been over a recorded workload (R22).
+
+The trace is replayed with the core. Now and then every job that waits gets its estimate, as the
+service would give it: run times are those of jobs that have ended by then, ranges are by what came
+of earlier estimates. Each is counted before it teaches anything. What the forecast cannot know,
+what is submitted later, is in the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from benchpool_scheduler.core.forecast.calibration import (
+    AGAIN_S,
+    Calibration,
+    FollowedEstimates,
+)
+from benchpool_scheduler.core.forecast.forecast import forecast
+from benchpool_scheduler.core.model import (
+    JobId,
+    Policy,
+    Project,
+    ProjectName,
+    Snapshot,
+    Start,
+)
+from benchpool_scheduler.simulation.replay.engine import ReplayClock, Run
+from benchpool_scheduler.simulation.replay.guaranteed import Guaranteed, kind_of
+from benchpool_scheduler.simulation.replay.pools import ReplayPool
+
+EVERY_S = 1800.0
+"""So often, in the time of the trace, jobs that wait are asked about."""
+PASSES = 64
+"""Fewer than the service makes: a replay asks thousands of times."""
+
+
+class Estimating(Guaranteed):
+    """The guaranteed policy, asked every half hour when its waiting jobs will start.
+
+    Args:
+        calibration: Learns what came of it.
+        judged_from_s: Estimates made before only teach; they are not counted.
+    """
+
+    def __init__(
+        self,
+        pool: ReplayPool,
+        quotas: Mapping[str, int],
+        policy: Policy,
+        calibration: Calibration,
+        judged_from_s: float = 0.0,
+    ) -> None:
+        super().__init__(pool, quotas, policy)
+        self._calibration = calibration
+        self._followed = FollowedEstimates(calibration)
+        self._projects = tuple(Project(ProjectName(n), quota=q) for n, q in quotas.items())
+        self._next_s = 0.0
+        self._judged_from_s = judged_from_s
+        calibration.telling = judged_from_s <= 0
+        self._asked: dict[JobId, float] = {}
+
+    def ended(self, run: Run, now_s: float) -> None:
+        """Also forget when the job was asked about."""
+        self._asked.pop(JobId(str(run.index)), None)
+        super().ended(run, now_s)
+
+    def decide(self, clock: ReplayClock, now_s: float) -> None:
+        """Decide, and ask now and then."""
+        super().decide(clock, now_s)
+        if self.waiting and now_s >= self._next_s:
+            self._next_s = now_s + EVERY_S
+            self._ask(now_s)
+
+    def _start(self, command: Start, clock: ReplayClock, now_s: float) -> None:
+        super()._start(command, clock, now_s)
+        self._followed.started(command.job, now_s)
+
+    def _ask(self, now_s: float) -> None:
+        if not self._calibration.telling and now_s >= self._judged_from_s:
+            self._calibration.telling = True
+            self._followed = FollowedEstimates(self._calibration)
+            self._asked.clear()
+        due = [
+            name
+            for name, job in self._jobs.items()
+            if not job.held and self._asked.get(name, 0.0) <= now_s
+        ]
+        if not due:
+            return
+        pool = Snapshot(
+            self.state.nodes, self._projects, tuple(self._jobs.values()), self.policy, now_s=now_s
+        )
+        expected = {}
+        for name, run in self._runs.items():
+            job = self._jobs[name]
+            ran_s = job.done_s + (job.ran_at(now_s) if job.held else 0.0)
+            found = self._run_times.expect(*kind_of(run.job), ran_s)
+            if found is not None:
+                expected[name] = found
+        estimates = forecast(pool, expected, due, most_passes=PASSES)
+        for name in due:
+            said = None
+            if name in estimates:
+                said = self._calibration.range_of(estimates[name], now_s)
+            if said is not None:
+                self._followed.follow(name, said)
+            self._asked[name] = now_s + max(AGAIN_S, said.latest_s / 2 if said else 0.0)

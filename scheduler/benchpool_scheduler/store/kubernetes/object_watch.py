@@ -1,0 +1,149 @@
+"""What stands in the API server, heard as it changes: jobs and leases, against what we hold.
+
+What others wrote goes to the inbox, as news for the service. What only differs from ours is written
+again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Coroutine
+from typing import Any
+
+import msgspec
+
+from benchpool_scheduler.kube import Connection, NotLeading, Reflector
+from benchpool_scheduler.resources.jobs import TrainingJobSpec
+from benchpool_scheduler.store.inbound import JobGone, LeaseGone
+from benchpool_scheduler.store.kubernetes import inbound_jobs, informer, lease_objects
+from benchpool_scheduler.store.kubernetes.cache import CachedJob, StoreCache
+from benchpool_scheduler.store.kubernetes.encoding import wait_report_in
+from benchpool_scheduler.store.kubernetes.inbound_jobs import JobObject, KeptJob, OfferedJob
+from benchpool_scheduler.store.kubernetes.inbox import Inbox
+from benchpool_scheduler.store.kubernetes.resource_writer import JOBS, ResourceWriter
+from benchpool_scheduler.store.kubernetes.uploads import Uploads
+from benchpool_scheduler.store.kubernetes.write_priority import SOON
+from benchpool_scheduler.store.records import LeaseRecord
+
+log = logging.getLogger(__name__)
+
+
+class ObjectWatch:
+    """Fills the cache from what there is, then hears each change.
+
+    Args:
+        connection: To the API server. ``namespace``: where jobs and leases are.
+        epoch: Of this leader; who reads a later one is replaced.
+        cache: What the store holds. ``uploads``: learns which files a found job names.
+        inbox: Where news go. ``writer``: writes again what somebody else overwrote.
+
+    Attributes:
+        jobs: Every job's object as it was read last.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        namespace: str,
+        epoch: int,
+        cache: StoreCache,
+        uploads: Uploads,
+        inbox: Inbox,
+        writer: ResourceWriter,
+    ) -> None:
+        self._namespace, self._epoch = namespace, epoch
+        self._cache, self._uploads = cache, uploads
+        self._inbox, self._writer = inbox, writer
+        self.jobs: Reflector[KeptJob] = Reflector(
+            connection, JOBS, namespace=namespace, as_=JobObject, keep=self._keep
+        )
+        self._leases: Reflector[LeaseRecord] = lease_objects.reflector(connection, namespace)
+        self._opening: list[JobObject] | None = []
+        self._changes: tuple[AsyncGenerator[Any, None], ...] = ()
+
+    async def open(self) -> None:
+        """Take in all there is. Errors: Unavailable when objects cannot be listed."""
+        of_jobs, of_leases = self.jobs.changes(), self._leases.changes()
+        self._changes = (of_jobs, of_leases)
+        await informer.wait_until_listed("jobs", of_jobs, self._namespace)
+        await informer.wait_until_listed("build leases", of_leases, self._namespace)
+        found, self._opening = self._opening or [], None
+        for read in sorted(found, key=lambda it: (it.created, it.metadata.name)):
+            self._restore(read)
+        for lease in sorted(self._leases.items.values(), key=lambda it: (it.since, it.id)):
+            self._cache.add_lease(lease)
+
+    def hear(self) -> tuple[Coroutine[Any, Any, None], ...]:
+        """Return what hears each further change, to be run for ever."""
+        of_jobs, of_leases = self._changes
+        return (
+            informer.follow(self.jobs, of_jobs, self._take_in),
+            informer.follow(self._leases, of_leases, self._take_in_lease),
+        )
+
+    async def close(self) -> None:
+        """Let go, also of what nobody has begun to hear."""
+        for changes in self._changes:
+            await changes.aclose()
+
+    def take_up(self, cached: CachedJob, offer: OfferedJob) -> None:
+        """Hold a job as it was told; what was written meanwhile is heard as if it came now."""
+        cached.name, cached.uid, cached.version = offer.name, offer.uid, offer.version
+        cached.generation, cached.spec, cached.suspend = offer.generation, offer.spec, offer.suspend
+        cached.wishes = offer.wishes
+        now = self.jobs.items.get((self._namespace, offer.name))
+        if now is None or now.uid != offer.uid:
+            cached.gone = True
+            self._inbox.tell([JobGone(offer.id)])
+        elif now.generation > offer.generation:
+            self._hear(now, cached)
+
+    def _keep(self, read: JobObject) -> KeptJob | None:
+        if self._opening is not None:
+            # Pages come in large buffers; what is kept must not keep them.
+            spec = msgspec.Raw(bytes(read.spec))
+            self._opening.append(msgspec.structs.replace(read, spec=spec))
+        return inbound_jobs.seen(read, self._cache.jobs.get(read.id))
+
+    def _restore(self, read: JobObject) -> None:
+        """Take a job as it was found: an accepted one is held, others are told to the service."""
+        it = inbound_jobs.seen(read)
+        if it is None:
+            return
+        if not read.accepted:
+            self._inbox.tell(inbound_jobs.hear(it, None, self._inbox.offers))
+            return
+        spec = msgspec.json.decode(read.spec, type=TrainingJobSpec)
+        cached = inbound_jobs.found(read, it, spec)
+        cached.told = wait_report_in(read.status)
+        self._cache.add_job(cached)
+        self._uploads.found(spec)
+        self._hear(it, cached)
+
+    def _take_in_lease(self, lease: LeaseRecord, gone: bool) -> None:
+        # What is given back is not held any more before its object is deleted.
+        if gone and lease.id in self._cache.leases:
+            self._inbox.tell([LeaseGone(lease.id)])
+
+    def _take_in(self, it: KeptJob, gone: bool) -> None:
+        cached = self._cache.jobs.get(it.id)
+        if gone:
+            self._inbox.tell(inbound_jobs.forget(it, cached, self._inbox.offers))
+        elif it.epoch > self._epoch:
+            raise NotLeading(
+                f"Leader {it.epoch} has written a job; this is leader {self._epoch} no more."
+            )
+        else:
+            self._hear(it, cached)
+
+    def _hear(self, it: KeptJob, cached: CachedJob | None) -> None:
+        news = list(inbound_jobs.hear(it, cached, self._inbox.offers))
+        self._inbox.tell(news)
+        if cached is None or cached.uid != it.uid:
+            return
+        late = it.epoch < self._epoch and it.revision > cached.written
+        if late:  # the last word of a leader that is no more; ours is what holds
+            log.warning("job %s was written by the former leader %d", it.name, it.epoch)
+            cached.revision = max(cached.revision, it.revision) + 1
+        if late or news or cached.edited:
+            self._writer.later(cached, SOON)

@@ -1,0 +1,45 @@
+"""What is known of estimates of starts (R22), in the status of the pool's settings."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from benchpool_scheduler.kube import Connection, KubeNotFound
+from benchpool_scheduler.resources.pools import POOL_SETTINGS, StartCalibration
+from benchpool_scheduler.store.records import CalibrationRecord
+
+KIND, NAME = POOL_SETTINGS.kind, "default"
+
+
+class _Status(Struct, frozen=True, rename="camel"):
+    start_calibration: tuple[StartCalibration, ...] = ()
+
+
+class _Settings(Struct, frozen=True):
+    status: _Status = _Status()
+
+
+async def read(connection: Connection) -> tuple[CalibrationRecord, ...]:
+    """Return what was saved; a cluster whose settings are not an object keeps nothing."""
+    try:
+        settings = await connection.get(KIND, NAME, as_=_Settings)
+    except KubeNotFound:
+        return ()
+    return tuple(
+        CalibrationRecord(it.kind, it.horizon, it.low, it.high, it.outcomes)
+        for it in settings.status.start_calibration
+    )
+
+
+async def write(connection: Connection, known: tuple[CalibrationRecord, ...]) -> None:
+    """Save all of it."""
+    told = [StartCalibration(it.kind, it.horizon, it.low, it.high, it.outcomes) for it in known]
+    try:
+        await connection.patch(
+            *(KIND, NAME, {"status": {"startCalibration": told}}),
+            subresource="status",
+            as_=msgspec.Raw,
+        )
+    except KubeNotFound:
+        return

@@ -1,0 +1,148 @@
+"""What ended jobs used, for longer than their records are kept: lines of JSON in a file a month.
+
+    past-jobs/2026-11.jsonl              jobs whose records were removed in November 2026
+
+A line is on disk before the record goes, so a crash in between writes it twice: who reads takes
+each job once.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from benchpool_scheduler.store.appending import append_whole
+
+
+class PastJob(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An ended job as history and what-ifs know it; times are epoch seconds.
+
+    Attributes:
+        ran_s: Of all attempts together. ``unsaved_s``: what each pause cost of it, as measured;
+            ``lost_s``: as estimated with the restart, where it was not. Seconds of its run time.
+        gpus: Of all workers together.
+    """
+
+    id: str
+    submitted: float
+    ended: float
+    ran_s: float
+    gpus: int
+    project: str
+    user: str
+    workers: int = 1
+    priority: int = 0
+    time_limit_s: float | None = None
+    lost_s: tuple[float, ...] = ()
+    unsaved_s: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PastJobs:
+    """The folder of these files; all verbs block.
+
+    Args:
+        folder: Made with the first line, readable for the service's account alone.
+    """
+
+    folder: Path
+
+    def add(self, jobs: Sequence[PastJob], now: float) -> None:
+        """Keep these; they are on disk when this returns. Errors: OSError, then nothing is added.
+
+        Args:
+            now: Epoch seconds.
+        """
+        data = b"".join(msgspec.json.encode(job) + b"\n" for job in jobs)
+        if not data:
+            return
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = self.folder / f"{datetime.fromtimestamp(now, UTC):%Y-%m}.jsonl"
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            before = os.fstat(descriptor).st_size
+            if before and os.pread(descriptor, 1, before - 1) != b"\n":
+                data = b"\n" + data  # a crash cut the last line off
+            append_whole(descriptor, data, before)
+        finally:
+            os.close(descriptor)
+
+    def read(self, since: float) -> Iterator[PastJob]:
+        """Yield what ended at ``since`` or later, each job once; what cannot be read is left out.
+
+        Args:
+            since: Epoch seconds.
+        """
+        seen: set[str] = set()
+        for file in self._files():
+            with file.open("rb") as lines:
+                for line in lines:
+                    job = _decoded(line)
+                    if job is not None and job.ended >= since and job.id not in seen:
+                        seen.add(job.id)
+                        yield job
+
+    def expire(self, before: float) -> None:
+        """Delete the files in which everything ended before that time, but not the newest.
+
+        Args:
+            before: Epoch seconds.
+        """
+        for file in self._files()[:-1]:
+            with file.open("rb") as lines:
+                ended = [job.ended for line in lines if (job := _decoded(line)) is not None]
+            if max(ended, default=0.0) < before:
+                file.unlink()
+
+    def _files(self) -> list[Path]:
+        return sorted(self.folder.glob("*.jsonl"))
+
+
+FOLDER = "past-jobs"
+NAME = re.compile(rf"{FOLDER}/[0-9]{{4}}-[0-9]{{2}}\.jsonl")
+"""Where these files lie in a copy."""
+
+
+def copy_into(past: Path, folder: Path) -> None:
+    """Put all whole lines of these files into a folder. Errors: OSError."""
+    for file in sorted(past.glob("*.jsonl")):
+        folder.mkdir(exist_ok=True, mode=0o700)
+        data = file.read_bytes()
+        target = folder / file.name
+        target.write_bytes(data[: data.rfind(b"\n") + 1])
+        target.chmod(0o600)
+
+
+def put_back(copy: Path, past: Path) -> int:
+    """Add what a copy has and a folder lacks; return how many jobs. Errors: OSError.
+
+    Nothing is taken away: who reads takes each job once.
+    """
+    added = 0
+    for file in sorted(copy.glob("*.jsonl")):
+        target = past / file.name
+        there = target.read_bytes() if target.exists() else b""
+        known = set(there.splitlines())
+        missing = [line for line in file.read_bytes().splitlines() if line not in known]
+        if missing:
+            past.mkdir(parents=True, exist_ok=True, mode=0o700)
+            begun = there if there.endswith(b"\n") or not there else there + b"\n"
+            new = target.with_name(f".{target.name}.restored")
+            new.write_bytes(begun + b"".join(line + b"\n" for line in missing))
+            new.chmod(0o600)
+            new.replace(target)
+            added += sum(_decoded(line) is not None for line in missing)
+    return added
+
+
+def _decoded(line: bytes) -> PastJob | None:
+    try:
+        return msgspec.json.decode(line, type=PastJob)
+    except msgspec.DecodeError:
+        return None

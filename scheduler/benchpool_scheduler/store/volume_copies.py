@@ -1,0 +1,248 @@
+"""Copies of the volumes of a cluster: what is not in its API server, each volume by itself.
+
+hub/2026-11-22T040000.125000Z-daily/    jupyterhub.sqlite
+pool/2026-11-22T040000.250000Z-daily/   objects/  audit/  past-jobs/  in-force.yaml  …
+
+Contents never change once they are there, so that a copy links those that the one before has, or
+the volume itself where the copies lie on it. Other
+processes use the volumes meanwhile; what goes while it is copied was not needed any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchpool_scheduler.phrases import count
+from benchpool_scheduler.store import access_wishes, audit_copies, configuration_versions, copies
+from benchpool_scheduler.store.checking import fault_of
+
+KIND = "daily"
+HUB_DATABASE = "jupyterhub.sqlite"
+IN_FORCE = "in-force.yaml"
+"""The settings that were in force last, for a start while the objects are wrong."""
+_CONTENT = re.compile(r"[0-9a-f]{64}")
+
+
+class CannotCopy(Exception):
+    """A sentence about what could not be copied, or put back; nothing was changed then."""
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeCopies:
+    """Where the copies of a volume lie, and how many are kept."""
+
+    folder: Path
+    kept: int = 7
+
+    def newest(self) -> Path | None:
+        """Return the newest copy, None where there is none yet."""
+        return copies.newest(self.folder, KIND)
+
+    def named(self, name: str) -> Path:
+        """Return a copy by its name, the newest for an empty one. Errors: CannotCopy."""
+        found = self.folder / Path(name).name if name else self.newest()
+        if found is None or not found.is_dir():
+            there = sorted(it.name for it in self.folder.glob(f"*-{KIND}"))
+            raise CannotCopy(
+                f"There is no copy {name or 'yet'} in {self.folder}. There are: "
+                f"{', '.join(there) or 'none'}."
+            )
+        return found
+
+    @contextlib.contextmanager
+    def new(self) -> Iterator[Path]:
+        """Give a folder that becomes a copy when all of it was written; the oldest go then."""
+        folder = self.folder / copies.folder_name(KIND)
+        partial = folder.with_name(f".{folder.name}")
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for left in self.folder.glob(f".*-{KIND}"):
+            shutil.rmtree(left, ignore_errors=True)
+        try:
+            partial.mkdir(mode=0o700)
+            yield partial
+            os.sync()
+            partial.rename(folder)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+        copies.keep(self.folder, KIND, self.kept)
+
+
+# ------------------------------------------------------------------ the Hub's volume
+
+
+def copy_hub(volume: Path, to: VolumeCopies) -> list[str]:
+    """Copy the Hub's database while it is used; return what was done. Errors: CannotCopy."""
+    database = volume / HUB_DATABASE
+    if not database.is_file():
+        raise CannotCopy(f"{database} is not there: the Hub has not made its database yet.")
+    try:
+        with to.new() as folder:
+            copies.copy_file(database, folder / HUB_DATABASE)
+    except (copies.CopyFailed, OSError) as failed:
+        raise CannotCopy(f"{database} could not be copied into {to.folder}: {failed}.") from failed
+    return [f"The Hub's database was copied into {to.newest()}."]
+
+
+def restore_hub(volume: Path, copy: Path) -> list[str]:
+    """Put the Hub's database back, which nobody uses; return what was done. Errors: CannotCopy."""
+    source, target = copy / HUB_DATABASE, volume / HUB_DATABASE
+    fault = fault_of(source) if source.is_file() else "it is not there"
+    if fault is not None:
+        raise CannotCopy(f"{source} cannot be used ({fault}): nothing was changed.")
+    new = target.with_name(f".{target.name}.restored")
+    shutil.copyfile(source, new)
+    new.chmod(0o600)
+    aside = target.with_name(f"{target.name}.{copies.folder_name('replaced')}")
+    was = target.exists()
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        old = Path(f"{target}{suffix}")
+        if old.exists():
+            old.replace(f"{aside}{suffix}")
+    new.replace(target)
+    return [f"{target} was put back" + (f"; what was there is {aside}." if was else ".")]
+
+
+# ------------------------------------------------------------------ the pool's volume
+
+
+def copy_pool(volume: Path, to: VolumeCopies) -> list[str]:
+    """Copy contents, audit trail and past jobs while they are used; return what was done.
+
+    Errors: CannotCopy.
+    """
+    before, own = to.newest(), volume / "scheduler"
+    try:
+        with to.new() as folder:
+            contents = _copy_contents(volume / "objects", folder / "objects", before)
+            audit_copies.copy_into(
+                own / "audit", folder / "audit", before / "audit" if before is not None else None
+            )
+            _copy_lines(own / "past-jobs", folder / "past-jobs")
+            versions = configuration_versions.FOLDER
+            configuration_versions.copy_into(own / versions, folder / versions)
+            access_wishes.copy_into(own / access_wishes.FILE, folder)
+            if (own / IN_FORCE).is_file():
+                shutil.copyfile(own / IN_FORCE, folder / IN_FORCE)
+    except OSError as failed:
+        raise CannotCopy(f"{volume} could not be copied into {to.folder}: {failed}.") from failed
+    return [
+        f"{count(contents, 'uploaded file')}, the audit trail and the past jobs were copied into "
+        f"{to.newest()}."
+    ]
+
+
+def restore_pool(volume: Path, copy: Path) -> list[str]:
+    """Put back what the volume lacks; what is there stays. Return what was done.
+
+    Errors: CannotCopy.
+    """
+    own = volume / "scheduler"
+    try:
+        contents = _restore_contents(copy / "objects", volume / "objects")
+        trail = audit_copies.put_back(copy / "audit", own / "audit")
+        past = _restore_missing(copy / "past-jobs", own / "past-jobs")
+        known = configuration_versions.FOLDER
+        versions = configuration_versions.copy_into(copy / known, own / known)
+        wishes = access_wishes.put_back(copy / access_wishes.FILE, own / access_wishes.FILE)
+        if (copy / IN_FORCE).is_file() and not (own / IN_FORCE).exists():
+            _put_whole(copy / IN_FORCE, own / IN_FORCE)
+    except OSError as failed:
+        raise CannotCopy(f"{copy} could not be put back into {volume}: {failed}.") from failed
+    return [
+        f"Put back into {volume}: {count(contents, 'uploaded file')}, {count(trail.put, 'file')} "
+        f"of the audit trail, {count(past, 'file')} of past jobs, {count(versions, 'version')} of "
+        f"the configuration, {count(wishes, 'request')} to belong to a project. What was there "
+        "stays.",
+        *(
+            [
+                f"{count(trail.others, 'file')} of the copy's audit trail do not go together with "
+                f"what is in {own / 'audit'}, which stays: keep the copy."
+            ]
+            if trail.others
+            else []
+        ),
+    ]
+
+
+def _copy_contents(source: Path, target: Path, before: Path | None) -> int:
+    """Copy contents and who uploaded them; return how many contents there are."""
+    copied = 0
+    for file in _contents(source):
+        name = file.relative_to(source)
+        (target / name.parent).mkdir(parents=True, exist_ok=True, mode=0o700)
+        earlier = before / "objects" / name if before is not None else None
+        try:
+            known = earlier is not None and audit_copies.same_size(earlier, file)
+        except FileNotFoundError:
+            known = False
+        with contextlib.suppress(FileNotFoundError):  # removed meanwhile, as nothing needs it
+            source_file = earlier if earlier is not None and known else file
+            audit_copies.link_or_copy(source_file, target / name)
+            copied += len(name.parts) == 2
+    for marker in _markers(source):
+        with contextlib.suppress(FileNotFoundError):
+            _put_marker(marker, target / marker.relative_to(source))
+    return copied
+
+
+def _restore_contents(copy: Path, target: Path) -> int:
+    put = 0
+    for file in _contents(copy):
+        place = target / file.relative_to(copy)
+        if not place.exists():
+            _put_whole(file, place)
+            put += 1
+    for marker in _markers(copy):
+        place = target / marker.relative_to(copy)
+        if not place.exists():
+            _put_marker(marker, place)
+    return put
+
+
+def _contents(folder: Path) -> Iterator[Path]:
+    """Give contents that are whole: those under way have longer names."""
+    return (it for it in folder.glob("??/*") if _CONTENT.fullmatch(it.name))
+
+
+def _markers(folder: Path) -> Iterator[Path]:
+    return (it for it in folder.glob("by/*/*") if _CONTENT.fullmatch(it.name))
+
+
+def _put_marker(marker: Path, place: Path) -> None:
+    """Say who uploaded a content, and when: that is the file's time."""
+    when = marker.stat().st_mtime
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    place.touch()
+    os.utime(place, (when, when))
+
+
+def _copy_lines(source: Path, target: Path) -> None:
+    """Copy the whole lines of files that grow."""
+    for file in sorted(source.glob("*.jsonl")):
+        target.mkdir(exist_ok=True, mode=0o700)
+        data = file.read_bytes()
+        (target / file.name).write_bytes(data[: data.rfind(b"\n") + 1])
+
+
+def _restore_missing(copy: Path, target: Path) -> int:
+    put = 0
+    for file in sorted(copy.glob("*.jsonl")):
+        if not (target / file.name).exists():
+            _put_whole(file, target / file.name)
+            put += 1
+    return put
+
+
+def _put_whole(source: Path, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    new = place.with_name(f".{place.name}.restored")
+    shutil.copyfile(source, new)
+    new.chmod(0o600)
+    new.replace(place)

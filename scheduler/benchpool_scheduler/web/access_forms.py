@@ -1,0 +1,93 @@
+"""Belonging to projects from the pool's page: ask, let in, decline."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from benchpool_scheduler.api import audit, decoding
+from benchpool_scheduler.configuration import EVERYBODY
+from benchpool_scheduler.contract.access import AccessAsk, AccessDecision, AccessRequest
+from benchpool_scheduler.contract.operation import Operation
+from benchpool_scheduler.contract.operations import Operations
+from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.service.access.membership import belongs_to
+from benchpool_scheduler.web.pages import PageHandler
+from benchpool_scheduler.web.words import Moment, moment
+
+VERBS: Mapping[str, tuple[Operation[Any], type[Struct]]] = {
+    "ask": (Operations.ask_access, AccessAsk),
+    "add": (Operations.add_member, AccessDecision),
+    "decline": (Operations.decline_access, AccessDecision),
+}
+"""What the page offers, by its word in addresses."""
+
+
+Act = Callable[[Caller, Any], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRow:
+    """One wish as the page shows it."""
+
+    wish: AccessRequest
+    at: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class AccessView:
+    """What the section says: ``open`` are those that the reader decides, ``own`` the reader's."""
+
+    open: tuple[AccessRow, ...]
+    own: tuple[AccessRow, ...]
+    projects: tuple[str, ...]
+
+
+async def access_view(pool: Pool, caller: Caller, now: datetime) -> AccessView:
+    """Return the wishes that concern a reader, and the projects that could be asked for."""
+    found = [AccessRow(one, moment(one.at, now)) for one in await pool.access.requests(caller)]
+    configuration = pool.observed.now.configuration
+    personal = {str(one.name) for one in configuration.projects if one.each is not None}
+    could = [
+        str(one.name)
+        for one in configuration.projects
+        if (str(one.name) in personal or not configuration.is_parent(one.name))
+        and one.project.parent not in personal
+        and (EVERYBODY not in one.members or str(one.name) in personal)
+        and not belongs_to(caller, one.name, configuration)
+    ]
+    return AccessView(
+        open=tuple(row for row in found if row.wish.decides),
+        own=tuple(row for row in found if row.wish.user == caller.name),
+        projects=() if caller.admin or caller.kind != "user" else tuple(could),
+    )
+
+
+class AccessHandler(PageHandler):
+    """``POST <prefix>access/<wish>`` with the page's XSRF token."""
+
+    async def post(self, wish: str) -> None:
+        """Do it, then lead back to the section."""
+        caller = await self.reader()
+        self.refuse_forged()
+        (operation, type_), pool = VERBS[wish], self.site.pool
+        names = type_.__struct_fields__
+        texts = {name: " ".join(self.get_body_argument(name, "").split()) for name in names}
+        body = decoding.query({name: [text] for name, text in texts.items() if text}, type_)
+        act: Mapping[str, Act] = {
+            "ask": pool.access.ask,
+            "add": pool.access.add,
+            "decline": pool.access.decline,
+        }
+        try:
+            after = await act[wish](caller, body)
+        except BenchpoolError as error:
+            audit.note(pool, operation, caller, self, error)
+            raise
+        await pool.audit.record(audit.done(operation, caller, self.request, {}, body, after, None))
+        self.redirect(f"{self.site.root}#access", status=303)

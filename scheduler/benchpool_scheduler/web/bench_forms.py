@@ -1,0 +1,31 @@
+"""What administrators do with benches from the pool's page."""
+
+from __future__ import annotations
+
+from benchpool_scheduler.api import audit, decoding
+from benchpool_scheduler.contract import BenchWanted
+from benchpool_scheduler.contract.operations import Operations
+from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.web.pages import PageHandler
+
+
+class AskBackHandler(PageHandler):
+    """``POST <prefix>benches/<lease>/ask-back`` with the page's XSRF token."""
+
+    async def post(self, lease: str) -> None:
+        """Ask its owner for it, then lead back to the section."""
+        caller = await self.reader()
+        self.refuse_forged()
+        pool, operation = self.site.pool, Operations.ask_back
+        reason = " ".join(self.get_body_argument("reason", "").split())
+        try:
+            body = decoding.query({"reason": [reason]}, BenchWanted)
+            answer = await pool.benches.ask_back(caller, lease, body)
+        except BenchpoolError as refused:
+            audit.note(pool, operation, caller, self, refused)
+            raise
+        path = {"lease": lease}
+        await pool.audit.record(
+            audit.done(operation, caller, self.request, path, body, answer, None)
+        )
+        self.redirect(f"{self.site.root}#benches", status=303)

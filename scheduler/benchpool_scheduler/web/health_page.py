@@ -1,0 +1,136 @@
+"""How scheduler, Hub, store and GPUs fare, for administrators: a number, or what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchpool_scheduler.contract import Gpu, GpuState
+from benchpool_scheduler.phrases import count, data_size
+from benchpool_scheduler.service import Pool
+from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.web.pages import PageHandler
+from benchpool_scheduler.web.pool_view import gpu_places
+
+TOPICS: Mapping[str, str] = {
+    "hub": "Hub",
+    "groups": "Hub",
+    "hub-database": "Hub",
+    "lost-benches": "Hub",
+    "disk": "Store",
+    "backup": "Store",
+    "audit": "Store",
+    "unreadable": "Store",
+    "configuration-versions": "Store",
+    "devices": "GPUs",
+}
+"""Which line a problem belongs to, by its topic; all others are the scheduler's."""
+
+
+@dataclass(frozen=True, slots=True)
+class HealthLine:
+    """One part: ``fact`` is its number; ``problems`` say what is wrong and what to do."""
+
+    name: str
+    fact: str
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HealthFigures:
+    """What the lines tell when all is well; ``disk_free`` is None where it is not known."""
+
+    passes: int
+    last_pass_s: float
+    users: int
+    servers: int | None
+    store_bytes: int
+    disk_free: int | None
+    disk_size: int
+    breaches: int
+
+
+class HealthHandler(PageHandler):
+    """``GET <prefix>health``."""
+
+    async def get(self) -> None:
+        """Show the page. Errors: Forbidden for others than administrators."""
+        caller = await self.reader()
+        rights.require_admin(caller, "see how the pool fares")
+        pool = self.site.pool
+        lines = tuple(
+            health_lines(_figures(pool), pool.observed.now.problems, pool.views.status(caller).gpus)
+        )
+        wrong = [line.name for line in lines if line.problems]
+        await self.show("health.html", self.facts(back="health"), lines=lines, wrong=wrong)
+
+
+def _figures(pool: Pool) -> HealthFigures:
+    found, directory = pool.figures.read(), pool.observed.settings.directory
+    servers = directory.servers()
+    return HealthFigures(
+        passes=found.passes,
+        last_pass_s=found.last_pass_s,
+        users=len(directory.users()),
+        servers=None if servers is None else len(servers),
+        store_bytes=found.store_bytes,
+        disk_free=None if found.disk is None else found.disk.free,
+        disk_size=0 if found.disk is None else found.disk.size,
+        breaches=sum(found.breaches.values()),
+    )
+
+
+def health_lines(
+    figures: HealthFigures, problems: Mapping[str, str], gpus: Sequence[Gpu]
+) -> Iterator[HealthLine]:
+    """Yield a line for each part.
+
+    Args:
+        problems: Sentences by their topic.
+    """
+    facts = {
+        "Scheduler": f"its last pass took {figures.last_pass_s * 1000:.1f} ms; "
+        f"{figures.passes} since it started",
+        "Hub": _hub(figures),
+        "Store": _store(figures),
+        "GPUs": _gpus(gpus),
+    }
+    for name, fact in facts.items():
+        told = [text for topic, text in problems.items() if TOPICS.get(topic, "Scheduler") == name]
+        if name == "GPUs":
+            told = list(_broken(gpus)) or told
+        if name == "Scheduler" and figures.breaches:
+            told.append(
+                f"It broke its own rules {count(figures.breaches, 'time')} since it started: its "
+                "log says which and when; send that part of it to the developers."
+            )
+        yield HealthLine(name, fact, tuple(told))
+
+
+def _hub(figures: HealthFigures) -> str:
+    users = count(figures.users, "user")
+    if figures.servers is None:
+        return f"{users}; its servers are not known yet"
+    return f"{users}, {count(figures.servers, 'server')} running or starting"
+
+
+def _store(figures: HealthFigures) -> str:
+    held = f"the database has {data_size(figures.store_bytes)}"
+    if figures.disk_free is None:
+        return held
+    return f"{held}; {data_size(figures.disk_free)} of {data_size(figures.disk_size)} are free"
+
+
+def _gpus(gpus: Sequence[Gpu]) -> str:
+    bad = sum(gpu.state is GpuState.BROKEN for gpu in gpus)
+    return f"{len(gpus) - bad} of {count(len(gpus), 'GPU')} can be used"
+
+
+def _broken(gpus: Sequence[Gpu]) -> Iterator[str]:
+    for gpu in gpus:
+        if gpu.state is GpuState.BROKEN:
+            note = f" ({gpu.note})" if gpu.note else ""
+            yield (
+                f"GPU {gpu_places([gpu])} is broken{note}: look at it with `nvidia-smi` there; "
+                "drain the machine before you work on it."
+            )

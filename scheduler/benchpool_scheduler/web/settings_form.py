@@ -1,0 +1,152 @@
+"""What a form of settings asks for: fields as text, compared with what is in force.
+
+A field ``set:KEY`` holds one value as it is written in ``config set``; an empty one is no value.
+Other fields add people and projects.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from benchpool_scheduler.configuration import Configuration
+from benchpool_scheduler.contract.configuration import Setting
+from benchpool_scheduler.errors import InvalidInput
+
+PREFIX = "set:"
+LISTS = ("members", "leads")
+PROJECT_KEYS = ("quota", "limit", "weight", "priority", *LISTS)
+OWN = "(own)"
+"""The choice of a project of their own for each of those who are added."""
+
+
+def shown(configuration: Configuration) -> dict[str, str]:
+    """Return what the fields show, by key; keys that are not set are left out.
+
+    >>> from benchpool_scheduler.configuration import load
+    >>> text = "{version: 1, build: {users: {ann: 2}}, projects: [{name: a, members: [ann, joe]}]}"
+    >>> shown(load(text))
+    ... # doctest: +NORMALIZE_WHITESPACE
+    {'build.default': '0', 'build.users.ann': '2', 'projects.a.quota': '0',
+     'projects.a.priority': '0', 'projects.a.members': 'ann, joe'}
+    """
+    return {key: text for key, text in _shown(configuration) if text}
+
+
+def _shown(configuration: Configuration) -> Iterator[tuple[str, str]]:
+    build = configuration.build
+    yield "build.default", str(build.default)
+    for kind, quotas in (("users", build.users), ("groups", build.groups)):
+        for name, quota in quotas.items():
+            yield f"build.{kind}.{name}", str(quota)
+    for settings in configuration.projects:
+        project, at = settings.project, f"projects.{settings.name}"
+        yield f"{at}.quota", "unlimited" if project.quota is None else str(project.quota)
+        yield f"{at}.limit", "" if project.limit is None else str(project.limit)
+        yield f"{at}.weight", "" if project.weight is None else f"{project.weight:g}"
+        yield f"{at}.priority", str(project.priority)
+        if settings.each is not None:
+            each = settings.each
+            yield f"{at}.each.quota", "unlimited" if each.quota is None else str(each.quota)
+            yield f"{at}.each.limit", "" if each.limit is None else str(each.limit)
+        yield f"{at}.members", ", ".join(settings.members)
+        yield f"{at}.leads", ", ".join(settings.leads)
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsForm:
+    """The fields of a form as they came."""
+
+    fields: Mapping[str, str]
+
+    def settings(self, configuration: Configuration) -> list[Setting]:
+        """Return what is otherwise than in force, and what is added. Errors: InvalidInput."""
+        found = [*self._changed(configuration), *self._new_people(configuration)]
+        return [*found, *self._new_project()]
+
+    def _changed(self, configuration: Configuration) -> Iterator[Setting]:
+        now = shown(configuration)
+        for name, text in self.fields.items():
+            if not name.startswith(PREFIX):
+                continue
+            key = name.removeprefix(PREFIX)
+            if key.rpartition(".")[2] in LISTS:
+                people = names(text)
+                if people != names(now.get(key, "")):
+                    yield Setting(key, list(people) or None)
+            elif text.strip() != now.get(key, ""):
+                yield Setting(key, _value(text))
+
+    def _new_people(self, configuration: Configuration) -> Iterator[Setting]:
+        people = names(self.fields.get("people", ""))
+        project, bench = self.fields.get("project", ""), self.fields.get("bench", "").strip()
+        for person in people:
+            if bench:
+                group = person.removeprefix("group:")
+                kind = "users" if group == person else "groups"
+                yield Setting(f"build.{kind}.{group}", _value(bench))
+        if project and project != OWN and people:
+            there = configuration.project(project)
+            new = [one for one in people if there is None or one not in there.members]
+            if new:
+                yield Setting(f"projects.{project}.members", add=new)
+        if project == OWN:
+            for person in people:
+                yield from self._own_project(person)
+
+    def _own_project(self, person: str) -> Iterator[Setting]:
+        name = person.removeprefix("group:")
+        yield Setting(f"projects.{name}.name", name)
+        yield Setting(f"projects.{name}.quota", _value(self.fields.get("own_quota", "") or "0"))
+        yield Setting(f"projects.{name}.members", add=[person])
+
+    def _new_project(self) -> Iterator[Setting]:
+        name = " ".join(self.fields.get("new_project", "").split())
+        if not name:
+            return
+        yield Setting(f"projects.{name}.name", name)
+        yield Setting(f"projects.{name}.quota", _value(self.fields.get("new_quota", "") or "0"))
+        if people := names(self.fields.get("new_members", "")):
+            yield Setting(f"projects.{name}.members", add=list(people))
+        if parent := self.fields.get("new_parent", ""):
+            yield Setting(f"projects.{name}.parent", parent)
+
+    @property
+    def reason(self) -> str:
+        """Why, on one line. Errors: InvalidInput for none."""
+        words = " ".join(self.fields.get("reason", "").split())
+        if not words:
+            raise InvalidInput(
+                "Say why in a few words: the reason stands beside the change for those who read it "
+                "later.",
+                field="reason",
+            )
+        return words
+
+    @property
+    def base(self) -> int | None:
+        """The version that the form was made from."""
+        text = self.fields.get("base", "")
+        return int(text) if text.isascii() and text.isdecimal() and int(text) else None
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Return the names in a text, each once: one a line, or with commas.
+
+    >>> names("ann, joe\\n group:staff,ann")
+    ('ann', 'joe', 'group:staff')
+    """
+    found = (" ".join(each.split()) for each in re.split(r"[,;\n]", text))
+    return tuple(dict.fromkeys(each for each in found if each))
+
+
+def _value(text: str) -> int | float | str | None:
+    """Return what a field says; what is no number goes to the rules as it is."""
+    text = text.strip()
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text or None

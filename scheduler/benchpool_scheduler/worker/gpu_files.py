@@ -1,0 +1,171 @@
+"""Which device files a process with some GPUs must not open. Facts come in; ``look`` reads them.
+
+A whole GPU is ``/dev/nvidiaN``. A slice of one (MIG) is that file too, and two capabilities, each a
+device of its own below ``/dev/nvidia-caps``: for its GPU instance, and for the compute instance in
+it. The driver lists their numbers in ``nvidia-caps/mig-minors``, also of instances that are not
+made yet, so that one that is made later is denied as well.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+Numbers = tuple[int, int]
+"""Major and minor number of a character device."""
+
+CAPABILITIES = "nvidia-caps"
+_GPU = re.compile(r"nvidia(\d+)")
+_OF_GPU = re.compile(r"gpu(\d+)/")
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFiles:
+    """The GPUs' device files of a machine.
+
+    Attributes:
+        gpus: Those of whole GPUs, by the number N of ``/dev/nvidiaN``.
+        capabilities: Those of slices, by the driver's names, such as ``gpu0/gi1/ci0/access``.
+    """
+
+    gpus: Mapping[int, Numbers] = field(default_factory=dict)
+    capabilities: Mapping[str, Numbers] = field(default_factory=dict)
+
+    def all(self) -> frozenset[Numbers]:
+        """Return the numbers of every file: who has no GPU must open none of them."""
+        return frozenset(self.gpus.values()) | frozenset(self.capabilities.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What of a machine's GPUs a UUID stands for.
+
+    Attributes:
+        gpu: The number N of ``/dev/nvidiaN``. ``slice``: it is a slice of that GPU, by the numbers
+            of its GPU instance and its compute instance (``instances``), None where not told.
+    """
+
+    gpu: int
+    slice: bool = False
+    instances: tuple[int, int] | None = None
+
+    def capabilities(self) -> tuple[str, ...] | None:
+        """Return the names of the capabilities that it needs; None where that is not known.
+
+        >>> Part(0, slice=True, instances=(7, 0)).capabilities()
+        ('gpu0/gi7/access', 'gpu0/gi7/ci0/access')
+        >>> Part(0).capabilities()
+        ()
+        """
+        if not self.slice:
+            return ()
+        if self.instances is None:
+            return None
+        instance, compute = self.instances
+        instance_of_gpu = f"gpu{self.gpu}/gi{instance}"
+        return f"{instance_of_gpu}/access", f"{instance_of_gpu}/ci{compute}/access"
+
+
+@dataclass(frozen=True, slots=True)
+class GpuFiles:
+    """The files of a machine, and which GPUs they are."""
+
+    machine: MachineFiles = field(default_factory=MachineFiles)
+    parts: Mapping[str, Part] = field(default_factory=dict)
+
+    def denied(self, given: Sequence[str]) -> list[Numbers]:
+        """Return the files that a process with these GPUs must not open: those of all others.
+
+        Nothing where one of its own has no known file: it could be any of them. Slices are not kept
+        apart from each other where the capabilities of one of its own are not known.
+
+        >>> files = MachineFiles({0: (195, 0), 1: (195, 1)})
+        >>> GpuFiles(files, {"GPU-a": Part(0), "GPU-b": Part(1)}).denied(["GPU-a"])
+        [(195, 1)]
+        """
+        own = [self.parts.get(uuid) for uuid in given]
+        parts = [part for part in own if part is not None and part.gpu in self.machine.gpus]
+        if len(parts) < len(own):
+            return []
+        gpus = set(self.machine.gpus.values()) - {self.machine.gpus[part.gpu] for part in parts}
+        return sorted(gpus | self._denied_capabilities(parts))
+
+    def _denied_capabilities(self, parts: Sequence[Part]) -> set[Numbers]:
+        there, needed = self.machine.capabilities, set()
+        for part in parts:
+            names = part.capabilities()
+            if names is None or not there.keys() >= set(names):
+                return set()
+            needed |= {there[name] for name in names}
+        return set(there.values()) - needed
+
+
+def capability_files(minors: str, devices: str, gpus: Mapping[int, Numbers]) -> dict[str, Numbers]:
+    """Return the capabilities of a machine's GPUs from the driver's list and the kernel's.
+
+    Those that are of no one GPU, such as the right to divide GPUs, are among them.
+
+    Args:
+        minors: The text of ``/proc/driver/nvidia-caps/mig-minors``.
+        devices: The text of ``/proc/devices``, which says the major number.
+
+    >>> text = "config 1\\ngpu0/gi1/access 12\\ngpu1/gi1/access 147\\n"
+    >>> capability_files(text, "Character devices:\\n507 nvidia-caps\\n", {0: (195, 0)})
+    {'config': (507, 1), 'gpu0/gi1/access': (507, 12)}
+    """
+    majors = [words[0] for words in _lines(devices) if words[1:] == [CAPABILITIES]]
+    found: dict[str, Numbers] = {}
+    for words in _lines(minors) if majors else ():
+        if len(words) != 2 or not words[1].isdecimal():
+            continue
+        gpu = _OF_GPU.match(words[0])
+        if gpu is None or int(gpu[1]) in gpus:
+            found[words[0]] = int(majors[0]), int(words[1])
+    return found
+
+
+def look(dev: str = "/dev", proc: str = "/proc") -> MachineFiles:
+    """Return the files of this machine; nothing where there is no driver."""
+    gpus: dict[int, Numbers] = {}
+    try:
+        names = os.listdir(dev)
+    except OSError:
+        names = []
+    for name in names:
+        numbered = _GPU.fullmatch(name)
+        numbers = numbers_of(os.path.join(dev, name)) if numbered else None
+        if numbered and numbers is not None:
+            gpus[int(numbered[1])] = numbers
+    minors = _text(os.path.join(proc, "driver", CAPABILITIES, "mig-minors"))
+    devices = _text(os.path.join(proc, "devices"))
+    return MachineFiles(gpus, capability_files(minors, devices, gpus))
+
+
+def numbers_of(path: str) -> Numbers | None:
+    """Return major and minor number of a character device; None where there is none.
+
+    >>> numbers_of("/dev/null"), numbers_of("/dev/nothing")
+    ((1, 3), None)
+    """
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return None
+    if not stat.S_ISCHR(facts.st_mode):
+        return None
+    return os.major(facts.st_rdev), os.minor(facts.st_rdev)
+
+
+def _lines(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines()]
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""

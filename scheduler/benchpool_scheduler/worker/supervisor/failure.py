@@ -1,0 +1,161 @@
+"""What failed, from the last lines that a program printed: pure.
+
+A notebook's runner says its cell, the exception and the line; Python prints a traceback. Signals
+are told from the exit code, and the cell in which they came from what the runner said last.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+
+TAIL = 32 * 1024
+"""Bytes of the end of a log that are looked at."""
+
+MOST = 200
+"""Characters of an exception that are repeated."""
+
+TRACEBACK = "Traceback (most recent call last):"
+LAUNCHERS = ("ChildFailedError", "ProcessRaisedException", "CalledProcessError", "SystemExit")
+"""What is raised because something else failed, and was printed before."""
+
+_CELL = re.compile(r"benchpool: (cell \d+) failed: (.+)")
+_KERNEL = re.compile(r"benchpool: the kernel ended in (cell \d+) with exit code (\d+)")
+_RAN = re.compile(r"benchpool: (?:the kernel ended in )?(cell \d+) (?:\(\d+ of \d+\)|by signal .+)")
+_REFUSAL = re.compile(r"benchpool: ([A-Z]\w+: .+ \(.+, line \d+\))")
+_NOT_RUN = re.compile(r"benchpool: (the notebook's .+)")
+_IN_CELL = re.compile(r"(?:it )?(?:failed|was ended|ran out of memory) in cell (\d+)\b")
+_PLACE = re.compile(r" \((?:(?P<file>[^()]+), )?line (?P<line>\d+)\)\.?$")
+_FRAME = re.compile(r'\s*File "(.+)", line (\d+)')
+_ERROR = re.compile(r"([A-Za-z_][\w.]*)(?:: (.*))?")
+_LIBRARY = re.compile(r"<frozen |/(site|dist)-packages/|/lib/python3[.\d]*/")
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_SIGNALS = {
+    signal.SIGSEGV: "it used memory that is not its own",
+    signal.SIGBUS: "it used memory that is not there; often /dev/shm is full",
+    signal.SIGABRT: "it gave itself up, as the C library and CUDA do after a fault",
+    signal.SIGFPE: "it divided a whole number by zero",
+    signal.SIGILL: "it was built for another processor",
+    signal.SIGKILL: "somebody killed it, often the operating system for want of memory",
+    signal.SIGTERM: "somebody told it to end",
+    signal.SIGINT: "somebody interrupted it",
+    signal.SIGXCPU: "it used more processor time than it may",
+    signal.SIGXFSZ: "it wrote a larger file than it may",
+}
+
+
+def sentence(code: int, tail: bytes) -> str | None:
+    """Return what failed in words that follow a name; None where nothing is known.
+
+    >>> log = b'''Traceback (most recent call last):
+    ...   File "/home/joe/train.py", line 12, in <module>
+    ...     fit(data)
+    ... ValueError: no such file'''
+    >>> sentence(1, log)
+    'failed with ValueError: no such file (train.py, line 12)'
+    >>> sentence(1, b"benchpool: cell 3 failed: KeyError: 'a' (line 2)")
+    "failed in cell 3 with KeyError: 'a' (line 2)"
+    >>> sentence(139, b"")
+    'was ended by SIGSEGV: it used memory that is not its own'
+    >>> sentence(139, b"benchpool: the kernel ended in cell 7 by signal 11")
+    'was ended in cell 7 by SIGSEGV: it used memory that is not its own'
+    >>> sentence(5, b"benchpool: the kernel ended in cell 7 with exit code 5")
+    'failed in cell 7: its Python ended with exit code 5'
+    >>> sentence(3, b"bye") is None
+    True
+    """
+    if code == 0:
+        return None
+    lines = _lines(tail)
+    found = _of_cell(lines) or _of_refusal(lines) or _of_traceback(lines)
+    known = _SIGNALS.get(signal.Signals(code - 128)) if code - 128 in set(signal.Signals) else None
+    if found is None and known is not None:
+        return f"was ended{in_cell(tail)} by {signal.Signals(code - 128).name}: {known}"
+    return found
+
+
+def in_cell(tail: bytes) -> str:
+    r"""Return the cell of a notebook that ran last, as ``" in cell 3"``; empty for no notebook.
+
+    >>> in_cell(b"benchpool: cell 2 (1 of 2)\nbenchpool: cell 5 (2 of 2)\nloss 1\n")
+    ' in cell 5'
+    >>> in_cell(b"loss 1\n")
+    ''
+    """
+    for line in reversed(_lines(tail)):
+        found = _RAN.match(line)
+        if found is not None:
+            return f" in {found[1]}"
+    return ""
+
+
+def _lines(tail: bytes) -> list[str]:
+    return _COLOUR.sub("", tail[-TAIL:].decode(errors="replace")).splitlines()
+
+
+def _of_cell(lines: list[str]) -> str | None:
+    for line in reversed(lines[-20:]):
+        if found := _CELL.fullmatch(line):
+            return f"failed in {found[1]} with {found[2][:MOST]}"
+        if found := _KERNEL.fullmatch(line):
+            return f"failed in {found[1]}: its Python ended with exit code {found[2]}"
+        if found := _NOT_RUN.fullmatch(line):
+            return f"failed before its first cell: {found[1][:MOST]}"
+    return None
+
+
+def place(said: str) -> dict[str, int | str]:
+    """Return where it failed, as data, of a sentence that this module made.
+
+    >>> place("failed in cell 3 with KeyError: 'a' (line 2)")
+    {'cell': 3, 'line': 2}
+    >>> place("failed with ValueError: no such file (train.py, line 12)")
+    {'line': 12, 'file': 'train.py'}
+    >>> place("it was ended in cell 7 by SIGSEGV: it used memory that is not its own")
+    {'cell': 7}
+    >>> place("was ended by SIGSEGV: it used memory that is not its own")
+    {}
+    """
+    found: dict[str, int | str] = {}
+    cell = _IN_CELL.match(said)
+    if cell is not None:
+        found["cell"] = int(cell[1])
+    at = _PLACE.search(said)
+    if at is not None:
+        found["line"] = int(at["line"])
+        if at["file"]:
+            found["file"] = at["file"]
+    return found
+
+
+def _of_refusal(lines: list[str]) -> str | None:
+    """Return what our own client told a script as the last thing."""
+    found = _REFUSAL.fullmatch(lines[-1]) if lines else None
+    return f"failed with {found[1]}" if found is not None else None
+
+
+def _of_traceback(lines: list[str]) -> str | None:
+    """Return the last exception that ended a program, not one that only followed another."""
+    begins = [at for at, line in enumerate(lines) if line.strip().endswith(TRACEBACK)]
+    for begin in reversed(begins):
+        frames: list[tuple[str, str]] = []
+        indent = len(lines[begin]) - len(lines[begin].lstrip())
+        for line in lines[begin + 1 :]:
+            frame = _FRAME.match(line)
+            if frame is not None:
+                frames.append((frame[1], frame[2]))
+            elif line[indent : indent + 1] not in {" ", "|", ""}:
+                error = _ERROR.fullmatch(line[indent:].rstrip())
+                if error is None or error[1].endswith(LAUNCHERS):
+                    break
+                return f"failed with {line[indent:].rstrip()[:MOST]}{_place(frames)}"
+    return None
+
+
+def _place(frames: list[tuple[str, str]]) -> str:
+    """Return where, in the innermost file that is no library's."""
+    own = [frame for frame in frames if not _LIBRARY.search(frame[0])] or frames
+    if not own:
+        return ""
+    file, line = own[-1]
+    return f" ({file.rpartition('/')[2]}, line {line})"

@@ -1,0 +1,63 @@
+"""What a worker is started in; where the files of its own ``/tmp`` lie, and what it keeps."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping, Sequence
+
+from .. import records
+from . import privacy, results
+from .cgroups import Group
+from .child import Account, Confinement
+from .config import SupervisorConfig
+
+NAME = "private"
+SEARCH_PATHS = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "JUPYTER_CONFIG_PATH")
+
+
+def confinement(
+    folder: str, config: SupervisorConfig, group: Group | None, account: Account | None
+) -> Confinement:
+    """Return what a worker is started in, by its folder. Errors: OSError."""
+    private = make(folder) if config.private else None
+    own = (os.path.join(folder, name) for name in (records.FILES, records.EXCHANGE))
+    told = (*config.folders, config.cwd, config.output_dir, *named(config.argv, config.env))
+    kept = [*own, *(path for path in told if path)]
+    return Confinement(group, account, private, kept, config.privileges)
+
+
+def make(folder: str) -> str | None:
+    """Make the folder of who is to have a ``/tmp`` of its own; None where it cannot.
+
+    It is closed to its account: only through the mount is what lies in it reached.
+    Errors: OSError.
+    """
+    if not privacy.holds():
+        return None
+    private = os.path.join(folder, NAME)
+    os.mkdir(private, 0o700)
+    return private
+
+
+def named(argv: Sequence[str], env: Mapping[str, str]) -> list[str]:
+    """Return the files and folders that a command was told of, by absolute paths.
+
+    Its home, what it and its search paths name; of an interpreter all that is installed with it.
+
+    >>> named(["/opt/env/bin/python", "-m", "train"], {"HOME": "/home/joe", "PATH": "/bin:lib"})
+    ['/home/joe', '/opt/env/bin/python', '/bin', '/opt/env']
+    """
+    paths = [env.get("HOME", ""), *argv]
+    for name in SEARCH_PATHS:
+        paths += env.get(name, "").split(":")
+    paths.append(os.path.dirname(os.path.dirname(argv[0])))
+    return [path for path in paths if os.path.isabs(path)]
+
+
+def remove(folder: str) -> None:
+    """Remove the own temporary files; no harm where there are none."""
+    private = os.path.join(folder, NAME)
+    with contextlib.suppress(OSError):
+        results.remove_tree(private)
+        os.rmdir(private)

@@ -1,0 +1,36 @@
+"""Commands as they are advised: they work as printed, also for a state folder of one's own."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchpool_scheduler.client.credentials import state_folder
+
+
+def command(words: str, state: Path, environ: Mapping[str, str]) -> str:
+    """Return a command of this machine for one state folder, in backticks.
+
+    >>> command("down", Path("/data/my pool"), {})
+    "`benchpool down --state '/data/my pool'`"
+    >>> command("down", Path("/data/pool"), {"BENCHPOOL_STATE": "/data/pool"})
+    '`benchpool down`'
+    """
+    first, _, rest = words.partition(" ")
+    named = "" if is_usual(state, environ) else f" --state {shlex.quote(str(state))}"
+    return f"`benchpool {first}{named}{' ' if rest else ''}{rest}`"
+
+
+def is_usual(state: Path, environ: Mapping[str, str]) -> bool:
+    """Tell whether commands find this state folder without being told."""
+    return state_folder(environ).expanduser().absolute() == state.expanduser().absolute()
+
+
+def export(state: Path) -> str:
+    """Return what lets all commands of a shell find this state folder.
+
+    >>> export(Path("/data/pool"))
+    '`export BENCHPOOL_STATE=/data/pool`'
+    """
+    return f"`export BENCHPOOL_STATE={shlex.quote(str(state))}`"

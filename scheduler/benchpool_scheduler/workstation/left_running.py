@@ -1,0 +1,109 @@
+"""What runs on after ``benchpool up`` has ended: counted, and ended when asked.
+
+Jobs and notebook servers are ended by scheduler and Hub, which know what belongs to them. So these
+are started once more, on the machine's own addresses, and ended when it is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import psutil
+
+from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.phrases import count
+from benchpool_scheduler.worker import records
+from benchpool_scheduler.worker.process_identity import identity
+from benchpool_scheduler.workstation import admin_token, files, hub_facts
+from benchpool_scheduler.workstation.hub_api import AwaitedAddress, HubApi
+from benchpool_scheduler.workstation.hub_keeper import HubKeeper
+from benchpool_scheduler.workstation.hub_process import HubProcess
+from benchpool_scheduler.workstation.options import LOOPBACK
+from benchpool_scheduler.workstation.startup_screen import StartupScreen
+from benchpool_scheduler.workstation.state import Ports, RunningInstance, StateFolder, alone
+
+
+@dataclass(frozen=True, slots=True)
+class LeftRunning:
+    """Numbers of what runs from a state folder."""
+
+    jobs: int
+    servers: int
+
+    @property
+    def text(self) -> str:
+        """In words.
+
+        >>> LeftRunning(1, 2).text
+        '1 job and 2 notebook servers'
+        """
+        return f"{count(self.jobs, 'job')} and {count(self.servers, 'notebook server')}"
+
+
+def find(folder: StateFolder) -> LeftRunning:
+    """Count jobs by their supervisors, and notebook servers by the Hub that they know."""
+    jobs = {
+        file.parents[3].name
+        for file in folder.path.glob(f"jobs/*/attempts/*/worker-*/{records.PROCESS}")
+        if _lives(records.read(str(file.parent), records.PROCESS))
+    }
+    ports = files.read_json(folder.hub / "ports.json", Ports)
+    return LeftRunning(len(jobs), 0 if ports is None else _servers(ports))
+
+
+def _lives(process: Mapping[str, object] | None) -> bool:
+    if process is None or not isinstance(pid := process.get("pid"), int):
+        return False
+    return identity(pid) == f"{process.get('boot_id')}:{pid}:{process.get('start_ticks')}"
+
+
+def _servers(ports: Ports) -> int:
+    """Count the processes that were started as servers of this Hub, without what they started."""
+    hub, found = f"http://{LOOPBACK}:{ports.hub}/hub/api", 0
+    for process in psutil.process_iter():
+        try:
+            if "jupyterhub.singleuser" in process.cmdline():
+                found += process.environ().get("JUPYTERHUB_API_URL") == hub
+        except psutil.Error:
+            continue  # it has ended, or is another account's
+    return found
+
+
+@asynccontextmanager
+async def served(folder: StateFolder, screen: StartupScreen) -> AsyncIterator[RunningInstance]:
+    """Start Hub and scheduler as they were started last, until the block ends.
+
+    Errors: Unavailable: they do not start, or nothing was ever started here.
+    """
+    ports = files.read_json(folder.hub / "ports.json", Ports)
+    if ports is None or not folder.facts.exists():
+        raise Unavailable(f"Nothing was started from {folder.path}.", code="not-running")
+    hub_api = f"http://{LOOPBACK}:{ports.hub}/hub/api"
+    scheduler = f"http://{LOOPBACK}:{ports.scheduler}/services/benchpool/api/v1"
+    answers = (AwaitedAddress(f"{hub_api}/"), AwaitedAddress(f"{scheduler}/health"))
+    with alone(folder) as lock:
+        hub = HubProcess(folder, lock)
+        keeper = HubKeeper(hub, folder.path, answers, screen, asyncio.Event())
+        try:
+            await keeper.start()
+            api = HubApi(hub_api, hub_facts.secrets(folder).hub_token)
+            try:
+                await admin_token.current(api, folder.admin_token, datetime.now(UTC))
+            finally:
+                await api.close()
+            yield RunningInstance(
+                pid=os.getpid(),
+                process=identity(os.getpid()) or "",
+                url=hub_api,
+                hub_api=hub_api,
+                scheduler_api=scheduler,
+                token_file=folder.admin_token.name,
+                auth="",
+            )
+        finally:
+            await hub.stop()

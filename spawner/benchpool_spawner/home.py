@@ -1,0 +1,149 @@
+"""What the Hub's home page says of today: my quota, my jobs, the pool, each in one line.
+
+Pure: ``model`` makes it of the scheduler's answers, and the template writes it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchpool_scheduler.contract import BuildQuota, Job, ProjectQuota, State
+from benchpool_scheduler.contract.access import AccessRequest
+from benchpool_scheduler.phrases import count, is_are, percent, server_called
+from benchpool_spawner.form import free_at_once
+from benchpool_spawner.lease_client import MOST_JOBS, Today
+
+SHOWN_JOBS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class JobLine:
+    """One job that has not ended; ``note`` is why it waits or how far it is."""
+
+    name: str
+    url: str
+    state: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """All that the home page shows above the servers; the lines are whole sentences.
+
+    Attributes:
+        silent: The scheduler does not answer: there are no figures.
+        asking: Who wants to belong to a project of the user's; empty for nobody.
+        projectless: The user belongs to no project, so that no job could be sent.
+    """
+
+    silent: bool
+    bench: str = ""
+    jobs: str = ""
+    pool: str = ""
+    newest: tuple[JobLine, ...] = ()
+    more: int = 0
+    projectless: bool = False
+    asking: str = ""
+    simulated: bool = False
+
+
+def model(today: Today) -> Home:
+    """Decide what the home page says."""
+    if today.quota is None or today.status is None or today.jobs is None:
+        return Home(silent=True)
+    return Home(
+        silent=False,
+        bench=bench_line(today.quota.build, free_at_once(today.quota.build.free, today.status)),
+        jobs=jobs_line(today.jobs, today.quota.projects),
+        pool=today.status.text,
+        newest=tuple(_line(job) for job in today.jobs[:SHOWN_JOBS]),
+        more=max(0, len(today.jobs) - SHOWN_JOBS),
+        projectless=not today.quota.projects,
+        asking=asking_line(today.wishes),
+        simulated=today.status.simulated,
+    )
+
+
+def bench_line(build: BuildQuota, at_once: int) -> str:
+    """Return what the user's fixed quota is and what holds it.
+
+    Args:
+        build: The quota.
+        at_once: How many of its free GPUs a start gets now, as the form to start a server says it.
+
+    >>> from benchpool_scheduler.contract import HeldBuild
+    >>> held = BuildQuota(3, "user susan", [HeldBuild("", ["GPU-1"])], 2)
+    >>> bench_line(held, 2)
+    '1 of 3 GPUs of your build quota is held by your default server, 2 are free for you now.'
+    >>> bench_line(held, 1)  # doctest: +ELLIPSIS
+    '1 of 3 ... 2 are left: 1 at once, 1 is lent or taken and waited for.'
+    >>> bench_line(BuildQuota(2, "user susan", [], 2), 0)
+    'Your build quota is 2 GPUs (user susan): none at once, 2 are lent or taken and waited for.'
+    >>> bench_line(BuildQuota(0, "default", [], 0), 0)
+    'Your build quota is 0 GPUs (default): servers start without a GPU, training has the pool.'
+    """
+    if not build.quota and not build.held:
+        return (
+            f"Your build quota is 0 GPUs ({build.rule}): servers start without a GPU, "
+            "training has the pool."
+        )
+    held = sum(len(one.gpus) for one in build.held)
+    quota = count(build.quota, "GPU")
+    waited = build.free - at_once
+    later = f"{at_once or 'none'} at once, {waited} {is_are(waited)} lent or taken and waited for"
+    if not held:
+        now = f": {later}" if waited else ", free for you now"
+        return f"Your build quota is {quota} ({build.rule}){now}."
+    servers = " and ".join(server_called(one.server, "your") for one in build.held)
+    free = "none is left"
+    if build.free:
+        left = f"{build.free} {is_are(build.free)}"
+        free = f"{left} left: {later}" if waited else f"{left} free for you now"
+    return f"{held} of {quota} of your build quota {is_are(held)} held by {servers}, {free}."
+
+
+def jobs_line(jobs: Sequence[Job], projects: Sequence[ProjectQuota]) -> str:
+    """Return how many jobs of the user are in which state, and where the user may send more.
+
+    >>> jobs_line([], [ProjectQuota("research", 3, 3, 0, None, 0)])
+    'None of your jobs runs or waits. You send jobs to project research.'
+    """
+    where = ""
+    if projects:
+        names = ", ".join(one.name for one in projects[:3]) + (", …" if projects[3:] else "")
+        where = f" You send jobs to {'project' if len(projects) == 1 else 'projects'} {names}."
+    if not jobs:
+        return f"None of your jobs runs or waits.{where}"
+    counts = Counter(job.state for job in jobs)
+    parts = [f"{counts[state]} {state}" for state in State if counts[state]]
+    of = f"Of your newest {MOST_JOBS} jobs: " if len(jobs) >= MOST_JOBS else "Your jobs: "
+    return f"{of}{', '.join(parts)}.{where}"
+
+
+def asking_line(wishes: Sequence[AccessRequest]) -> str:
+    """Return who asks to belong to projects that the user may let people into.
+
+    >>> from datetime import UTC, datetime
+    >>> asking_line([AccessRequest("joe", "vision", datetime.now(UTC), "")])
+    'joe asks to belong to vision.'
+    """
+    if not wishes:
+        return ""
+    first = wishes[0]
+    others = f" and {count(len(wishes) - 1, 'other')}" if wishes[1:] else ""
+    return (
+        f"{first.user}{others} {'ask' if others else 'asks'} to belong to "
+        f"{'projects of yours' if others else first.project}."
+    )
+
+
+def _line(job: Job) -> JobLine:
+    note = ""
+    if job.reason is not None:
+        note = job.reason.text
+    elif job.progress is not None:
+        part = "" if job.progress.fraction is None else f"{percent(job.progress.fraction)} "
+        note = f"{part}{job.progress.text or ''}".strip()
+    return JobLine(job.name, job.url, str(job.state), note)

@@ -1,0 +1,117 @@
+"""A pause as its owner sees it happen: saving, saved, back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from nbformat import v4, writes
+from playwright.sync_api import Locator, expect
+
+from benchpool_support.browser import PATIENCE_MS
+from benchpool_support.people import Person
+from benchpool_support.workstation import RunningWorkstation
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+TRAINS = """\
+import time
+from pathlib import Path
+from benchpool import checkpoint
+
+saved = checkpoint.latest()
+step = int((saved / "step").read_text()) if saved else 466
+while not checkpoint.should_stop():
+    time.sleep(0.05)
+while Path("large-state").exists():  # stands for a state that takes its time to be written
+    time.sleep(0.05)
+with checkpoint.commit(step + 1) as folder:
+    (folder / "step").write_text(str(step + 1))
+checkpoint.progress((step + 1) / 1000, f"step {step + 1}")
+raise SystemExit(75)
+"""
+SAVED = re.compile(r"saved at step 467, (nothing|\d+ s) lost")
+"""Where the time to end is long, as on a busy machine, it is told as lost."""
+
+USES_TWO = """\
+import time
+from benchpool import checkpoint
+
+while not checkpoint.should_stop():
+    time.sleep(0.05)
+raise SystemExit(3)
+"""
+
+
+@pytest.fixture
+def susan(person: Callable[..., Person], workstation: RunningWorkstation) -> Iterator[Person]:
+    """Susan with a notebook of one cell, which trains and takes long to save."""
+    workstation.clear()
+    one = person("susan")
+    one.follow_colours_of_the_system()
+    book = v4.new_notebook(cells=[v4.new_code_cell(TRAINS)])
+    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+    (one.home / "long.ipynb").write_text(writes(book))
+    (one.home / "large-state").touch()
+    one.log_in()
+    one.start_server(0)
+    one.open_file("long.ipynb")
+    one.wait_for_kernel()
+    one.open_panel()
+    one.fold_file_browser()
+    one.select_cell(0)
+    yield one
+    (one.home / "large-state").unlink(missing_ok=True)
+    workstation.clear()
+
+
+def toast(person: Person, text: str | re.Pattern[str]) -> Locator:
+    """Return the notification that says it."""
+    return person.page.locator(".Toastify__toast", has_text=text)
+
+
+def moment(place: Locator) -> Locator:
+    """Return where the newest pause stands, in a row or in a badge."""
+    return place.get_by_test_id("benchpool-pause")
+
+
+def test_a_pause_is_seen_in_its_three_moments_in_toast_badge_and_row(
+    susan: Person, person: Callable[..., Person], workstation: RunningWorkstation
+) -> None:
+    susan.press_send_button()
+    susan.choose_gpus(6)
+    susan.send()
+    susan.expect_state("long", "running")
+    jemma = person("jemma")
+    (jemma.home / "use_two.py").write_text(USES_TWO)
+    jemma.log_in()
+    jemma.start_server(0)
+    jemma.open_panel()
+    jemma.send_file("use_two.py", gpus=2)
+
+    # First: who needs the room, and how long is left to save.
+    needs = re.compile(r"jemma needs 2 GPUs: saving, \d+ s left")
+    told = toast(susan, "jemma needs 2 GPUs: saving until")
+    expect(told).to_be_visible(timeout=2 * PATIENCE_MS)
+    expect(moment(susan.row("long"))).to_have_text(needs)
+    expect(moment(susan.badge(0))).to_have_text(needs)
+    susan.look_around("pause-1-saving", keeping=told)
+
+    # Second: what was saved, and what that cost.
+    (susan.home / "large-state").unlink()
+    told = toast(susan, re.compile(rf"“long”: {SAVED.pattern}\. It resumes by itself\."))
+    expect(told).to_be_visible(timeout=PATIENCE_MS)
+    expect(moment(susan.row("long"))).to_have_text(SAVED)
+    expect(moment(susan.badge(0))).to_have_text(SAVED)
+    expect(toast(susan, "saving until")).to_have_count(0)
+    susan.look_around("pause-2-saved", keeping=told)
+
+    # Third: it is back.
+    jemma.cancel("use_two")
+    told = toast(susan, "“long” is back: attempt 2.")
+    expect(told).to_be_visible(timeout=2 * PATIENCE_MS)
+    expect(moment(susan.row("long"))).to_have_text("back: attempt 2")
+    expect(moment(susan.badge(0))).to_have_text("back: attempt 2")
+    susan.look_around("pause-3-back", keeping=told)
+    susan.cancel("long")

@@ -1,0 +1,105 @@
+"""What a job was sent with, where it failed, and how that differs from what is there now."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from benchpool_scheduler.contract import CommandEntry, JobSubmission, State
+from benchpool_scheduler.errors import NotFound
+from benchpool_support.dialog import body, made, new_key
+from benchpool_support.notebook_server import NotebookServer
+from benchpool_support.serving import Served
+
+pytestmark = pytest.mark.slow
+
+
+def cells_of(path: Path) -> list[dict[str, Any]]:
+    """Return a notebook's cells as the page sends them, all selected."""
+    book = nbformat.read(path, as_version=4)
+    return [
+        {"id": each.id, "cell_type": each.cell_type, "source": each.source, "selected": True}
+        for each in book.cells
+    ]
+
+
+def ended(server: NotebookServer, job: str) -> dict[str, Any]:
+    """Wait until a job has ended; return it."""
+    for _ in range(600):
+        found: dict[str, Any] = made(server.page.get(f"benchpool/api/v1/jobs/{job}"))["job"]
+        if found["ended"] is not None:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"{job} does not end")
+
+
+def test_a_failed_cell_is_found_and_what_was_changed_since_is_shown(server: NotebookServer) -> None:
+    path = server.root / "deep" / "book.ipynb"
+    path.parent.mkdir()
+    texts = ["rate = 1", "notes = {}\n%pip install x\nprint(notes['a'])", "print('fine')"]
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in texts])
+    book.cells.insert(1, nbformat.v4.new_markdown_cell("# Words"))
+    nbformat.write(book, path)
+    cells = cells_of(path)
+    cells[0]["selected"] = cells[3]["selected"] = False
+    asked = body("cells", "deep/book.ipynb", cells=cells, key=new_key())
+    sent = made(server.page.post("benchpool/send", json=asked))
+    job = ended(server, sent["id"])
+    assert job["state"] == State.FAILED
+    assert job["reason"]["text"] == "book failed in cell 3 with KeyError: 'a' (line 3)."
+    assert job["reason"]["numbers"] == {"exit_code": 1, "cell": 3, "line": 3}
+    said = made(server.page.get("benchpool/sent", params={"job": job["id"]}))
+    failed = book.cells[2].id
+    assert (said["path"], said["send"]) == ("deep/book.ipynb", "cells")
+    assert (said["cell"], said["line"]) == (failed, 3)
+    assert failed in said["selected"]
+    assert [each["number"] for each in said["cells"]] == [2, 3], "the prose before it goes along"
+    assert said["difference"] == ""
+
+    book.cells[2].source = texts[1].replace("'a'", "'b'")
+    book.cells.insert(0, nbformat.v4.new_code_cell("new = 1"))
+    nbformat.write(book, path)
+    said = made(server.page.get("benchpool/sent", params={"job": job["id"]}))
+    assert said["difference"] == (
+        "=== cell 4, which was cell 3\n"
+        "@@ -1,3 +1,3 @@\n"
+        " notes = {}\n"
+        " pass  # left out by benchpool: %pip install x\n"
+        "-print(notes['a'])\n"
+        "+print(notes['b'])\n"
+    )
+    path.unlink()
+    said = made(server.page.get("benchpool/sent", params={"job": job["id"]}))
+    assert (said["path"], said["difference"]) == (None, None)
+
+
+def test_a_script_is_found_by_the_file_that_failed(server: NotebookServer) -> None:
+    folder = server.root / "exp"
+    folder.mkdir()
+    (folder / "train.py").write_text("import part\npart.fit()\n")
+    (folder / "part.py").write_text("def fit():\n    raise ValueError('no data')\n")
+    asked = body("script", "exp/train.py", key=new_key())
+    job = ended(server, made(server.page.post("benchpool/send", json=asked))["id"])
+    assert job["reason"]["text"] == "train failed with ValueError: no data (part.py, line 2)."
+    said = made(server.page.get("benchpool/sent", params={"job": job["id"]}))
+    assert (said["path"], said["origin"]) == ("exp/part.py", "exp/train.py")
+    assert (said["send"], said["line"]) == ("script", 2)
+    assert (said["text"], said["difference"]) == ("import part\npart.fit()\n", "")
+    (folder / "train.py").write_text("import part\npart.fit(1)\n")
+    said = made(server.page.get("benchpool/sent", params={"job": job["id"]}))
+    assert said["difference"].splitlines()[-2:] == ["-part.fit()", "+part.fit(1)"]
+
+
+def test_others_who_do_not_see_the_job_do_not_see_its_code(
+    server: NotebookServer, pool: Served
+) -> None:
+    with pool.client("joe") as joe:
+        job = joe.submit(JobSubmission(CommandEntry(["true"])))
+        assert joe.code(job.id).command == ["true"]
+    assert server.page.get("benchpool/sent", params={"job": job.id}).status_code == 404
+    with pool.client("susan") as susan, pytest.raises(NotFound):
+        susan.code(job.id)

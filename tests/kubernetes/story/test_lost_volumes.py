@@ -1,0 +1,113 @@
+"""The volumes of an installed release are lost, and come back by the commands that are printed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from benchpool_cluster import build, parts
+from benchpool_cluster.processes import until
+from benchpool_cluster.sites import Site, lives
+from benchpool_scheduler.contract import CommandEntry, JobSubmission
+from benchpool_scheduler.contract.configuration import ConfigurationEdit, Setting
+from benchpool_scheduler.errors import Refused
+
+pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(2400)]
+
+CODE = b"print('the code that was sent')\n" * 4000
+SHA256 = hashlib.sha256(CODE).hexdigest()
+SPOIL = "open('/srv/jupyterhub/jupyterhub.sqlite', 'r+b').write(bytes(4096))"
+READ = "import sqlite3; sqlite3.connect('/srv/jupyterhub/jupyterhub.sqlite').execute('vacuum')"
+LOSE = "rm -r /var/lib/benchpool/objects /var/lib/benchpool/scheduler"
+
+
+def in_part(site: Site, part: str, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in a pod of a part."""
+    pod = parts.pods_of(site, part)[0]["metadata"]["name"]
+    words = site.cluster.kubectl("--namespace", site.namespace, "exec", pod, "--", *command)
+    return subprocess.run(words, capture_output=True, text=True, timeout=60)
+
+
+def typed(site: Site, folder: Path, *lines: str) -> str:
+    """Type lines into a shell, as they are; return what it said. A failure raises."""
+    tools = folder / "tools"
+    tools.mkdir(exist_ok=True)
+    for name in ("kubectl", "helm"):
+        link = tools / name
+        if not link.exists():
+            link.symlink_to(build.find(name))
+    environ = os.environ | {
+        "PATH": f"{tools}:{os.environ['PATH']}",
+        "KUBECONFIG": str(site.access.kubeconfig),
+        "HOME": str(folder),
+    }
+    done = subprocess.run(
+        ["bash", "-e"], input="\n".join(lines), env=environ, capture_output=True, text=True
+    )
+    assert done.returncode == 0, f"{lines}:\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def printed(text: str, pattern: str) -> list[str]:
+    """Find the commands in a text of ours, which stand in backquotes."""
+    return re.findall(rf"`({pattern}[^`]*)`", text)
+
+
+def test_a_spoilt_database_and_an_emptied_volume_come_back_as_it_is_printed(
+    site: Site, tmp_path: Path
+) -> None:
+    # What a site would miss: a user's token, uploaded code, who did what, who changed which quota.
+    entry = CommandEntry(["python3", "-c", "import time; time.sleep(3600)"])
+    susan, admin = site.client("susan"), site.client("admin", patience_s=180)
+    susan.put_object(SHA256, CODE)
+    job = susan.submit(JobSubmission(entry=entry)).id
+    site.wait_job(job, "running", 120)
+    (worker,) = site.workers(job)
+    admin.set_config(ConfigurationEdit([Setting("projects.joe.quota", 1)], "before the loss"))
+    noted = admin.verify_audit()
+
+    # Copies, as `benchpool backup` says they are made.
+    with pytest.raises(Refused) as refused:
+        admin.backup()
+    said = str(refused.value)
+    copying = printed(said, "kubectl [^`]* create job ")
+    assert len(copying) == 2, said
+    made = re.findall(r"job.batch/(\S+) created", typed(site, tmp_path, *copying))
+    waiting = f"kubectl -n {site.namespace} wait --for=condition=complete --timeout=180s"
+    typed(site, tmp_path, " ".join([waiting, *(f"job/{it}" for it in made)]))
+
+    # The loss.
+    assert in_part(site, "hub", "python3", "-c", SPOIL).returncode == 0
+    spoilt = in_part(site, "hub", "python3", "-c", READ)
+    assert "file is not a database" in spoilt.stderr
+    lost = in_part(site, "scheduler", "sh", "-c", LOSE)
+    assert lost.returncode == 0, lost.stderr
+
+    # Putting back, as the release's notes print it.
+    (telling,) = printed(said, "helm ")
+    notes = typed(site, tmp_path, telling)
+    _, _, putting = notes.partition("Put the newest copies back")
+    commands = re.findall(r"^  (now=.*|kubectl .*)$", putting.partition("\n\n")[0], re.MULTILINE)
+    told = typed(site, tmp_path, *commands)
+    assert "jupyterhub.sqlite was put back" in told
+    assert "Put back into /volume: 1 uploaded file" in told
+    assert "do not go together" not in told
+    parts.wait_whole(site, "hub")
+    parts.wait_whole(site, "scheduler", 2)
+    site.wait_ready()
+
+    # The same token, code, trail and version; the job was never touched.
+    assert until(lambda: susan.job(job).job.state == "running", 120)
+    assert susan.missing_objects([SHA256]).sha256 == []
+    trail = admin.verify_audit(noted.last, noted.hash)
+    assert trail.ok, trail
+    assert "before the loss" in [it.reason for it in admin.config_log()]
+    (project,) = [it for it in site.client("joe").quota().projects if it.name == "joe"]
+    assert project.quota == 1
+    assert [lives(it) for it in site.workers(job)] == [lives(worker)]
+    admin.set_config(ConfigurationEdit([Setting("projects.joe.quota", 2)], "as it was"))

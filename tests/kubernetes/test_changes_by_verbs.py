@@ -1,0 +1,121 @@
+"""`benchpool config set`, `log` and `revert` where objects of the cluster are the configuration."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from benchpool_cluster.access import Access
+from benchpool_scheduler import cli
+from benchpool_scheduler.contract.configuration import ConfigurationEdit, Setting
+from benchpool_support.replicas import Replica, Site, until
+
+pytestmark = pytest.mark.kubernetes
+
+PROJECT = "/apis/benchpool.io/v1/projects/susan"
+QUICK = 25
+"""Changes one after another, so that what is watched is behind what was written."""
+
+Verb = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def site(site: Site) -> Site:
+    """An installation whose leader keeps its place on a busy machine: nobody else is to lead."""
+    return dataclasses.replace(site, more={"BENCHPOOL_LEADER_LEASE_S": "60"})
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> Verb:
+    """A terminal of the administrator; what a verb ended with and printed."""
+
+    def run(replica: Replica, *words: str) -> tuple[int, str]:
+        environ: Mapping[str, str] = {
+            "BENCHPOOL_URL": replica.url,
+            "BENCHPOOL_TOKEN": "ada",
+            "BENCHPOOL_STATE": str(tmp_path / "none"),
+            "PATH": os.environ["PATH"],
+        }
+        capfdbinary.readouterr()
+        status = cli.run(words, environ, tmp_path)
+        out, err = capfdbinary.readouterr()
+        return status, (out + err).decode()
+
+    return run
+
+
+def quota(access: Access) -> int:
+    return int(access.get(PROJECT)["spec"]["quota"])
+
+
+def versions(terminal: Verb, replica: Replica) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = msgspec.json.decode(
+        terminal(replica, "config", "log", "--json")[1]
+    )
+    return found
+
+
+def test_values_are_set_logged_with_author_and_reason_and_taken_back(
+    access: Access, site: Site, nodes: tuple[str, ...], terminal: Verb
+) -> None:
+    first = site.started()
+    words = ("config", "set", "projects.susan.quota=6", "--reason", "a paper is due")
+    status, said = terminal(first, *words)
+    assert (status, quota(access)) == (0, 6), said
+    assert "guaranteed quota 4 → 6" in said
+    newest = versions(terminal, first)[0]
+    assert (newest["author"], newest["way"], newest["reason"]) == ("ada", "set", "a paper is due")
+    assert "a paper is due" in terminal(first, "config", "log")[1]
+
+    # What somebody applies with kubectl is a version too, whose author only the API server knows.
+    access.patch(PROJECT, {"spec": {"quota": 8}})
+    until(lambda: versions(terminal, first)[0]["way"] == "objects")
+    newest = versions(terminal, first)[0]
+    assert (newest["author"], newest["changes"]) == (
+        "",
+        ["Project susan (susan): guaranteed quota 6 → 8."],
+    )
+
+    # The next leader knows the versions, and what was set is what objects say.
+    assert first.end() == 0
+    second = site.started()
+    assert [it["way"] for it in versions(terminal, second)] == ["objects", "set", "start"]
+    number = versions(terminal, second)[1]["number"]
+    status, said = terminal(second, "config", "revert", str(number), "--reason", "they have enough")
+    assert (status, quota(access)) == (0, 6), said
+    assert "guaranteed quota 8 → 6" in said
+    newest = versions(terminal, second)[0]
+    assert (newest["author"], newest["reverts"], newest["reason"]) == (
+        "ada",
+        number,
+        "they have enough",
+    )
+    status, said = terminal(second, "config", "set", "projects.susna.quota=1")
+    assert (status, quota(access)) == (2, 6)
+    assert "did you mean `susan`" in said
+
+
+def test_quick_changes_are_never_taken_back_by_what_was_there_before(
+    access: Access, site: Site, nodes: tuple[str, ...], terminal: Verb
+) -> None:
+    replica = site.started()
+    client = replica.client("ada")
+    for number in range(QUICK):
+        wanted = 2 + number % 3
+        changed = client.set_config(
+            ConfigurationEdit([Setting("projects.susan.quota", wanted)], f"change {number}")
+        )
+        assert changed.applied
+        (project,) = replica.client("susan").quota().projects
+        assert (project.quota, quota(access)) == (wanted, wanted)
+    # A change of somebody else comes after all of them: what was watched has been read by then.
+    access.patch(PROJECT, {"spec": {"quota": 9}})
+    until(lambda: versions(terminal, replica)[0]["changes"][0].endswith("→ 9."))
+    ways = [it["way"] for it in versions(terminal, replica)]
+    assert ways == ["objects", *["set"] * QUICK, "start"]

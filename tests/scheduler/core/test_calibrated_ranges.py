@@ -1,0 +1,103 @@
+"""Ranges of starts into which four of five fall, whatever the forecasts are like (R22)."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from benchpool_scheduler.core.forecast.calibration import (
+    AGAIN_S,
+    INSIDE,
+    Calibration,
+    CalibrationRow,
+    FollowedEstimates,
+)
+from benchpool_scheduler.core.forecast.forecast import Basis, BasisKind, Estimate
+
+LEARNED = Basis(BasisKind.LEARNED, "pool", 9)
+
+
+def estimate(likely_s: float, spread: float = 1.5) -> Estimate:
+    return Estimate(likely_s / spread, likely_s, likely_s * spread, basis=LEARNED)
+
+
+def row_of(known: Calibration, up_to_s: float) -> CalibrationRow:
+    return next(row for row in known.rows() if row.up_to_s == up_to_s)
+
+
+@pytest.mark.parametrize("bias", [0.05, 0.4, 1.0, 3.0])
+@pytest.mark.parametrize(
+    "likely_s", [300.0, 2000.0, 10_000.0, 100_000.0], ids=["10min", "1h", "6h", "longer"]
+)
+def test_four_of_five_starts_fall_into_their_range_however_wrong_forecasts_are(
+    bias: float, likely_s: float
+) -> None:
+    chance, known = random.Random(1), Calibration()
+    hits = []
+    for _ in range(4000):
+        said = known.range_of(estimate(likely_s), 0.0)
+        assert said is not None
+        waited = likely_s * bias * chance.lognormvariate(0, 0.7)
+        hits.append(said.earliest_s - 1 <= waited <= said.latest_s + 1)
+        known.learn(said, waited)
+    newest = hits[1500:]
+    assert sum(newest) / len(newest) >= INSIDE
+    assert sum(newest) / len(newest) <= 0.93  # a range that always holds says nothing
+
+
+def test_ranges_of_what_is_always_right_become_narrow() -> None:
+    known = Calibration()
+    said = known.range_of(estimate(1800.0), 0.0)
+    for _ in range(3000):
+        assert said is not None
+        known.learn(said, 1800.0)
+        said = known.range_of(estimate(1800.0), 0.0)
+    assert said is not None
+    assert said.latest_s - said.earliest_s < 600
+
+
+def test_nothing_known_is_no_estimate() -> None:
+    assert Calibration().range_of(Estimate(5.0, None, None), 0.0) is None
+
+
+def test_a_late_bound_by_a_rule_is_told_as_it_is() -> None:
+    raw = Estimate(0.0, 7200.0, 7200.0, basis=Basis(BasisKind.RULES))
+    said = Calibration().range_of(raw, 0.0)
+    assert said is not None
+    assert (said.earliest_s, said.latest_s) == (0.0, 7200.0)
+
+
+def test_a_cancelled_job_counts_only_when_its_range_was_over() -> None:
+    known = Calibration()
+    followed = FollowedEstimates(known)
+    said = known.range_of(estimate(300.0), 0.0)
+    assert said is not None
+    followed.follow("a", said)
+    followed.follow("b", said)
+    assert not followed.gone("a", 10.0)
+    assert followed.gone("b", said.latest_s + 60)
+    assert row_of(known, 600.0) == CalibrationRow(600.0, 1, 0, 0)
+
+
+def test_a_long_wait_is_not_counted_at_every_look() -> None:
+    known = Calibration()
+    followed = FollowedEstimates(known)
+    for at in range(0, 3600, 10):
+        said = known.range_of(estimate(300.0), float(at))
+        assert said is not None
+        followed.follow("a", said)
+    followed.started("a", 3600.0)
+    assert row_of(known, 600.0).starts <= 3600 / AGAIN_S
+
+
+def test_what_was_learned_survives_as_plain_data() -> None:
+    known, again = Calibration(), Calibration()
+    for waited in (10.0, 300.0, 5000.0):
+        said = known.range_of(estimate(300.0), 0.0)
+        assert said is not None
+        known.learn(said, waited)
+    again.restore(known.summary())
+    assert again.summary() == known.summary()
+    assert again.rows() == known.rows()
+    assert again.range_of(estimate(300.0), 0.0) == known.range_of(estimate(300.0), 0.0)

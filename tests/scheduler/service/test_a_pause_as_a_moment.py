@@ -1,0 +1,234 @@
+"""A pause as its owner sees it: who needs the room, what was saved and lost, that the job is back.
+
+What it cost is an estimate until the job has left its GPUs, and what was measured from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract import Job, Preemption, State
+from benchpool_scheduler.contract.actions import ActionReason
+from benchpool_scheduler.errors import Refused
+from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerProgress
+from benchpool_scheduler.service import Pool
+from benchpool_support.clocks import FakeClock
+from benchpool_support.pools import (
+    ADMIN,
+    JEMMA,
+    JOE,
+    SUSAN,
+    make_pool,
+    opened,
+    python_job,
+    reached,
+    sleeper,
+    until,
+)
+from benchpool_support.scripted import ScriptedRuntime, devices
+
+SAVES_WHEN_TOLD = """
+import sys, time
+from benchpool import checkpoint
+print("ready", flush=True)
+while not checkpoint.should_stop():
+    time.sleep(0.02)
+with checkpoint.commit(467) as folder:
+    (folder / "weights").write_text("w")
+sys.exit(7)
+"""
+NEVER_SAVES = 'print("ready", flush=True)\nimport time\ntime.sleep(1000)\n'
+
+
+def moment(job: Job) -> tuple[str, str]:
+    return ("", "") if job.pause is None else (job.pause.stage, job.pause.text)
+
+
+async def make_room(pool: Pool, victim: Job) -> Job:
+    """Let joe and jemma ask for what is theirs once the victim says that it is ready."""
+    await pool.logs.wait(SUSAN, victim.id, offset=0)
+    await pool.jobs.submit(JOE, sleeper(gpus=2, name="mine"))
+    return await pool.jobs.submit(JEMMA, sleeper(gpus=2, name="hers"))
+
+
+async def test_a_job_that_saves_when_told_loses_nothing_and_is_told_so_at_each_step(
+    tmp_path: Path,
+) -> None:
+    async with opened(make_pool(tmp_path)) as pool:
+        job = await pool.jobs.submit(SUSAN, python_job(SAVES_WHEN_TOLD, gpus=4, name="big"))
+        claimant = await make_room(pool, job)
+        gone = await until(pool, job.id, lambda now: moment(now)[0] == "saved")
+        assert moment(gone)[1] == "saved at step 467, nothing lost"
+        (cost,) = pool.jobs.detail(SUSAN, job.id).pauses
+        assert cost.saved_step == 467
+        assert cost.unsaved_gpu_s is not None
+        assert cost.unsaved_gpu_s < 4 * 5, "four GPUs, and less than 5 s from the save to the end"
+        assert "measured when it resumes" in cost.cost
+        await pool.jobs.act(JEMMA, claimant.id, "cancel")
+        back = await until(pool, job.id, lambda now: now.state is State.RUNNING)
+        assert moment(back) == ("back", "back: attempt 2")
+        (cost,) = back.preemptions
+        assert cost.restart_gpu_s is not None
+        assert cost.lost_gpu_s == pytest.approx(
+            (cost.unsaved_gpu_s or 0) + cost.restart_gpu_s, abs=0.2
+        )
+        assert "estimate" not in cost.cost
+
+
+async def test_a_job_that_saves_nothing_is_told_what_it_lost(tmp_path: Path) -> None:
+    async with opened(make_pool(tmp_path)) as pool:
+        job = await pool.jobs.submit(SUSAN, python_job(NEVER_SAVES, gpus=4, name="big"))
+        await make_room(pool, job)
+        gone = await until(pool, job.id, lambda now: moment(now)[0] == "saved")
+        assert moment(gone)[1].startswith("nothing was saved, ")
+        assert moment(gone)[1].endswith(" s lost")
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def runtime() -> ScriptedRuntime:
+    return ScriptedRuntime(devices(9))
+
+
+@pytest.fixture
+async def pool(tmp_path: Path, runtime: ScriptedRuntime, clock: FakeClock) -> AsyncIterator[Pool]:
+    async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
+        yield pool
+
+
+def only(pool: Pool, job: Job) -> Preemption:
+    (pause,) = pool.jobs.detail(SUSAN, job.id).pauses
+    return pause
+
+
+async def test_the_cost_is_the_time_since_the_last_save_and_the_restart(
+    pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    """The save and the end may be told at once: the save counts."""
+    job = await pool.jobs.submit(SUSAN, sleeper(gpus=4, name="big"))
+    (worker,) = await runtime.until_launched(1)
+    await reached(pool, job.id, State.RUNNING)
+    clock.pass_s(240)
+    await pool.jobs.submit(JOE, sleeper(gpus=2, name="mine"))
+    hers = await pool.jobs.submit(JEMMA, sleeper(gpus=2, name="hers"))
+    await reached(pool, job.id, State.PAUSING)
+    said = pool.jobs.detail(SUSAN, job.id).job
+    assert moment(said) == ("saving", "jemma needs 2 GPUs: saving")
+    assert said.pause is not None
+    assert said.pause.until is not None
+    assert (said.pause.until - said.pause.at).total_seconds() == 20
+    assert only(pool, job).cost == "20 min of one GPU (estimate)", "240 s, and 60 s of restart"
+    clock.pass_s(12)
+    saved = clock.now()
+    clock.pass_s(2)
+    told = WorkerProgress(worker, saved, 0.62, "step 467", {}, saved, 467)
+    runtime.say(told)
+    runtime.say(WorkerEnded(worker, clock.now(), 143, EndedBy.NOTICE))
+    gone = await until(pool, job.id, lambda now: moment(now)[0] == "saved")
+    assert moment(gone)[1] == "saved at step 467, nothing lost"
+    assert only(pool, job).lost_gpu_s == 8, "two seconds on four GPUs"
+    assert only(pool, job).cost == "8 s of one GPU; its restart is measured when it resumes"
+    await reached(pool, hers.id, State.RUNNING)
+    await pool.jobs.act(JEMMA, hers.id, "cancel")
+    hers_worker = next(it for it in runtime.launched if it.job == hers.id)
+    runtime.end(hers_worker)
+    await reached(pool, job.id, State.RUNNING)
+    assert only(pool, job).restart_gpu_s is not None
+    assert "its restart" in only(pool, job).cost
+
+
+async def test_what_a_person_paused_has_its_cost_too(
+    pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
+    (worker,) = await runtime.until_launched(1)
+    await reached(pool, job.id, State.RUNNING)
+    clock.pass_s(100)
+    said = await pool.jobs.act(SUSAN, job.id, "pause", ActionReason("the data is wrong"))
+    assert moment(said) == ("saving", "paused by susan (the data is wrong): saving")
+    runtime.end(worker, 143, EndedBy.NOTICE, at=clock.now())
+    paused = await reached(pool, job.id, State.PAUSED)
+    assert moment(paused) == ("saved", "nothing was saved, 1 min lost")
+    assert paused.preemptions == [], "they are for somebody else"
+    assert (only(pool, job).by, only(pool, job).reason) == ("susan", "the data is wrong")
+    assert only(pool, job).lost_gpu_s == 200
+    await pool.jobs.act(SUSAN, job.id, "resume")
+    assert moment(await reached(pool, job.id, State.RUNNING)) == ("back", "back: attempt 2")
+
+
+async def test_what_an_administrator_paused_is_resumed_by_an_administrator_alone(
+    pool: Pool, runtime: ScriptedRuntime
+) -> None:
+    job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
+    (worker,) = await runtime.until_launched(1)
+    await reached(pool, job.id, State.RUNNING)
+    await pool.jobs.act(ADMIN, job.id, "pause", ActionReason("new driver on node-1"))
+    leaving = pool.jobs.detail(SUSAN, job.id).job
+    assert moment(leaving) == ("saving", "paused by ada (new driver on node-1): saving")
+    assert "resume" not in leaving.actions
+    with pytest.raises(Refused, match=r"held by an admin.* driver on node-1.* Ask ada"):
+        await pool.jobs.act(SUSAN, job.id, "resume")
+    runtime.end(worker, 143, EndedBy.NOTICE)
+    await reached(pool, job.id, State.PAUSED)
+    held = pool.jobs.detail(SUSAN, job.id).job
+    assert held.reason is not None
+    assert (held.reason.code, held.reason.text) == (
+        "paused-by-administrator",
+        "Paused by ada: new driver on node-1.",
+    )
+    assert "resume" not in held.actions
+    assert "cancel" in held.actions
+    assert "resume" in pool.jobs.detail(ADMIN, job.id).job.actions
+    with pytest.raises(Refused) as refused:
+        await pool.jobs.act(SUSAN, job.id, "resume")
+    assert refused.value.code == "held-by-administrator"
+    await pool.jobs.act(ADMIN, job.id, "resume")
+    await reached(pool, job.id, State.RUNNING)
+
+
+async def test_an_administrator_holds_what_its_owner_had_paused(
+    pool: Pool, runtime: ScriptedRuntime
+) -> None:
+    job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
+    (worker,) = await runtime.until_launched(1)
+    await pool.jobs.act(SUSAN, job.id, "pause")
+    runtime.end(worker, 143, EndedBy.NOTICE)
+    await reached(pool, job.id, State.PAUSED)
+    await pool.jobs.act(ADMIN, job.id, "pause", ActionReason("node-1 goes away"))
+    with pytest.raises(Refused, match="node-1 goes away"):
+        await pool.jobs.act(SUSAN, job.id, "resume")
+    await pool.jobs.act(SUSAN, job.id, "cancel")
+
+
+async def test_an_attempt_that_starts_over_says_how_far_the_last_one_was(
+    pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    job = await pool.jobs.submit(SUSAN, sleeper())
+    (worker,) = await runtime.until_launched(1)
+    runtime.say(WorkerProgress(worker, clock.now(), 0.63, "epoch 6"))
+    await until(pool, job.id, lambda now: now.progress is not None)
+    await pool.jobs.act(SUSAN, job.id, "pause")
+    runtime.end(worker, 143, EndedBy.NOTICE, at=clock.now())
+    await reached(pool, job.id, State.PAUSED)
+    await pool.jobs.act(SUSAN, job.id, "resume")
+    again = (await runtime.until_launched(2))[1]
+    begun = await reached(pool, job.id, State.RUNNING)
+    assert begun.progress is not None
+    assert (begun.progress.fraction, begun.progress.fell_from) == (0.0, 0.63)
+    assert begun.progress.text is None, "attempt 2 has said nothing yet"
+    clock.pass_s(5)
+    runtime.say(WorkerProgress(again, clock.now(), 0.03, "epoch 1"))
+    now = await until(pool, job.id, lambda now: now.progress.text == "epoch 1")  # type: ignore[union-attr]
+    assert now.progress is not None
+    assert (now.progress.fraction, now.progress.fell_from) == (0.03, 0.63)
+    runtime.say(WorkerProgress(again, clock.now(), 0.7, "epoch 7"))
+    now = await until(pool, job.id, lambda now: now.progress.text == "epoch 7")  # type: ignore[union-attr]
+    assert now.progress is not None
+    assert now.progress.fell_from is None

@@ -1,0 +1,140 @@
+"""Results and checkpoints of one user are bounded in bytes: told, refused with the way out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from benchpool_scheduler.configuration import compare, load
+from benchpool_scheduler.contract import FilesQuota, JobDiscard, State
+from benchpool_scheduler.errors import InvalidInput, NotFound, Refused, TooLarge
+from benchpool_scheduler.phrases import files_held
+from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.service.jobs.kept_files import GOOD_S
+from benchpool_scheduler.worker.worker_id import WorkerId
+from benchpool_support.clocks import LeapingClock
+from benchpool_support.pools import (
+    JOE,
+    STORY,
+    SUSAN,
+    make_pool,
+    opened,
+    python_job,
+    reached,
+    sleeper,
+    story,
+)
+
+GIB = 1024**3
+BOUNDS = "budgets: {results_gib: 1, checkpoints_gib: 2}\n"
+HUB = Caller("benchpool-hub", admin=True, kind="service")
+WRITES = """
+import os, pathlib
+for folder, size in (("OUTPUT", {results}), ("CHECKPOINT", {checkpoints})):
+    if size:
+        with pathlib.Path(os.environ[f"BENCHPOOL_{{folder}}_DIR"], "large").open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, size)
+"""
+
+STAYS = """
+import time
+print("written", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def clock() -> LeapingClock:
+    return LeapingClock()
+
+
+@pytest.fixture
+async def pool(tmp_path: Path, clock: LeapingClock) -> AsyncIterator[Pool]:
+    settings = story(STORY + BOUNDS)
+    async with opened(make_pool(tmp_path, configuration=settings, clock=clock)) as pool:
+        yield pool
+
+
+async def one_that_leaves(pool: Pool, *, results: int = 0, checkpoints: int = 0) -> str:
+    """Let a job of susan's write so many bytes, and end."""
+    text = WRITES.format(results=results, checkpoints=checkpoints)
+    job = await pool.jobs.submit(SUSAN, replace(python_job(text), name="large"))
+    await reached(pool, job.id, State.SUCCEEDED)
+    return job.id
+
+
+async def test_whoever_has_too_many_results_is_refused_and_told_which_go_and_how(
+    pool: Pool,
+) -> None:
+    small = await one_that_leaves(pool, results=4096)
+    job = await one_that_leaves(pool, results=GIB)
+    with pytest.raises(TooLarge) as refused:
+        await pool.jobs.submit(SUSAN, sleeper())
+    assert refused.value.code == "results-full"
+    held = refused.value.numbers["bytes"]
+    assert isinstance(held, int)
+    assert GIB < held < GIB + 100_000
+    assert refused.value.message == (
+        f"The results of the jobs of susan hold 1.0 GiB; 1.0 GiB are allowed. Of the ended ones "
+        f"job {job[:8]} (large) holds most, 1.0 GiB: take home what you need, then `benchpool "
+        f"discard {job[:8]} --results` deletes them for good. An administrator can raise "
+        "budgets.results_gib."
+    )
+    await pool.jobs.submit(JOE, sleeper())
+    await pool.jobs.submit(HUB, replace(sleeper(), project="susan"))
+    assert await pool.files.discard(SUSAN, job[:8], JobDiscard(results=True)) == job
+    await pool.jobs.submit(SUSAN, sleeper())  # counted anew, at once
+    folder = pool.observed.settings.state / "jobs"
+    assert (folder / small / "output" / "large").exists()
+    assert pool.jobs.detail(SUSAN, job).attempts
+
+
+async def test_checkpoints_have_a_bound_of_their_own_and_what_is_held_is_told(pool: Pool) -> None:
+    await one_that_leaves(pool, checkpoints=GIB, results=8192)
+    told = {it.part: it for it in await pool.files.of("susan")}
+    assert (told["results"].limit, told["checkpoints"].limit) == (GIB, 2 * GIB)
+    assert told["results"].bytes < 100_000
+    assert GIB < told["checkpoints"].bytes < GIB + 100_000
+    assert files_held([told["checkpoints"]]) == "checkpoints hold 1.0 GiB of 2.0 GiB"
+    assert await pool.files.of("joe") == [
+        FilesQuota("results", 0, GIB),
+        FilesQuota("checkpoints", 0, 2 * GIB),
+    ]
+
+
+async def test_files_of_a_job_that_goes_on_are_counted_and_stay(
+    pool: Pool, clock: LeapingClock
+) -> None:
+    text = WRITES.format(results=0, checkpoints=2 * GIB) + STAYS
+    job = await pool.jobs.submit(SUSAN, python_job(text))
+    await reached(pool, job.id, State.RUNNING)
+    assert await pool.runtime.wait_log(WorkerId(job.id, 1, 0), 0, 30)
+    clock.pass_s(GOOD_S + 1)
+    with pytest.raises(TooLarge, match=r"hold 2\.0 GiB.*jobs that have not ended: cancel one"):
+        await pool.jobs.submit(SUSAN, sleeper())
+    with pytest.raises(Refused, match="is running and needs its files: cancel it first"):
+        await pool.files.discard(SUSAN, job.id, JobDiscard(checkpoints=True))
+    with pytest.raises(InvalidInput, match="results, checkpoints or logs"):
+        await pool.files.discard(SUSAN, job.id, JobDiscard())
+    with pytest.raises(NotFound):
+        await pool.files.discard(JOE, job.id, JobDiscard(checkpoints=True))
+    await pool.jobs.act(SUSAN, job.id, "cancel")
+    await reached(pool, job.id, State.CANCELLED)
+
+
+async def test_nothing_is_counted_where_there_is_no_bound(tmp_path: Path) -> None:
+    async with opened(make_pool(tmp_path, configuration=story(STORY))) as pool:
+        await one_that_leaves(pool, results=GIB)
+        await one_that_leaves(pool)
+        assert await pool.files.of("susan") == []
+        assert files_held([]) == ""
+
+
+def test_a_change_of_these_bounds_is_told() -> None:
+    assert compare(load(STORY), load(STORY + BOUNDS)) == [
+        "Budget of each user: results_gib no bound → 1.",
+        "Budget of each user: checkpoints_gib no bound → 2.",
+    ]

@@ -1,0 +1,119 @@
+"""How far a job is: one figure, which does not run backwards after a pause; what ended is done."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from benchpool.handles import line_of
+from benchpool_scheduler.cli import words
+from benchpool_scheduler.contract import Job, State
+from benchpool_scheduler.runtime import EndedBy, WorkerProgress
+from benchpool_scheduler.service import Pool
+from benchpool_scheduler.web.job_rows import Reader, job_row
+from benchpool_support.clocks import FakeClock
+from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper, until
+from benchpool_support.scripted import ScriptedRuntime, devices
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def runtime() -> ScriptedRuntime:
+    return ScriptedRuntime(devices(9))
+
+
+@pytest.fixture
+async def pool(tmp_path: Path, runtime: ScriptedRuntime, clock: FakeClock) -> AsyncIterator[Pool]:
+    async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
+        yield pool
+
+
+def fraction(job: Job) -> float | None:
+    return None if job.progress is None else job.progress.fraction
+
+
+async def test_what_is_saved_stays_done_through_a_pause_until_the_next_save(
+    pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    job = await pool.jobs.submit(SUSAN, sleeper())
+    (worker,) = await runtime.until_launched(1)
+    at = clock.now()
+    runtime.say(WorkerProgress(worker, at, 0.77, "step 77", checkpoint_at=at))
+    await until(pool, job.id, lambda now: fraction(now) == 0.77)
+    await pool.jobs.act(SUSAN, job.id, "pause")
+    await runtime.until_noticed(1)
+    runtime.end(worker, 1, EndedBy.NOTICE, at=clock.now())
+    await reached(pool, job.id, State.PAUSED)
+    await pool.jobs.act(SUSAN, job.id, "resume")
+    again = (await runtime.until_launched(2))[1]
+    assert again.attempt == 2
+    runtime.say(WorkerProgress(again, clock.now(), 0.0, "cell 1", checkpoint_at=at))
+    said = await until(pool, job.id, lambda now: "cell 1" in words.note(now))
+    assert fraction(said) == 0.77
+    clock.pass_s(60)
+    now = clock.now()
+    runtime.say(WorkerProgress(again, now, 0.3, "from the start", checkpoint_at=now))
+    said = await until(pool, job.id, lambda now: fraction(now) != 0.77)
+    assert fraction(said) == 0.3, "it has saved what it does now: that is how far it is"
+
+
+async def test_the_time_left_goes_by_the_pace_of_this_attempt_and_is_said_everywhere(
+    pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    job = await pool.jobs.submit(SUSAN, sleeper())
+    (worker,) = await runtime.until_launched(1)
+    # It read back half of the whole: that is not its pace.
+    runtime.say(WorkerProgress(worker, clock.now(), 0.5, "read back"))
+    said = await until(pool, job.id, lambda now: fraction(now) == 0.5)
+    assert said.progress is not None
+    assert said.progress.ends is None
+    clock.pass_s(600)
+    runtime.say(WorkerProgress(worker, clock.now(), 0.6, "step 60"))
+    said = await until(pool, job.id, lambda now: fraction(now) == 0.6)
+    assert said.progress is not None
+    assert said.progress.ends is not None
+    assert (said.progress.ends - said.progress.updated).total_seconds() == pytest.approx(2400)
+    row = job_row(said, (), (), Reader("susan", admin=False), said.progress.updated)
+    assert row.progress == "step 60, about 40 min left"
+    later = msgspec.structs.replace(
+        said.progress, ends=datetime.now(UTC) + timedelta(minutes=40, seconds=-1)
+    )
+    now = msgspec.structs.replace(said, progress=later)
+    assert words.note(now) == "60 % step 60, about 40 min left"
+    assert "about 40 min left" in line_of(now)
+    runtime.end(worker)
+    ended = await reached(pool, job.id, State.SUCCEEDED)
+    assert ended.progress is not None
+    assert ended.progress.ends is None
+
+
+async def test_a_job_that_succeeded_is_done(pool: Pool, runtime: ScriptedRuntime) -> None:
+    job = await pool.jobs.submit(SUSAN, sleeper())
+    (worker,) = await runtime.until_launched(1)
+    runtime.say(WorkerProgress(worker, 0.0, 0.96, "step 288 of 300"))
+    await until(pool, job.id, lambda now: fraction(now) == 0.96)
+    runtime.end(worker)
+    ended = await reached(pool, job.id, State.SUCCEEDED)
+    assert fraction(ended) == 1.0
+
+
+async def test_panel_page_terminal_and_notebook_say_the_same_figure(
+    pool: Pool, runtime: ScriptedRuntime
+) -> None:
+    """The panel's is held to the same table of examples (``tests/phrases.json``)."""
+    job = await pool.jobs.submit(SUSAN, sleeper())
+    (worker,) = await runtime.until_launched(1)
+    runtime.say(WorkerProgress(worker, 0.0, 0.779, "step 233"))
+    said = await until(pool, job.id, lambda now: fraction(now) is not None)
+    row = job_row(said, (), (), Reader("susan", admin=False), said.submitted)
+    assert f"{row.percent} %" == "77 %"
+    assert words.note(said) == "77 % step 233"
+    assert "77 %" in line_of(said)

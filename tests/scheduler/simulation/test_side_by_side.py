@@ -1,0 +1,32 @@
+"""The command that holds the core against that of another commit really runs both."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from benchpool_support import checkout
+
+COMMAND = [sys.executable, str(checkout.ROOT / "benchmarks" / "side_by_side.py")]
+
+
+def said(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_a_shape_is_timed_on_both_sides_in_turns() -> None:
+    done = said("HEAD", "gang:1000", "--pairs", "2")
+    assert done.returncode == 0, done.stderr
+    row = done.stdout.splitlines()[-1]
+    number = r"[\d,]+\.\d"
+    sides = rf"{number} / {number} \| {number} / {number}"
+    assert re.fullmatch(rf"\| `gang` \| 1,000 \| 2 \| {sides} \| [+-]\d+\.\d % \|", row), row
+
+
+def test_what_cannot_be_measured_is_refused() -> None:
+    assert "such as drain:1000" in said("HEAD", "gang").stderr
+    assert "no-such-commit cannot be read" in said("no-such-commit", "gang:1000").stderr

@@ -1,0 +1,91 @@
+"""Two sends of the same thing side by side on a page."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, expect
+
+from benchpool_scheduler.contract import (
+    CommandEntry,
+    Job,
+    JobSubmission,
+    ScriptEntry,
+    SnapshotFile,
+    State,
+)
+from benchpool_scheduler.service import Pool
+from benchpool_support.pools import JOE, SUSAN, make_pool, opened, reached
+from benchpool_support.stage import application, served
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def pool(tmp_path: Path) -> AsyncIterator[Pool]:
+    async with opened(make_pool(tmp_path)) as pool:
+        yield pool
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def address(pool: Pool) -> AsyncIterator[str]:
+    with served(lambda: application(pool, {"susan": SUSAN, "joe": JOE})) as url:
+        yield url
+
+
+async def runs(pool: Pool, code: str, **more: object) -> Job:
+    data = code.encode()
+    digest = hashlib.sha256(data).hexdigest()
+    if pool.uploads.missing(SUSAN, [digest]):
+        writer = pool.uploads.writer(SUSAN, digest, len(data))
+        await writer.write(data)
+        await writer.close()
+    file = SnapshotFile("train.py", digest, len(data))
+    entry = ScriptEntry("train.py")
+    asked = JobSubmission(entry, name="train", files=[file], **more)  # type: ignore[arg-type]
+    made = await pool.jobs.submit(SUSAN, asked)
+    return await reached(pool, made.id, State.SUCCEEDED, State.FAILED)
+
+
+async def test_a_job_is_compared_with_the_send_before_it(
+    pool: Pool, address: str, browser: Browser
+) -> None:
+    first = await runs(pool, "print('lr', 0.1)\n", gpus=1)
+    alone = await reader(browser, address, f"jobs/{first.id}/compare")
+    await expect(alone.locator(".empty")).to_contain_text("There is no other send of train by")
+    second = await runs(pool, "print('lr', 0.01)\n", gpus=2)
+    page = await reader(browser, address, f"jobs/{second.id}")
+    await page.get_by_role("link", name="Compare with another send").click()
+    answer = page.locator(".answer")
+    await expect(answer).to_have_text(
+        "They were sent with different GPUs, file train.py and 2 lines of code."
+    )
+    heads = page.get_by_role("table").first.get_by_role("columnheader")
+    await expect(heads.nth(1)).to_contain_text(first.id[:8])
+    await expect(heads.nth(2)).to_contain_text(second.id[:8])
+    await expect(page.locator(".difference .new")).to_have_text("+print('lr', 0.01)")
+    await page.set_viewport_size({"width": 390, "height": 800})
+    assert await page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+async def reader(browser: Browser, address: str, path: str) -> Page:
+    context = await browser.new_context()
+    await context.add_cookies([{"name": "reader", "value": "susan", "url": address}])
+    page = await context.new_page()
+    await page.goto(address + path)
+    return page
+
+
+async def test_nobody_compares_with_a_job_that_they_may_not_see(pool: Pool, address: str) -> None:
+    theirs = await runs(pool, "print(1)\n")
+    own = await pool.jobs.submit(JOE, JobSubmission(CommandEntry(["true"]), name="mine"))
+    async with httpx.AsyncClient(base_url=address, trust_env=False) as http:
+        asked = {"headers": {"Cookie": "reader=joe"}, "params": {"with": theirs.id}}
+        answer = await http.get(f"jobs/{own.id}/compare", **asked)  # type: ignore[arg-type]
+        assert answer.status_code == 404
+        assert "train" not in answer.text

@@ -1,0 +1,245 @@
+"""What a notebook server of one machine cannot do, and what is left of it: nothing.
+
+Real processes, cgroups, namespaces and accounts; a short program stands for JupyterLab. What this
+machine does not let us set is skipped by name, as ``benchpool doctor`` would say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from benchpool_scheduler.contract import Lease
+from benchpool_scheduler.worker import gpu_files, process_identity
+from benchpool_scheduler.worker.supervisor import probe
+from benchpool_spawner.local import LocalGPUPAMSpawner, LocalGPUSpawner
+from benchpool_spawner.sandbox import ServerSandbox
+
+HERE = probe.look()
+ACCOUNT = "nobody"
+PYTHON = shutil.which("python3", path="/usr/bin:/bin") or ""
+"""One that other accounts may run; ours may lie where they come to nothing."""
+
+as_root = pytest.mark.skipif(os.geteuid() != 0 or not PYTHON, reason="becomes another account")
+
+
+def needs(what: str) -> pytest.MarkDecorator:
+    there = what in HERE.bounds | HERE.private
+    return pytest.mark.skipif(not there, reason=f"this machine does not let us set: {what}")
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder below ``/tmp`` that other accounts may pass through."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    folder.chmod(0o711)
+    (folder / "home").mkdir()
+    if os.geteuid() == 0:
+        shutil.chown(folder / "home", ACCOUNT)
+    yield folder
+    shutil.rmtree(folder)
+
+
+Make = Callable[..., Any]
+
+
+@pytest.fixture
+async def make(place: Path) -> Any:
+    """Makes spawners whose servers are a short program; ends what they have started."""
+    made: list[Any] = []
+
+    def one(program: str, *, pam: bool = False, lease: Any = None, **settings: Any) -> Any:
+        async def grant(*_: object, **__: object) -> Any:
+            return lease
+
+        class Plain(LocalGPUPAMSpawner if pam else LocalGPUSpawner):  # type: ignore[misc]
+            lease_client = SimpleNamespace(wait_in_line=grant, release=grant)
+
+            def get_env(self) -> dict[str, str]:
+                return {"HOME": str(place / "home"), "PATH": "/usr/bin:/bin"}
+
+            def get_args(self) -> list[str]:
+                return []
+
+        name, db = ACCOUNT if pam else "joe", SimpleNamespace(commit=int)
+        user = SimpleNamespace(name=name, db=db, groups=[])
+        found: Any = Plain(port=1, **settings)
+        found.user, found.orm_spawner = user, SimpleNamespace(state={}, server=None, name="")
+        found.user_options = {"gpus": 1 if lease else 0}
+        found.home_dir = str(place / "home")
+        found.cmd = [PYTHON if pam else sys.executable, "-I", "-S", "-c", TELL + program]
+        found.sandbox_folder = str(place / "server-tmp")
+        made.append(found)
+        return found
+
+    yield one
+    for spawner in made:
+        if spawner.pid:
+            await spawner.stop(now=True)
+        await spawner.run_post_stop_hook()
+
+
+TELL = """
+import json, os, signal, subprocess, sys, time
+def tell(**facts):
+    path = os.environ["HOME"] + "/told"
+    with open(path + ".new", "w") as file: json.dump(facts, file)
+    os.rename(path + ".new", path)
+"""
+
+
+async def told(spawner: Any, place: Path) -> dict[str, Any]:
+    """Start the server and return what it tells."""
+    await spawner.start()
+    async with asyncio.timeout(60):
+        while not (place / "home" / "told").exists():
+            assert await spawner.poll() is None, "the server ended without a word"
+            await asyncio.sleep(0.01)
+    found: dict[str, Any] = json.loads((place / "home" / "told").read_text())
+    return found
+
+
+STATUS = "status = open('/proc/self/status').read(); rights = 'NoNewPrivs:\\t0' in status\n"
+
+
+# --------------------------------------------------------------------------- apart
+
+
+@as_root
+@needs("processes")
+async def test_a_server_under_an_account_of_its_own_has_its_own_tmp_sees_its_own_and_gains_nothing(
+    make: Make, place: Path
+) -> None:
+    of_others = tempfile.NamedTemporaryFile(dir="/tmp")  # noqa: SIM115
+    server = make(
+        STATUS + "open('/tmp/mine', 'w').close()\n"
+        "seen = {os.stat(f'/proc/{p}').st_uid for p in os.listdir('/proc') if p.isdigit()}\n"
+        "tell(tmp=sorted(os.listdir('/tmp')), seen=list(seen), uid=os.getuid(), rights=rights)\n"
+        "time.sleep(100)",
+        pam=True,
+    )
+    said = await told(server, place)
+    assert (said["seen"], said["rights"]) == ([said["uid"]], False)
+    assert said["uid"] != os.getuid()
+    # Of the machine's /tmp only what leads to its home is there.
+    assert {"mine", place.name} <= set(said["tmp"])
+    assert Path(of_others.name).name not in said["tmp"]
+    assert not Path("/tmp/mine").exists()
+    of_others.close()
+    await server.stop(now=True)
+    await server.run_post_stop_hook()
+    assert list((place / "server-tmp").iterdir()) == []
+
+
+@needs("tmp")
+@pytest.mark.parametrize(("level", "apart"), [("auto", False), ("full", True), ("off", False)])
+async def test_under_one_account_servers_are_walled_off_only_where_that_is_asked_for(
+    make: Make, place: Path, level: str, apart: bool
+) -> None:
+    shared = place / "shared"
+    shared.touch()
+    server = make(
+        STATUS + f"tell(rights=rights, shared=os.path.exists({str(shared)!r}))\ntime.sleep(100)",
+        sandbox=level,
+    )
+    assert await told(server, place) == {"rights": not apart, "shared": not apart}
+
+
+# --------------------------------------------------------------------------- bounds
+
+
+@needs("memory")
+async def test_a_part_that_takes_too_much_memory_is_ended_and_its_server_lives_on(
+    make: Make, place: Path
+) -> None:
+    part = "part = subprocess.run([sys.executable, '-S', '-c', \"x = b'x' * (512 << 20)\"])\n"
+    server = make(part + "tell(part=part.returncode)\ntime.sleep(100)", mem_limit=128 << 20)
+    assert await told(server, place) == {"part": -signal.SIGKILL}
+    assert await server.poll() is None
+
+
+@pytest.fixture
+def cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Three device files of GPUs; with no driver behind them the kernel says so, if not no."""
+    folder = tmp_path / "dev"
+    folder.mkdir(mode=0o755)
+    for index in range(3):
+        try:
+            os.mknod(folder / f"nvidia{index}", 0o020666, os.makedev(195, 200 + index))
+        except PermissionError:
+            pytest.skip("only root may make device files")
+    monkeypatch.setattr(gpu_files, "look", partial(gpu_files.look, dev=str(folder)))
+    return sorted(str(path) for path in folder.iterdir())
+
+
+OPEN = """
+import errno
+def tried(path):
+    try: open(path)
+    except OSError as error: return errno.errorcode[error.errno]
+tell(opened=[tried(path) for path in %r])
+time.sleep(100)
+"""
+
+
+@needs("devices")
+async def test_a_server_without_a_gpu_can_open_none(
+    make: Make, place: Path, cards: list[str]
+) -> None:
+    assert (await told(make(OPEN % cards), place))["opened"] == ["EPERM"] * 3
+
+
+@needs("devices")
+async def test_a_server_with_a_gpu_can_open_that_one_alone(
+    make: Make, place: Path, cards: list[str]
+) -> None:
+    others = [(195, 200), (195, 202)]
+    lease = Lease("l", "joe", "", "s", ["GPU-1"], datetime.now(UTC), denied_devices=others)
+    server = make(OPEN % cards, lease=lease)
+    await server.run_pre_spawn_hook()
+    assert (await told(server, place))["opened"] == ["EPERM", "ENXIO", "EPERM"]
+
+
+# --------------------------------------------------------------------------- what is left
+
+
+ESCAPE = """
+escaped = subprocess.Popen(["env", "-i", "setsid", "sleep", "100"])
+while open(f"/proc/{escaped.pid}/comm").read() != "sleep\\n": time.sleep(0.01)
+tell(escaped=escaped.pid, ticks=open(f"/proc/{escaped.pid}/stat").read().split()[21])
+time.sleep(100)
+"""
+
+
+@pytest.mark.skipif(not HERE.group, reason="no cgroup can be made here")
+@pytest.mark.parametrize("restarted", [False, True], ids=["the same Hub", "a restarted Hub"])
+async def test_what_a_server_left_running_ends_with_it(
+    make: Make, place: Path, restarted: bool
+) -> None:
+    server = make(ESCAPE)
+    said = await told(server, place)
+    folders = ServerSandbox.from_state(server.get_state()["sandbox"]).groups
+    assert all(os.path.exists(folder) for folder in folders)
+    if restarted:
+        state, server.proc, server.pid = server.get_state(), None, 0
+        server = make(ESCAPE)
+        server.load_state(json.loads(json.dumps(state)))
+    await server.stop(now=True)
+    assert process_identity.start_ticks(said["escaped"]) == int(said["ticks"])
+    await server.run_post_stop_hook()
+    assert process_identity.start_ticks(said["escaped"]) != int(said["ticks"])
+    assert not any(os.path.exists(folder) for folder in folders)
+    assert "sandbox" not in server.get_state()

@@ -1,0 +1,134 @@
+"""What became of everything that was sent to a machine on which anything may have been killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from benchpool_scheduler.contract import Attempt, Job, State
+from benchpool_support import hands
+from benchpool_support.hands import WorkerStatements
+
+UNDER_A_WISH = frozenset({"pause", "preempt", "cancel"})
+"""How an attempt ended that was told to stop: a failure then is that wish fulfilled."""
+
+
+@dataclass(frozen=True, slots=True)
+class KilledSupervisor:
+    """A supervisor that was killed.
+
+    Attributes:
+        recorded: How its worker had ended was on record already.
+        gone: When all it had started was gone (epoch seconds).
+    """
+
+    recorded: bool
+    gone: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What is known of a job that was accepted, apart from the service.
+
+    Attributes:
+        steps: How many it takes, and with which ``code`` it ends then.
+        cancelled: Somebody asked for that, at whatever time.
+    """
+
+    steps: int
+    code: int
+    cancelled: bool = False
+
+
+Killed = Callable[[str, int], Mapping[int, KilledSupervisor]]
+"""Returns, by worker, which supervisors of a job's attempt were killed."""
+
+
+@dataclass
+class Finding:
+    """The judgement; each list names what must not be.
+
+    ``unseen`` are attempts that go again by design: a supervisor was killed before it could write
+    down how its worker had ended. ``outlived``: a worker went on after its supervisor was killed.
+    """
+
+    lost: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+    mis_ended: list[str] = field(default_factory=list)
+    outlived: list[str] = field(default_factory=list)
+    two_hands: list[str] = field(default_factory=list)
+    orphans: list[str] = field(default_factory=list)
+    unseen: int = 0
+
+    def __str__(self) -> str:
+        names = ("lost", "doubled", "mis_ended", "outlived", "two_hands", "orphans")
+        return ", ".join(f"{len(getattr(self, name))} {name.replace('_', ' ')}" for name in names)
+
+    def judge(
+        self,
+        sent: Mapping[str, Sent],
+        told: Sequence[tuple[Job, Sequence[Attempt]]],
+        said: WorkerStatements,
+        killed: Killed,
+        people: Collection[str],
+    ) -> None:
+        """Compare what people were told, what the service tells, and what the workers said.
+
+        Args:
+            sent: By the job's id, what was accepted.
+            told: Each job with its attempts, as the service has them.
+            people: Who sent jobs.
+        """
+        by_id = {job.id: (job, attempts) for job, attempts in told}
+        self.lost = [id_ for id_ in sent if id_ not in by_id]
+        self.doubled = [
+            f"{job.id} ({job.name}) was never told"
+            for job, _ in told
+            if job.user in people and job.id not in sent
+        ]
+        for id_, plan in sent.items():
+            if id_ in by_id:
+                self._judge(plan, *by_id[id_], said, killed)
+        jobs = [one for one in said.two if str(one["two"]).startswith("job-")]
+        self.doubled += [str(one) for one in jobs]
+        self.two_hands = [str(one) for one in said.two if one not in jobs]
+
+    def _judge(
+        self,
+        plan: Sent,
+        job: Job,
+        attempts: Sequence[Attempt],
+        said: WorkerStatements,
+        killed: Killed,
+    ) -> None:
+        # Of a gang that fails one worker says so, and the others are ended.
+        ends = said.ends_of(job.id, job.workers if plan.code == 0 else 1)
+        stopped = {it.attempt for it in attempts if it.ended_by in UNDER_A_WISH and plan.code}
+        by_number = {it: killed(job.id, it) for it in {*ends, *(one.attempt for one in attempts)}}
+        unseen = {it for it in ends if any(not one.recorded for one in by_number[it].values())}
+        self.unseen += len(unseen)
+        over = [it for it in ends if it not in unseen | stopped]
+        about = (
+            f"{job.id}: {job.state} with {job.exit_code}; {ends} came to their end, "
+            f"{sorted(said.begun[job.id])} began, {plan.code} was to be the exit code; "
+            f"{[(it.attempt, it.ended_by, it.exit_code) for it in attempts]}; {by_number}; "
+            f"{[(it, said.done_at[job.id, it]) for it in ends]}"
+        )
+        if len(over) > 1:
+            self.doubled.append(about)
+        for number, supervisors in by_number.items():
+            done = said.done_at[job.id, number]
+            if any(done.get(rank, 0.0) > one.gone for rank, one in supervisors.items()):
+                self.outlived.append(about)
+        digests = {end for attempt in ends for end in said.done[job.id, attempt].values()}
+        if digests - {(hands.digest_of(plan.steps), plan.code)}:
+            self.mis_ended.append(f"{about}; {digests}")
+        right = State.SUCCEEDED if plan.code == 0 else State.FAILED
+        came = job.state is right and bool(ends) and job.exit_code == plan.code
+        if not came and not (plan.cancelled and job.state is State.CANCELLED):
+            self.mis_ended.append(about)
+
+    def hold(self) -> None:
+        """Fail, and say with what, unless nothing was found."""
+        wrong = {name: it for name, it in vars(self).items() if it and name != "unseen"}
+        assert not wrong, f"{self}: {wrong}"

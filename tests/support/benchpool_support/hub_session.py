@@ -1,0 +1,31 @@
+"""People at the Hub's own pages, without a browser: what its pages say, and what forms do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+
+from benchpool_support import direct
+from benchpool_support.workstation import RunningWorkstation
+
+
+@contextmanager
+def logged_in(
+    up: RunningWorkstation, user: str, password: str | None = None
+) -> Iterator[httpx.Client]:
+    """Log in at the Hub's login page, with the shared password unless another is given."""
+    with direct.Client(base_url=up.ready["url"], follow_redirects=True, timeout=60) as session:
+        session.get("/hub/login")
+        answer = session.post(
+            f"/hub/login?_xsrf={xsrf(session)}",
+            data={"username": user, "password": password or up.shared_password},
+        )
+        assert answer.status_code == 200, answer.text
+        yield session
+
+
+def xsrf(session: httpx.Client) -> str:
+    """Return what the Hub's forms carry against other sites."""
+    return next(c.value for c in session.cookies.jar if c.name == "_xsrf" and c.value)

@@ -1,0 +1,223 @@
+"""``benchpool up`` of which any process may be killed: who keeps it running starts it again."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import psutil
+
+from benchpool_scheduler.worker import records
+from benchpool_support.findings import KilledSupervisor
+from benchpool_support.kube_hub import free_port
+from benchpool_support.waiting import PATIENCE_S, POLL_S, processor_seconds, until
+from benchpool_support.workstation import COMMAND, RunningWorkstation
+
+AWAY_S = (0.0, 1.0)
+"""Until ``benchpool up`` is started again."""
+
+
+@dataclass
+class Machine:
+    """``benchpool up``, started again by hand whenever it has ended.
+
+    Attributes:
+        killed: By the folder of a worker, what is known of its supervisor that was killed.
+    """
+
+    folder: Path
+    configuration: str
+    chance: random.Random
+    port: int = field(default_factory=free_port)
+    starts: int = 0
+    up: RunningWorkstation | None = None
+    killed: dict[Path, KilledSupervisor] = field(default_factory=dict)
+    _process: subprocess.Popen[str] | None = None
+    _enough: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    @property
+    def state(self) -> Path:
+        """The state folder."""
+        return self.folder / "state"
+
+    def start(self) -> RunningWorkstation:
+        """Start it, and from then on again and again."""
+        (self.folder / "benchpool.yaml").write_text(self.configuration)
+        self._begin()
+        self._thread = threading.Thread(target=self._tend, daemon=True)
+        self._thread.start()
+        assert self.up is not None
+        return self.up
+
+    def _begin(self) -> None:
+        options = ("--state", str(self.state), "--config", str(self.folder / "benchpool.yaml"))
+        fixed = ("--json", "--port", str(self.port), "--gpus", "9", "--auth", "shared-password")
+        with (self.folder / "up.log").open("a") as errors:
+            self._process = subprocess.Popen(
+                [*COMMAND, "up", *fixed, *options],
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+        self.starts += 1
+        # Killed before it was ready, its lines end; then there is no standard error to show.
+        with suppress(AssertionError):
+            self.up = RunningWorkstation(self._process, self.state)
+
+    def _tend(self) -> None:
+        while not self._enough.is_set():
+            assert self._process is not None
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(POLL_S)
+                self._enough.wait(self.chance.uniform(*AWAY_S))
+                if not self._enough.is_set():
+                    self._begin()
+
+    def kill(self, kind: str) -> bool:
+        """Kill one of a kind; say whether there was one."""
+        found = self.of_kind(kind)
+        if not found:
+            return False
+        one = self.chance.choice(found)
+        folder = Path(words_of(one).rpartition(" ")[2])
+        with suppress(psutil.NoSuchProcess):
+            if kind == "supervisor":
+                self.killed[folder] = kill_supervisor(one, folder)
+            else:
+                one.kill()
+            return True
+        return False
+
+    def killed_of(self, job: str, attempt: int) -> dict[int, KilledSupervisor]:
+        """Return, by worker, whose supervisors were killed, of one attempt."""
+        return {
+            int(folder.name.removeprefix("worker-")): one
+            for folder, one in self.killed.items()
+            if folder.parts[-4:-1] == (job, "attempts", str(attempt))
+        }
+
+    def of_kind(self, kind: str) -> list[psutil.Process]:
+        """Return the living processes of a kind."""
+        return [
+            one
+            for one in self.processes()
+            if _kind(words := words_of(one)) == kind and words != _words_above(one)
+        ]
+
+    def processes(self) -> list[psutil.Process]:
+        """Return all that name the state folder, but for the workers' own commands."""
+        return [one for one in psutil.process_iter() if _belongs(one, str(self.folder))]
+
+    def settle(self) -> None:
+        """Wait until the pool is served again."""
+        assert self.up is not None
+        api = f"http://127.0.0.1:{self.port}/services/benchpool/api/v1/jobs"
+
+        def served() -> bool:
+            with suppress(httpx.HTTPError):
+                return httpx.get(api, timeout=5, trust_env=False).status_code == 401
+            return False
+
+        try:
+            until(served, "the pool answers", progress=self.progress)
+        except AssertionError as failed:
+            left = "\n".join(f"{one.pid} {words_of(one)}" for one in self.processes())
+            ended = None if self._process is None else self._process.poll()
+            raise AssertionError(f"{failed}; up has ended: {ended}; living:\n{left}") from failed
+
+    def progress(self) -> object:
+        """Return what changes while anything is done: starts, processes, processor time."""
+        return self.starts, processor_seconds(self.processes())
+
+    def end(self) -> None:
+        """End it for good, as Ctrl-C does."""
+        self._enough.set()
+        if self._thread is not None:
+            self._thread.join(PATIENCE_S)
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            self._process.wait(60)
+
+
+def words_of(process: psutil.Process) -> str:
+    """Return the command line of a process; empty for one that is gone."""
+    with suppress(psutil.Error):
+        return " ".join(process.cmdline())
+    return ""
+
+
+def _words_above(process: psutil.Process) -> str:
+    """Return the parent's command line: what a process has before it becomes what it starts."""
+    with suppress(psutil.Error):
+        parent = process.parent()
+        return "" if parent is None else words_of(parent)
+    return ""
+
+
+def _belongs(process: psutil.Process, folder: str) -> bool:
+    with suppress(psutil.Error):
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        words = " ".join(process.cmdline())
+        return folder in words or any(folder in it for it in process.environ().values())
+    return False
+
+
+def _kind(words: str) -> str:
+    """Return what a process is, by its command line."""
+    named = {
+        "worker.supervisor": "supervisor",
+        "parent_death.py --restart": "keeper",
+        "benchpool_scheduler.app": "scheduler",
+        "configurable-http-proxy": "proxy",
+        "singleuser": "server",
+        "-m jupyterhub -f": "hub",
+        "import main; main() up": "up",
+    }
+    return next((kind for part, kind in named.items() if part in words), "")
+
+
+def kill_supervisor(one: psutil.Process, folder: Path) -> KilledSupervisor:
+    """Kill a supervisor at the very instant that it is in, and return when its worker is gone.
+
+    It is stopped at first: what is on record then stays so.
+    """
+    below = one.children(recursive=True)
+    one.suspend()
+    until(lambda: _stands(one), "the supervisor stands still")
+    recorded = records.read(str(folder), records.EXIT) is not None
+    below += [it for it in one.children(recursive=True) if it not in below]
+    one.kill()
+    until(lambda: _is_gone(one), "the supervisor is gone")
+    # What it leaves is killed by the kernel, or has ended: a worker that goes on is seen by its
+    # own words.
+    dying = [it for it in below if _dies(it)]
+    until(lambda: all(map(_is_gone, dying)), "what it started is gone")
+    return KilledSupervisor(recorded, time.time())
+
+
+def _stands(one: psutil.Process) -> bool:
+    return one.status() == psutil.STATUS_STOPPED or _is_gone(one)
+
+
+def _is_gone(one: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return not one.is_running() or one.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    return True
+
+
+def _dies(one: psutil.Process) -> bool:
+    """Tell whether the kernel ends a process: SIGKILL is pending, or it is taken down already."""
+    with suppress(OSError):
+        words = Path(f"/proc/{one.pid}/status").read_text().split()
+        pending = [int(words[words.index(it) + 1], 16) for it in ("SigPnd:", "ShdPnd:")]
+        return any(signals & 1 << signal.SIGKILL - 1 for signals in pending)
+    return True

@@ -1,0 +1,41 @@
+"""What is typed into a terminal of a running JupyterLab."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+from tornado.httpclient import HTTPRequest
+from tornado.websocket import WebSocketClientConnection, websocket_connect
+
+WITHIN_S = 60.0
+
+
+@asynccontextmanager
+async def socket(server: httpx.Client, path: str) -> AsyncIterator[WebSocketClientConnection]:
+    url = str(server.base_url.join(path)).replace("http", "ws", 1)
+    connection = await websocket_connect(
+        HTTPRequest(url, headers={"Authorization": server.headers["Authorization"]})
+    )
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+async def typed(server: httpx.Client, *lines: str) -> str:
+    """Type lines into a new terminal of JupyterLab; return all that it shows up to their end."""
+    name = server.post("api/terminals").json()["name"]
+    shown = ""
+    async with socket(server, f"terminals/websocket/{name}") as terminal, asyncio.timeout(WITHIN_S):
+        # The mark is put together by the shell, so that what was typed is not taken for it.
+        for line in (*lines, "echo the-''end"):
+            await terminal.write_message(json.dumps(["stdin", f"{line}\r"]))
+        while "the-end" not in shown:
+            said = json.loads(await terminal.read_message() or "[]")
+            shown += said[1] if said[:1] == ["stdout"] else ""
+    server.delete(f"api/terminals/{name}")
+    return shown

@@ -1,0 +1,77 @@
+"""A build quota that an administrator types into JupyterHub's own page for groups (R2)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+from playwright.async_api import Page, expect
+
+from benchpool_scheduler.workstation.options import account
+from benchpool_support.browser import chromium
+from benchpool_support.workstation import RunningWorkstation
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+
+async def type_property(page: Page, up: RunningWorkstation, group: str, value: str) -> None:
+    """Give a group the property ``benchpool``, as the docs say."""
+    await page.goto(f"{up.ready['url']}hub/admin#/groups")
+    await page.reload()
+    await page.get_by_role("link", name=group, exact=True).click()
+    await expect(page.get_by_role("heading", name=f"Editing Group {group}")).to_be_visible()
+    new_key, new_value = (
+        page.locator(".properties-table tr:last-child input").nth(i) for i in (0, 1)
+    )
+    await new_key.fill("benchpool")
+    await new_value.fill(value)
+    await page.get_by_test_id("add-item").click()
+    async with page.expect_response(lambda answer: "/properties" in answer.url) as kept:
+        await page.get_by_test_id("submit").click()
+    assert (await kept.value).ok
+
+
+async def problem(up: RunningWorkstation, word: str) -> str:
+    """Wait until the pool's health tells of a problem; return all that it tells."""
+    deadline = time.monotonic() + 60
+    while True:
+        said = " ".join(up.scheduler.get("/status").json()["health"]["problems"])
+        if word in said:
+            return said
+        assert time.monotonic() < deadline, said
+        await asyncio.sleep(0.5)
+
+
+async def test_what_is_typed_there_is_the_quota_and_a_slip_is_told(up: RunningWorkstation) -> None:
+    up.add_user("gwen")
+    with up.group("opticians", "gwen"), up.group("typists"):
+        await type_both_and_look(up)
+
+
+async def type_both_and_look(up: RunningWorkstation) -> None:
+    async with chromium() as browser:
+        page = await browser.new_page()
+        await page.goto(f"{up.ready['url']}hub/login")
+        await page.fill("#username_input", account())
+        await page.fill("#password_input", (up.state / "admin-password").read_text().strip())
+        await page.click("#login_submit")
+        await type_property(page, up, "opticians", '{"build_quota": 2}')
+        await type_property(page, up, "typists", "build_quota = 2")
+
+        kept = up.hub.get("/groups/opticians").json()["properties"]
+        assert kept == {"benchpool": '{"build_quota": 2}'}
+        told = await problem(up, "group typists")
+        assert "The property benchpool of the group typists cannot be read" in told
+        assert "opticians" not in told
+
+        quota = up.scheduler.get("/quota", params={"user": "gwen"}).json()
+        assert (quota["build"]["quota"], quota["build"]["rule"]) == (
+            2,
+            "property of group opticians",
+        )
+        refused = up.ask_server("gwen", gpus=3)
+        assert "build quota of gwen: 2 (property of group opticians)" in refused.text
+        await page.goto(f"{up.ready['url']}services/benchpool/")
+        shown = await page.locator("body").inner_text()
+        assert "The property benchpool of the group typists cannot be read" in shown

@@ -1,0 +1,314 @@
+"""``kill -9`` at random moments on one machine, while people send jobs, borrow and give back.
+
+Whatever belongs to benchpool is killed: ``benchpool up``, the Hub, its proxy, the scheduler, what
+starts it again, the supervisors of workers, notebook servers. What a person would start again is
+started again: ``benchpool up``. That no GPU was in two hands and no job ran twice is read from what
+the workers themselves hold (``benchpool_support.hands``), not from the service.
+
+``BENCHPOOL_KILLS=1000`` makes the figure of docs/performance.md, ``BENCHPOOL_SEED`` another course
+of events.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from benchpool_cluster.kills import storm
+from benchpool_scheduler.client import Client, Credentials
+from benchpool_scheduler.contract import (
+    ENDED,
+    Attempt,
+    CommandEntry,
+    Job,
+    JobSubmission,
+    State,
+)
+from benchpool_scheduler.errors import BenchpoolError
+from benchpool_support import hands
+from benchpool_support.findings import Finding, Sent
+from benchpool_support.hands import WorkerStatements
+from benchpool_support.killable import Machine, words_of
+from benchpool_support.senders import Sender
+from benchpool_support.waiting import PATIENCE_S, until
+from benchpool_support.workstation import RunningWorkstation
+
+KILLS = int(os.environ.get("BENCHPOOL_KILLS", "8"))
+SEED = int(os.environ.get("BENCHPOOL_SEED", "3"))
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(0)]
+"""However slow the machine is: what ends a wait is that nothing moves."""
+
+GAP_S = (0.05, 2.0)
+"""Between two moments: shorter than a restart as well as longer."""
+AT_ONCE = 4
+"""Kills of one moment at most. What a kill costs is the start that follows it, and a start for
+several together costs as much as for one."""
+LEAVE_S = 60.0
+"""What is told to end may take so long without a sign of doing so."""
+CONFIGURATION = """\
+version: 1
+build: {users: {susan: 1, joe: 1, jemma: 1}}
+projects:
+  - {name: research, quota: 6}
+  - {name: susan, parent: research, quota: 3, members: [susan]}
+  - {name: joe, parent: research, quota: 3, members: [joe]}
+policy: {grace_s: 5, preemptions_per_hour: 1000}
+"""
+KINDS = {"scheduler": 9, "supervisor": 9, "proxy": 2, "keeper": 1, "server": 2, "hub": 2, "up": 1}
+"""What is killed, and how often in comparison."""
+PEOPLE = ("susan", "joe")
+SHAPES: tuple[dict[str, Any], ...] = (
+    {"gpus": 1},
+    {"gpus": 2},
+    {"gpus": 4},
+    {"gpus": 1, "workers": 2},
+)
+
+
+@dataclass
+class Load:
+    """What people want: jobs to 6 GPUs of the pool, and a notebook that comes and goes.
+
+    Attributes:
+        wanted: By key, steps and exit code of each job that was ever sent.
+        cancelled: Jobs that somebody asked to cancel, whatever was answered.
+    """
+
+    machine: Machine
+    testimony: Path
+    chance: random.Random
+    wanted: dict[str, tuple[int, int]] = field(default_factory=dict)
+    cancelled: set[str] = field(default_factory=set)
+    paused: int = 0
+    notebooks: int = 0
+    _senders: list[Sender] = field(default_factory=list)
+    _threads: list[threading.Thread] = field(default_factory=list)
+    _enough: threading.Event = field(default_factory=threading.Event)
+
+    def begin(self, up: RunningWorkstation) -> None:
+        """Let everybody begin."""
+        for name in (*PEOPLE, "jemma"):
+            up.add_user(name)
+        settings = self.machine.state / "homes" / "jemma" / ".jupyter"
+        settings.mkdir(parents=True)
+        text = hands.server_configuration(self.testimony)
+        (settings / "jupyter_server_config.py").write_text(text)
+        address = f"http://127.0.0.1:{self.machine.port}/services/benchpool"
+        for number, name in enumerate(PEOPLE):
+            client = Client(Credentials(address, up.token_of(name)), patience_s=PATIENCE_S)
+            chance = random.Random(SEED + number)
+            self._senders.append(Sender(name, client, self._job, chance, pause_s=(0.2, 3.0)))
+        self._threads = [
+            threading.Thread(target=act, daemon=True) for act in (self._meddle, self._study)
+        ]
+        for sender in self._senders:
+            sender.start()
+        for thread in self._threads:
+            thread.start()
+
+    def end(self) -> None:
+        """Let everybody stop; what is on its way is brought to its end."""
+        self._enough.set()
+        for sender in self._senders:
+            sender.end(4 * PATIENCE_S)
+        for thread in self._threads:
+            thread.join(PATIENCE_S)
+
+    @property
+    def sent(self) -> dict[str, str]:
+        """By key, the id of each job that was accepted."""
+        return {key: id_ for sender in self._senders for key, id_ in sender.sent.items()}
+
+    @property
+    def refused(self) -> list[str]:
+        """What was answered otherwise."""
+        return [text for sender in self._senders for text in sender.refused]
+
+    @property
+    def plans(self) -> dict[str, Sent]:
+        """By the job's id, what was sent."""
+        ids = self.sent.items()
+        return {id_: Sent(*self._plan(key), id_ in self.cancelled) for key, id_ in ids}
+
+    @staticmethod
+    def _plan(key: str) -> tuple[int, int]:
+        drawn = random.Random(key)
+        return drawn.randrange(20, 400), 3 if drawn.random() < 0.1 else 0
+
+    def _job(self, chance: random.Random) -> JobSubmission:
+        name = threading.current_thread().name
+        sender = next(one for one in self._senders if one.name == name)
+        steps, code = self._plan(f"{name}-{len(sender.sent) + len(sender.refused)}")
+        argv = [sys.executable, "-c", hands.WORKER, str(self.testimony), str(steps), str(code)]
+        return JobSubmission(entry=CommandEntry(argv), **chance.choice(SHAPES))
+
+    def _meddle(self) -> None:
+        """Cancel some jobs, pause and resume others."""
+        while not self._enough.wait(self.chance.uniform(2.0, 6.0)):
+            sender = self.chance.choice(self._senders)
+            ids = list(sender.sent.values())[-5:]
+            if not ids:
+                continue
+            id_ = self.chance.choice(ids)
+            with suppress(BenchpoolError):  # it has ended, or paused already
+                if self.chance.random() < 0.3:
+                    self.cancelled.add(id_)
+                    sender.client.cancel(id_)
+                else:
+                    sender.client.pause(id_)
+                    self.paused += 1
+                    self._enough.wait(self.chance.uniform(0.0, 2.0))
+                    sender.client.resume(id_)
+
+    def _study(self) -> None:
+        """Start and stop a notebook server with a GPU."""
+        while not self._enough.wait(self.chance.uniform(0.5, 2.0)):
+            up = self.machine.up
+            assert up is not None
+            with suppress(httpx.HTTPError, ValueError, AssertionError, KeyError):
+                if up.ask_server("jemma", gpus=1).status_code in (201, 202):
+                    up.wait_server("jemma")
+                    self.notebooks += 1
+                    self._enough.wait(self.chance.uniform(0.0, 3.0))
+                up.stop_server("jemma")
+
+
+def test_two_that_are_given_the_same_gpu_are_seen(tmp_path: Path) -> None:
+    """The rig itself: what it would take a GPU in two hands by."""
+    folder = tmp_path / "testimony"
+    folder.mkdir()
+
+    def worker(job: str) -> subprocess.Popen[bytes]:
+        about = {"BENCHPOOL_JOB_ID": job, "NODE_RANK": "0", "BENCHPOOL_ATTEMPT": "1"}
+        environ = {**os.environ, **about, "CUDA_VISIBLE_DEVICES": "GPU-a"}
+        return subprocess.Popen(
+            [sys.executable, "-c", hands.WORKER, str(folder), "100000", "0"], env=environ
+        )
+
+    def begun(job: str) -> bool:
+        return job in WorkerStatements.of(folder).begun
+
+    first = worker("first")
+    try:
+        until(lambda: begun("first"), "the first holds its GPU")
+        second = worker("second")
+        until(lambda: begun("second"), "the second has looked")
+        second.kill()
+        second.wait()
+        assert hands.still_held(folder) == ["GPU-a", "job-first-0"]
+    finally:
+        first.kill()
+        first.wait()
+    assert [one["two"] for one in WorkerStatements.of(folder).two] == ["GPU-a"]
+    assert hands.still_held(folder) == []
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    one = Machine(tmp_path, CONFIGURATION, random.Random(SEED))
+    try:
+        yield one
+    finally:
+        one.end()
+        for left in one.processes():
+            with suppress(psutil.Error):
+                left.kill()
+
+
+def test_nothing_is_lost_or_doubled_when_anything_of_one_machine_is_killed(
+    machine: Machine,
+) -> None:
+    print(f"seed {SEED}")
+    testimony = machine.folder / "testimony"
+    testimony.mkdir()
+    load = Load(machine, testimony, random.Random(SEED + 100))
+    load.begin(machine.start())
+    began, kinds = time.monotonic(), [kind for kind, n in KINDS.items() for _ in range(n)]
+    killed = storm(
+        machine.kill,
+        machine.settle,
+        kinds,
+        machine.chance,
+        count=KILLS,
+        gap_s=GAP_S,
+        at_once=AT_ONCE,
+    )
+    stormed = time.monotonic() - began
+    machine.settle()
+    load.end()
+    told, parked = all_ended(machine, load)
+    jobs = [job for job, _ in told]
+    finding = Finding()
+    said = WorkerStatements.of(testimony)
+    finding.judge(load.plans, told, said, machine.killed_of, PEOPLE)
+    finding.orphans = left_over(machine, testimony)
+    attempts = Counter(job.attempt for job in jobs)
+    print(f"{killed.total()} kills in {stormed:.0f} s, {dict(killed)}: {finding}")
+    print(f"{finding.unseen} ends were not on record yet when a supervisor was killed")
+    print(
+        f"{len(load.sent)} jobs accepted, {sum(job.attempt for job in jobs)} attempts "
+        f"{dict(sorted(attempts.items()))}, {sum(len(job.preemptions) for job in jobs)} "
+        f"preemptions, {len(load.cancelled)} cancelled, {load.paused} pauses, {len(parked)} "
+        f"parked, {load.notebooks} notebooks, {machine.starts} starts of benchpool up"
+    )
+    assert load.refused == []
+    finding.hold()
+
+
+def all_ended(machine: Machine, load: Load) -> tuple[list[tuple[Job, Sequence[Attempt]]], set[str]]:
+    """Wait until every job has ended; return them with their attempts, and which were parked.
+
+    Parked are jobs that were lost five times in a row, which wait for their user: by design.
+    """
+    assert machine.up is not None
+    admin = Client(
+        Credentials(
+            f"http://127.0.0.1:{machine.port}/services/benchpool", machine.up.ready["admin_token"]
+        ),
+        patience_s=PATIENCE_S,
+    )
+    parked: set[str] = set()
+    seen: list[Job] = []
+
+    def ended() -> bool:
+        seen[:] = admin.jobs(all_=True, limit=10_000)
+        for job in seen:
+            if job.state is State.PAUSED:
+                parked.add(job.id)
+                admin.resume(job.id)
+        return all(job.state in ENDED for job in seen)
+
+    def course() -> object:
+        return {job.id: (job.state, job.attempt, job.progress) for job in seen}
+
+    until(ended, "every job has ended", progress=course)
+    known = set(load.sent.values())
+    return [(job, admin.job(job.id).attempts) for job in seen], parked & known
+
+
+def left_over(machine: Machine, testimony: Path) -> list[str]:
+    """End everything as people do; return what is held, or runs, all the same."""
+    assert machine.up is not None
+    machine.up.clear()
+    held: list[str] = []
+    with suppress(AssertionError):
+        until(lambda: not hands.still_held(testimony), "nothing is held", LEAVE_S, machine.progress)
+    held = [f"{name} is held" for name in hands.still_held(testimony)]
+    machine.end()
+    with suppress(AssertionError):
+        until(lambda: not machine.processes(), "nothing runs", LEAVE_S, machine.progress)
+    return held + [f"{one.pid} runs: {words_of(one)}" for one in machine.processes()]

@@ -1,0 +1,113 @@
+"""``benchpool.yaml`` is read again on a signal: whatever comes of it is told, in true words."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchpool_scheduler.client import AsyncClient
+from benchpool_scheduler.workstation.reloading import Reloading
+from benchpool_scheduler.workstation.startup_screen import JsonScreen
+from benchpool_support.serving import CONFIGURATION, Served, served
+
+MORE = CONFIGURATION.replace("susan: 1", "susan: 2")
+
+
+class Told(JsonScreen):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        self.events: asyncio.Queue[tuple[str, str, dict[str, Any]]] = asyncio.Queue()
+
+    def event(self, name: str, text: str, **fields: object) -> None:
+        self.events.put_nowait((name, text, fields))
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("state")) as running:
+        yield running
+
+
+class Room:
+    """A configuration, a token, and what reads them."""
+
+    def __init__(self, folder: Path, service: Served) -> None:
+        self.file, self.token, self.told = folder / "pool.yaml", folder / "token", Told()
+        self.file.write_text(CONFIGURATION)
+        self.token.write_text("root\n")
+        self.reloading = Reloading(self.file, service.url, self.token, self.told)
+
+    async def read_again(self) -> tuple[str, str, dict[str, Any]]:
+        self.reloading.ask()
+        return await self.told.events.get()
+
+
+@pytest.fixture
+def room(tmp_path: Path, service: Served) -> Room:
+    return Room(tmp_path, service)
+
+
+async def test_what_changes_is_told(room: Room) -> None:
+    room.file.write_text(MORE)
+    name, text, fields = await room.read_again()
+    assert (name, "susan" in text, bool(fields["changes"])) == ("configuration", True, True)
+    room.file.write_text(CONFIGURATION)
+    assert (await room.read_again())[0] == "configuration"
+    assert (await room.read_again())[:2] == ("configuration", "Configuration: nothing changes")
+
+
+async def test_a_mistake_is_told_with_its_line(room: Room) -> None:
+    room.file.write_text(CONFIGURATION.replace("susan: 1", "susan: one"))
+    name, text, fields = await room.read_again()
+    assert name == "configuration-refused"
+    assert f"{room.file}, line 3" in text
+    assert fields["error"]["message"] == text
+
+
+@pytest.mark.parametrize("harm", ["is gone", "is a folder", "is no text"])
+async def test_a_file_that_cannot_be_read_is_named(room: Room, harm: str) -> None:
+    room.file.unlink()
+    if harm == "is a folder":
+        room.file.mkdir()
+    if harm == "is no text":
+        room.file.write_bytes(b"version: \xff")
+    name, text, _ = await room.read_again()
+    assert name == "configuration-refused"
+    assert f"{room.file} cannot be read" in text
+    assert "before stays" in text
+
+
+async def test_a_token_that_cannot_be_read_is_not_told_as_a_wrong_configuration(room: Room) -> None:
+    room.token.unlink()
+    name, text, fields = await room.read_again()
+    assert (name, fields["error"]["code"]) == ("configuration-refused", "admin-token")
+    assert text.startswith(f"{room.token}, with the administrator's token, cannot be read")
+
+
+@pytest.mark.expected_errors("reading the configuration again failed")
+async def test_a_fault_of_our_own_is_told_too(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: object) -> None:
+        raise KeyError("changes")
+
+    monkeypatch.setattr(AsyncClient, "send", broken)
+    name, text, fields = await room.read_again()
+    assert (name, fields["error"]["code"]) == ("configuration-refused", "server-fault")
+    assert "KeyError: 'changes'" in text
+    assert "not known" in text
+
+
+async def test_those_asked_for_at_once_read_one_after_the_other(room: Room) -> None:
+    room.file.unlink()
+    os.mkfifo(room.file)  # whoever opens it waits for a writer, and gets what that one writes
+    room.reloading.ask()
+    room.reloading.ask()
+    for text in (MORE, CONFIGURATION):
+        await asyncio.to_thread(room.file.write_text, text)
+        name, said, _ = await room.told.events.get()
+        assert (name, "susan" in said) == ("configuration", True), said

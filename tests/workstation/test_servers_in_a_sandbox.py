@@ -1,0 +1,84 @@
+"""JupyterLab in the whole sandbox of servers: terminals, jobs and restarts go on as ever."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from benchpool_scheduler.worker import process_identity
+from benchpool_scheduler.worker.supervisor import probe
+from benchpool_support.terminals import typed
+from benchpool_support.workstation import RunningWorkstation, start
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+HERE = probe.look()
+OPTIONS = ("--server-sandbox", "full", "--server-memory", "6")
+CONFIGURATION = (
+    "version: 1\nbuild: {default: 1}\nprojects: [{name: lab, quota: 4, members: [joe]}]\n"
+)
+GONE_S = 30.0
+
+
+def lab(up: RunningWorkstation) -> httpx.Client:
+    return httpx.Client(
+        base_url=f"{up.ready['url']}user/joe/",
+        headers={"Authorization": f"token {up.token_of('joe')}"},
+        timeout=60,
+        trust_env=False,
+    )
+
+
+def state_of(up: RunningWorkstation) -> dict[str, object]:
+    answer = up.hub.get("/users/joe", params={"include_stopped_servers": "1"})
+    state: dict[str, object] = answer.json()["servers"][""]["state"]
+    return state
+
+
+@pytest.mark.skipif("tmp" not in HERE.private, reason="no namespaces can be made here")
+async def test_a_lab_in_the_whole_sandbox_works_outlives_its_hub_and_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    state, config = tmp_path / "state", tmp_path / "pool.yaml"
+    config.write_text(CONFIGURATION)
+    with start(state, config=config, arguments=OPTIONS, clear=False) as first:
+        first.add_user("joe")
+        first.start_server("joe", gpus=1)
+        pid = first.server_pid("joe")
+        made = state_of(first)["sandbox"]
+        assert isinstance(made, dict)
+        assert "NoNewPrivs:\t1" in Path(f"/proc/{pid}/status").read_text()
+        shown = await typed(
+            lab(first),
+            "echo secret > /tmp/of-joe; echo bound $(grep -c benchpool-server /proc/self/cgroup)",
+            "benchpool submit --name typed --gpus 1 -- true && echo sent it",
+        )
+        assert "sent it" in shown.rpartition("echo sent it")[2]
+        assert not Path("/tmp/of-joe").exists()
+        if "memory" in HERE.bounds:
+            assert "memory" in made["holds"]
+            assert "bound 0" not in shown
+        job = first.scheduler.get("/jobs", params={"all": "true"}).json()[0]
+        first.wait_job(job["id"], "succeeded")
+
+        os.kill(first.scheduler_pid(), signal.SIGKILL)
+        assert first.hub.get("/users/joe").status_code == 200
+        assert process_identity.start_ticks(pid) is not None
+
+    with start(state, config=config, arguments=OPTIONS) as second:
+        assert second.server_pid("joe") == pid
+        shown = await typed(lab(second), "echo it holds $(cat /tmp/of-joe)")
+        assert "it holds secret" in shown
+        assert len(second.leases("joe")) == 1
+        second.stop_server("joe")
+        second.wait_leases("joe", 0)
+        assert process_identity.start_ticks(pid) is None
+        until = time.monotonic() + GONE_S
+        while left := [it for it in (*made["groups"], made["folder"]) if os.path.exists(it)]:
+            assert time.monotonic() < until, left
+            time.sleep(0.05)

@@ -1,0 +1,62 @@
+"""Everything that concerns the Hub, on the oldest JupyterHub that the distribution lets in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from benchpool_support import oldest_hub
+from benchpool_support.names_of_a_site import (
+    administrators_browser,
+    follow_to_pool,
+    jobs_seen_from,
+    open_lab,
+    start_with_subdomains,
+)
+from benchpool_support.workstation import COMMAND, RunningWorkstation
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWorkstation]:
+    folder = tmp_path_factory.mktemp("oldest")
+    python = oldest_hub.python(folder / "environment")
+    config = folder / "pool.yaml"
+    config.write_text("version: 1\nbuild: {default: 1}\nprojects: [{name: all, quota: 1}]\n")
+    with start_with_subdomains(
+        folder / "state", gpus=4, config=config, command=[str(python), *COMMAND[1:]]
+    ) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def browser(up: RunningWorkstation) -> Iterator[httpx.Client]:
+    with administrators_browser(up) as browser:
+        yield browser
+
+
+def test_it_is_the_one_that_runs(up: RunningWorkstation) -> None:
+    assert up.hub.get("/").json()["version"] == oldest_hub.version()
+
+
+def test_the_pages_of_hub_and_pool_open_after_a_login(
+    up: RunningWorkstation, browser: httpx.Client
+) -> None:
+    follow_to_pool(up, browser)
+
+
+def test_a_server_holds_to_its_quota_and_reaches_the_pool(
+    up: RunningWorkstation, browser: httpx.Client
+) -> None:
+    admin = up.hub.get("/user").json()["name"]
+    refused = up.ask_server(admin, gpus=2)
+    assert refused.status_code == 409
+    assert "more than the build quota of" in refused.json()["message"]
+    up.start_server(admin, gpus=1)
+    up.wait_leases(admin, 1)
+    jobs_seen_from(browser, open_lab(up, browser, admin), admin)
+    up.stop_server(admin)
+    up.wait_leases(admin, 0)

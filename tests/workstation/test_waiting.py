@@ -1,0 +1,74 @@
+"""A wait of the tests goes on while anything moves, and ends when nothing does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchpool_support import kube_hub
+from benchpool_support.kube_hub import KubeHub
+from benchpool_support.waiting import until
+
+SLOW = """
+import http.server, sys, time
+while time.process_time() < 1:
+    pass
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_forever()
+"""
+"""A second of the processor, however long that takes, and then it answers."""
+
+
+def test_it_goes_on_while_anything_moves_and_ends_when_nothing_does() -> None:
+    looks = iter(range(100))
+    assert until(lambda: next(looks) > 3, "some looks", 0.5, progress=time.monotonic)
+    with pytest.raises(AssertionError, match=r"nothing moved for 0\.3 s: ever"):
+        until(lambda: False, "ever", 0.3)
+    with pytest.raises(AssertionError, match="not within 3 s: ever"):
+        until(lambda: False, "ever", 0.3, progress=time.monotonic)
+
+
+def hub(folder: Path) -> KubeHub:
+    unused: Any = None
+    (folder / "hub.log").touch()
+    return KubeHub(folder, Path(sys.executable), folder, "", "", unused)
+
+
+def test_a_hub_that_gets_little_of_the_processor_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kube_hub, "READY_S", 5.0)
+    one = hub(tmp_path)
+    one.process = subprocess.Popen([sys.executable, "-c", SLOW, str(one.port)])
+    try:
+        one.wait_up()
+        assert one.api("GET", "info").is_success
+    finally:
+        one.process.kill()
+        one.process.wait()
+
+
+def test_a_hub_that_does_nothing_or_has_ended_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kube_hub, "READY_S", 2.0)
+    one = hub(tmp_path)
+    one.process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    try:
+        with pytest.raises(AssertionError, match="nothing moved for 2 s: the Hub"):
+            one.wait_up()
+    finally:
+        one.process.kill()
+        one.process.wait()
+    with pytest.raises(AssertionError, match="the Hub ended"):
+        one.wait_up()
