@@ -12,6 +12,7 @@ from benchpool_cluster.processes import Processes
 
 FAKE = "kwok.x-k8s.io/node"
 NODES = "/api/v1/nodes"
+NOT_READY = "node.kubernetes.io/not-ready"
 
 
 def start(processes: Processes, kubeconfig: Path, stages: Path | str = "-") -> None:
@@ -59,9 +60,13 @@ def remove(access: Access, name: str) -> None:
 
 
 def is_ready(node: dict[str, Any]) -> bool:
-    """Say whether a node says that it is ready."""
+    """Say whether a node says that it is ready, and its controller has noticed.
+
+    A node is born with a taint that the controller takes off a moment after it became Ready.
+    """
     conditions = node["status"].get("conditions", [])
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    return ready and all(one["key"] != NOT_READY for one in node["spec"].get("taints", []))
 
 
 TOLERATION = {"key": FAKE, "operator": "Exists", "effect": "NoSchedule"}

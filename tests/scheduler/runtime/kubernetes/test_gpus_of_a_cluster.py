@@ -93,7 +93,7 @@ async def test_a_cluster_without_device_claims_is_followed_all_the_same(stand: S
         other = await stand.beside()
     finally:
         kinds.DEVICE_CLAIMS = kind
-    assert "".join(device.state[0] for device in await other.devices()) == "u" * 12
+    await other.until_devices("u" * 12)
 
 
 async def test_a_cordoned_or_tainted_node_is_not_ready_and_says_why(
