@@ -6,7 +6,8 @@ Each piece of advice was tried on the state after the pass before it is given.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 
 from benchpool_scheduler.core.capacity.placement import fits
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
@@ -22,6 +23,7 @@ class Remedies:
     def __init__(self, state: ClusterState) -> None:
         self.state = state
         self._known: dict[tuple[Requirements, int], bool] = {}
+        self._free: dict[int, int] = {}
 
     def advice(self, info: JobInfo, numbers: dict[str, Number]) -> str:
         """Return advice that holds; what it names stands in ``numbers`` afterwards too."""
@@ -70,8 +72,21 @@ class Remedies:
 
     def _fits_on(self, info: JobInfo, model: str) -> bool:
         """Tell whether it would fit now on another GPU model."""
+        if not self._with_free(info.requirements.gpus) & self._allowed(info, model):
+            return False
         key = info.requirements._replace(models=(model,)), info.least
         return self._fits(key, lambda: info.with_models((model,)))
+
+    def _allowed(self, info: JobInfo, model: str) -> int:
+        """Return the nodes with this GPU model that it may use, whatever is free on them."""
+        return self.state.capacity.allowed(info.requirements, (model,))
+
+    def _with_free(self, gpus: int) -> int:
+        """Return the nodes where at least so many whole GPUs are free now."""
+        known = self._free.get(gpus)
+        if known is None:
+            known = self._free[gpus] = reduce(or_, self.state.capacity.by_free[False][gpus:], 0)
+        return known
 
     def _fits(self, key: tuple[Requirements, int], asking: Callable[[], JobInfo]) -> bool:
         """Tell whether a job that asks for something else would fit now; equal ones share it."""
