@@ -1,0 +1,243 @@
+"""The telemetry database: a file beside the state that may be lost without harm.
+
+A file that is damaged, or of a layout that this release does not know, is set aside and another is
+begun. Everything here blocks, and may be called from any thread, one call at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DatabaseError, OperationalError
+
+from benchpool_scheduler.telemetry import reading, schema, writing
+from benchpool_scheduler.telemetry.reading import ActivityBucket, WorkerTotal
+from benchpool_scheduler.telemetry.samples import HeldSample, HeldWorkerSample
+
+log = logging.getLogger(__name__)
+
+FILE = "telemetry.sqlite"
+PRUNE_S = 3600.0
+
+
+class Database:
+    """What was measured, on disk.
+
+    Args:
+        folder: Where the file lies; made where it is not there.
+        clock: Seconds since the epoch.
+
+    Attributes:
+        problem: What was wrong with the file that was found, as a sentence; None for nothing.
+    """
+
+    def __init__(self, folder: Path, clock: Callable[[], float]) -> None:
+        self.file = folder / FILE
+        self.problem: str | None = None
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._engine: Engine | None = None
+        self._keys = writing.Keys()
+        self._until: dict[tuple[str, bool], float] = {}
+        self._pruned = float("-inf")
+
+    # ------------------------------------------------------------------ life
+
+    def open(self) -> None:
+        """Open the file or begin one. Errors: OperationalError, where none can be written."""
+        with self._guarded():
+            self._begin()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            engine, self._engine = self._engine, None
+            if engine is not None:
+                engine.dispose()
+
+    def size(self) -> int:
+        """Return the bytes of the file and of what belongs to it."""
+        files = (self.file.with_name(self.file.name + end) for end in ("", "-wal", "-shm"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    # ------------------------------------------------------------------ writing
+
+    def write(
+        self, samples: Sequence[HeldSample], workers: Sequence[HeldWorkerSample] = ()
+    ) -> None:
+        """Write samples in one transaction, and now and then remove what is too old.
+
+        What lies before the newest sample of a GPU is not counted a second time.
+
+        Errors: OperationalError, where it cannot be written now; nothing of it was.
+        """
+        with self._guarded():
+            known = dict(self._until)
+            fresh: list[HeldSample] = []
+            for it in sorted(samples, key=lambda held: held.sample.at):
+                key = (it.sample.gpu, it.sample.simulated)
+                cut = writing.after(it.sample, known.get(key, float("-inf")))
+                if cut is not None:
+                    fresh.append(HeldSample(cut, it.holder))
+                    known[key] = cut.at
+            try:
+                with self._connected() as connection:
+                    writing.write_gpus(connection, self._keys, fresh)
+                    writing.write_workers(connection, self._keys, workers)
+            except BaseException:
+                self._keys = writing.Keys()  # some are of rows that are not there after all
+                raise
+            self._until = known
+            self._prune()
+
+    def _prune(self) -> None:
+        now = self._clock()
+        if now - self._pruned >= PRUNE_S:
+            with self._connected() as connection:
+                writing.prune(connection, now)
+            self._pruned, self._keys = now, writing.Keys()
+
+    # ------------------------------------------------------------------ reading
+
+    def buckets(
+        self,
+        gpus: Collection[str] | None,
+        begin: float,
+        end: float,
+        at_most: int,
+        *,
+        by_holder: bool = False,
+    ) -> Sequence[ActivityBucket]:
+        """Return what GPUs did in a range of time, by GPU and time.
+
+        Args:
+            gpus: Which, None for all that were ever measured.
+            begin: Seconds since the epoch. The first bucket begins there or before, at a whole
+                step. ``end``: the last bucket reaches it or beyond.
+            at_most: Into how many buckets the range is divided for each GPU, give or take one.
+                Where steps so short are no longer kept, or never were, there are fewer.
+            by_holder: A bucket for each holder in a step, instead of one for all.
+        """
+        with self._guarded(), self._connected() as connection:
+            return reading.buckets(
+                connection, gpus, begin, end, at_most, self._clock(), by_holder=by_holder
+            )
+
+    def series_of(self, job: str, at_most: int = 600) -> Sequence[ActivityBucket]:
+        """Return what the GPUs of a job did while it held them, as ``buckets``, with holders."""
+        with self._guarded(), self._connected() as connection:
+            found = reading.held(connection, schema.holders.c.job == job)
+            if not found:
+                return ()
+            begin = min(it.begin for it, _ in found)
+            end = max(it.begin + it.span_s for it, _ in found)
+            return reading.buckets(
+                connection,
+                {it.gpu for it, _ in found},
+                begin,
+                end,
+                at_most,
+                self._clock(),
+                by_holder=True,
+                holders={number for _, number in found},
+            )
+
+    def totals_of(self, job: str) -> Sequence[ActivityBucket]:
+        """Return of each worker of each attempt and each of its GPUs all that was measured."""
+        with self._guarded(), self._connected() as connection:
+            return [it for it, _ in reading.held(connection, schema.holders.c.job == job)]
+
+    def workers_of(self, job: str) -> Sequence[WorkerTotal]:
+        """Return what each worker of each attempt of a job used."""
+        with self._guarded(), self._connected() as connection:
+            return reading.worker_totals(connection, schema.holders.c.job == job)
+
+    # ------------------------------------------------------------------ inside
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Have the file to oneself; set one that is damaged aside, and say so."""
+        with self._lock:
+            try:
+                yield
+            except OperationalError:
+                raise
+            except DatabaseError as damage:
+                self._set_aside(f"cannot be read ({damage.orig})")
+                raise
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        if self._engine is None:
+            self._begin()
+        assert self._engine is not None  # noqa: S101 - made a line above
+        with self._engine.begin() as connection:
+            yield connection
+
+    def _begin(self) -> None:
+        try:
+            self._try()
+        except OperationalError:
+            raise
+        except DatabaseError as damage:
+            self._set_aside(f"cannot be read ({damage.orig})")
+            self._try()
+
+    def _try(self) -> None:
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        engine = sa.create_engine(f"sqlite:///{self.file}")
+        sa.event.listen(engine, "connect", _prepare)
+        try:
+            with engine.begin() as connection:
+                layout = connection.scalar(sa.text("PRAGMA user_version"))
+                if layout not in (0, schema.LAYOUT):
+                    raise _unknown(layout)
+                wrong = connection.scalar(sa.text("PRAGMA quick_check(1)"))
+                if wrong != "ok":
+                    raise _damaged(wrong)
+                schema.metadata.create_all(connection)
+                connection.execute(sa.text(f"PRAGMA user_version = {schema.LAYOUT}"))
+                self._until = writing.until(connection, self._clock())
+        except BaseException:
+            engine.dispose()
+            raise
+        self._engine, self._keys = engine, writing.Keys()
+
+    def _set_aside(self, why: str) -> None:
+        """Put the file out of the way; one that was put there before goes."""
+        self.close()
+        self._until.clear()
+        aside = self.file.with_name(f"{self.file.name}.damaged")
+        for end in ("-wal", "-shm"):
+            self.file.with_name(self.file.name + end).unlink(missing_ok=True)
+        if self.file.exists():
+            os.replace(self.file, aside)
+        self.problem = (
+            f"The record of what GPUs did, {self.file}, {why}. It lies as {aside.name} beside, and "
+            "another was begun: what was measured before is not shown. Jobs are not touched by it."
+        )
+        log.error("%s", self.problem)
+
+
+def _prepare(connection: Any, _record: object) -> None:
+    """Set up a connection: a write need not outlive a crash of the machine."""
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=OFF"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _unknown(layout: object) -> DatabaseError:
+    return DatabaseError(
+        "", None, Exception(f"layout {layout}, this release knows {schema.LAYOUT}")
+    )
+
+
+def _damaged(what: object) -> DatabaseError:
+    return DatabaseError("", None, Exception(str(what)))

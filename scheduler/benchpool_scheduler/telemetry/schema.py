@@ -1,0 +1,136 @@
+"""The tables of the telemetry database, and for how long their rows are kept.
+
+Whole numbers in small units keep rows small, and rows of a GPU lie together by time: a range of
+one GPU is read in one piece, without a second index.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import sqlalchemy as sa
+from sqlalchemy import Column, ForeignKey, Integer, MetaData, Table, Text, UniqueConstraint
+
+from benchpool_scheduler.telemetry.rollup import Sums
+from benchpool_scheduler.telemetry.samples import Holder
+
+LAYOUT = 1
+"""Number of this layout, kept in the file."""
+
+DAY_S = 86_400
+SUMS = tuple(field.name for field in fields(Sums))
+HOLDER = tuple(field.name for field in fields(Holder))
+
+metadata = MetaData()
+
+gpus = Table(
+    "gpu",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("simulated", Integer, nullable=False),
+    UniqueConstraint("name", "simulated"),
+)
+
+_WHOLE = frozenset({"attempt", "worker"})
+
+holders = Table(
+    "holder",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    *(Column(name, Integer if name in _WHOLE else Text) for name in HOLDER),
+    sa.Index("holder_job", "job"),
+)
+"""Who held a GPU; the first row is nobody. The writer keeps rows different: SQL would not, with
+columns that are null."""
+
+
+def _of_gpu(begin: str) -> tuple[Column[int], ...]:
+    """Return the key of a table by GPU, time and holder."""
+    return (
+        Column("gpu", Integer, ForeignKey("gpu.id"), primary_key=True),
+        Column(begin, Integer, primary_key=True),
+        Column("holder", Integer, ForeignKey("holder.id"), primary_key=True),
+    )
+
+
+def _sums() -> tuple[Column[int], ...]:
+    return tuple(Column(name, Integer) for name in SUMS)
+
+
+raw = Table(
+    "raw",
+    metadata,
+    *_of_gpu("until_ms"),
+    Column("span_ms", Integer, nullable=False),
+    Column("active_ms", Integer),
+    Column("sm_active_ms", Integer),
+    Column("memory_mib", Integer),
+    Column("memory_total_mib", Integer),
+    Column("power_w", Integer),
+    Column("energy_j", Integer),
+    Column("temperature_c", Integer),
+    Column("throttled", Text),
+    Column("xid", Integer),
+    sqlite_with_rowid=False,
+)
+minutes = Table("minute", metadata, *_of_gpu("begin"), *_sums(), sqlite_with_rowid=False)
+hours = Table("hour", metadata, *_of_gpu("begin"), *_sums(), sqlite_with_rowid=False)
+
+held = Table(
+    "held",
+    metadata,
+    Column("holder", Integer, ForeignKey("holder.id"), primary_key=True),
+    Column("gpu", Integer, ForeignKey("gpu.id"), primary_key=True),
+    Column("first_ms", Integer, nullable=False),
+    Column("last_ms", Integer, nullable=False),
+    *_sums(),
+    sqlite_with_rowid=False,
+)
+"""All that one holder, so one worker of an attempt or a bench, did on a GPU."""
+
+worker_raw = Table(
+    "worker_raw",
+    metadata,
+    Column("holder", Integer, ForeignKey("holder.id"), primary_key=True),
+    Column("until_ms", Integer, primary_key=True),
+    Column("span_ms", Integer, nullable=False),
+    Column("cpu_ms", Integer, nullable=False),
+    Column("milli_cpus", Integer, nullable=False),
+    Column("memory_mib", Integer),
+    Column("memory_peak_mib", Integer),
+    Column("read_bytes", Integer),
+    Column("written_bytes", Integer),
+    sqlite_with_rowid=False,
+)
+worker_total = Table(
+    "worker_total",
+    metadata,
+    Column("holder", Integer, ForeignKey("holder.id"), primary_key=True),
+    Column("first_ms", Integer, nullable=False),
+    Column("last_ms", Integer, nullable=False),
+    Column("covered_ms", Integer, nullable=False),
+    Column("cpu_ms", Integer, nullable=False),
+    Column("milli_cpus", Integer, nullable=False),
+    Column("memory_peak_mib", Integer),
+    Column("read_bytes", Integer),
+    Column("written_bytes", Integer),
+    sqlite_with_rowid=False,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RollupLevel:
+    """A table of sums: the length of its steps, and for how many days it is kept."""
+
+    step_s: int
+    days: int
+    table: Table
+
+
+RAW_STEP_S, RAW_DAYS = 10, 2
+LEVELS = (RollupLevel(60, 30, minutes), RollupLevel(3600, 400, hours))
+"""The tables of sums, the finest first."""
+
+HELD_DAYS = LEVELS[-1].days
+"""For so many days what one holder did is kept."""
