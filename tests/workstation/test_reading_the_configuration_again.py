@@ -11,8 +11,12 @@ from typing import Any
 import pytest
 
 from benchpool_scheduler.client import AsyncClient
+from benchpool_scheduler.configuration import load
+from benchpool_scheduler.contract import ConfigurationChange
 from benchpool_scheduler.workstation.reloading import Reloading
 from benchpool_scheduler.workstation.startup_screen import JsonScreen
+from benchpool_support.pools import ADMIN, make_pool, opened
+from benchpool_support.scripted import ScriptedRuntime, devices
 from benchpool_support.serving import CONFIGURATION, Served, served
 
 MORE = CONFIGURATION.replace("susan: 1", "susan: 2")
@@ -111,3 +115,27 @@ async def test_those_asked_for_at_once_read_one_after_the_other(room: Room) -> N
         await asyncio.to_thread(room.file.write_text, text)
         name, said, _ = await room.told.events.get()
         assert (name, "susan" in said) == ("configuration", True), said
+
+
+async def test_of_a_file_that_is_saved_again_while_it_is_read_the_last_text_is_in_force_and_stays(
+    room: Room, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = make_pool(
+        tmp_path,
+        configuration=load(CONFIGURATION),
+        runtime=ScriptedRuntime(devices(9)),
+        configuration_file=room.file,
+    )
+    later = [MORE + "# and this\n"]
+
+    async def apply(_: AsyncClient, text: str, *, file: str | None = None) -> ConfigurationChange:
+        if later:
+            room.file.write_text(later.pop())
+        return await pool.configuration.apply(ADMIN, text, file)
+
+    monkeypatch.setattr(AsyncClient, "apply_config", apply)
+    async with opened(pool):
+        name, text, _ = await room.read_again()
+        assert (name, "susan" in text) == ("configuration", True), text
+        assert room.file.read_text() == MORE + "# and this\n"
+        assert pool.observed.now.configuration.text == MORE + "# and this\n"

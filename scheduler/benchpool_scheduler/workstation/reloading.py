@@ -5,16 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from benchpool_scheduler.client import AsyncClient, Credentials
 from benchpool_scheduler.contract import ConfigurationChange
-from benchpool_scheduler.errors import BenchpoolError, InvalidInput, ServerFault, Unavailable
+from benchpool_scheduler.errors import (
+    BenchpoolError,
+    InvalidInput,
+    Refused,
+    ServerFault,
+    Unavailable,
+)
 from benchpool_scheduler.workstation.startup_screen import StartupScreen
 
 log = logging.getLogger(__name__)
 
 DONE, REFUSED = "configuration", "configuration-refused"
+
+MOST_TRIES = 5
+"""A file that is saved while it is read is read again, up to so many times in all."""
 
 
 class Reloading:
@@ -58,6 +68,12 @@ class Reloading:
             self._screen.event(DONE, f"Configuration: {said}", changes=change.changes)
 
     async def _apply(self) -> ConfigurationChange:
+        for _ in range(MOST_TRIES - 1):
+            with suppress(Refused):  # it was saved again since it was read
+                return await self._apply_once()
+        return await self._apply_once()
+
+    async def _apply_once(self) -> ConfigurationChange:
         text = await asyncio.to_thread(_read, self._file, _unreadable)
         token = await asyncio.to_thread(_read, self._token_file, _without_token)
         mine = Credentials(self._scheduler, token.strip(), source="up")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,62 @@ async def test_what_was_typed_into_the_file_is_not_written_over(tmp_path: Path) 
         await pool.configuration.apply(ADMIN, file.read_text(), str(file), "by hand")
         await pool.configuration.set(ADMIN, QUOTA)
         assert file.read_text().endswith("# by hand\n")
+
+
+async def test_an_edit_that_is_saved_while_another_text_is_applied_stays_in_the_file(
+    tmp_path: Path,
+) -> None:
+    pool, file = with_file(tmp_path)
+    async with opened(pool):
+        read = file.read_text().replace("grace_s: 20", "grace_s: 9")
+        file.write_text(STORY + "# saved since it was read\n")
+        with pytest.raises(Refused, match="changed by hand and is not in force"):
+            await pool.configuration.apply(ADMIN, read, str(file))
+        assert file.read_text() == STORY + "# saved since it was read\n"
+        assert pool.observed.now.configuration.policy.grace_s == 20
+        assert len(await pool.configuration.versions.log(ADMIN, 10)) == 1
+
+
+@pytest.mark.parametrize("way", ["apply", "set"])
+async def test_an_edit_that_is_saved_while_the_disk_writes_stays_in_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    pool, file = with_file(tmp_path)
+    sync = os.fsync
+
+    def slow(descriptor: int) -> None:
+        sync(descriptor)
+        if os.readlink(f"/proc/self/fd/{descriptor}").endswith(f".{file.name}.new"):
+            file.write_text(STORY + "# just now\n")
+
+    async with opened(pool):
+        monkeypatch.setattr(os, "fsync", slow)
+        changing = (
+            pool.configuration.set(ADMIN, QUOTA)
+            if way == "set"
+            else pool.configuration.apply(ADMIN, STORY + "# applied\n")
+        )
+        with pytest.raises(Refused, match="changed by hand"):
+            await changing
+        assert file.read_text() == STORY + "# just now\n"
+        assert pool.observed.now.configuration.text == STORY
+        assert len(await pool.configuration.versions.log(ADMIN, 10)) == 1
+    assert {it.name for it in tmp_path.iterdir() if it.name.startswith(".bench")} == set()
+
+
+async def test_going_back_keeps_what_somebody_typed_in_beside_the_file(tmp_path: Path) -> None:
+    pool, file = with_file(tmp_path)
+    async with opened(pool):
+        await pool.configuration.set(ADMIN, QUOTA)
+        for number in (1, 2):
+            file.write_text(f"# typed {number}\n")
+            with pytest.raises(Refused, match="`benchpool config revert`"):
+                await pool.configuration.set(ADMIN, QUOTA)
+            back = await pool.configuration.revert(ADMIN, ConfigurationRevert(1))
+            kept = file.with_name(f"benchpool.yaml.by-hand-{number}")
+            assert back.warnings[-1].endswith(f"that text is in {kept}.")
+            assert (kept.read_text(), file.read_text()) == (f"# typed {number}\n", STORY)
+        assert (await pool.configuration.revert(ADMIN, ConfigurationRevert(2))).warnings == []
 
 
 async def test_a_change_made_for_another_version_is_refused(tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import stat
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -25,9 +23,10 @@ from benchpool_scheduler.contract.configuration import (
     Setting,
     VersionWay,
 )
-from benchpool_scheduler.errors import InvalidInput, Refused, Unavailable
+from benchpool_scheduler.errors import InvalidInput, Unavailable
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.administration import configuration_file
 from benchpool_scheduler.service.administration.versions import VersionOrigin, Versions
 from benchpool_scheduler.service.benches import unfit_quotas
 from benchpool_scheduler.service.ledger.ledger import Ledger
@@ -98,7 +97,8 @@ class Reconfiguration:
     ) -> contract.ConfigurationChange:
         """Put a configuration in force and keep it: all or nothing.
 
-        Errors: as ``check``; Unavailable when it cannot be kept.
+        Errors: as ``check``; Refused where the file says something else again, which nobody has
+        put in force; Unavailable when it cannot be kept.
         """
         rights.require_admin(caller, "change the configuration")
         origin = VersionOrigin(VersionWay.APPLY, caller.name, reason)
@@ -133,7 +133,7 @@ class Reconfiguration:
         number = kept.version.number
         origin = VersionOrigin(VersionWay.REVERT, caller.name, asked.reason or "", number)
         source = f"version {number} of the configuration"
-        return await shielded(self._put_in_force(kept.text, origin, source))
+        return await shielded(self._revert(kept.text, origin, source))
 
     def tried(self, settings: Sequence[Setting], text: str | None = None) -> Configuration:
         """Return what a text, that in force by default, would say with some values set.
@@ -185,6 +185,26 @@ class Reconfiguration:
         self._tell()
         return answer
 
+    async def _revert(
+        self, text: str, origin: VersionOrigin, source: str
+    ) -> contract.ConfigurationChange:
+        """Go back, also from what somebody typed into the file: that is kept beside it."""
+        async with self._ledger.lock:
+            await asyncio.to_thread(self.read, text, source)
+            kept = await asyncio.to_thread(self._keep_edit, text)
+            answer = await self._take(text, origin, source, over=() if kept is None else kept[1:])
+        self._tell()
+        if kept is None:
+            return answer
+        told = f"{self._file} was changed by hand and was not in force: that text is in {kept[0]}."
+        return structs.replace(answer, warnings=[*answer.warnings, told])
+
+    def _keep_edit(self, text: str) -> tuple[Path, str] | None:
+        if self._file is None:
+            return None
+        before = self._observed.now.configuration.text
+        return configuration_file.keep_edit(self._file, before, text)
+
     async def _set(
         self, edit: ConfigurationEdit, origin: VersionOrigin
     ) -> contract.ConfigurationChange:
@@ -197,9 +217,20 @@ class Reconfiguration:
         return answer
 
     async def _take(
-        self, text: str, origin: VersionOrigin, source: str | None, *, written: bool = False
+        self,
+        text: str,
+        origin: VersionOrigin,
+        source: str | None,
+        *,
+        written: bool = False,
+        over: Sequence[str] = (),
     ) -> contract.ConfigurationChange:
-        """Check a text, keep it as a version and where it lies, and put it in force."""
+        """Check a text, keep it as a version and where it lies, and put it in force.
+
+        Args:
+            written: It lies there already.
+            over: What may be written over, besides what is in force.
+        """
         new = await asyncio.to_thread(self.read, text, source)
         answer = self._difference(new, applied=True)
         if text == self._observed.now.configuration.text:
@@ -208,7 +239,10 @@ class Reconfiguration:
             number = added = await self.versions.add(text, origin, answer.changes)
         try:
             if self._file is not None and not written:
-                await asyncio.to_thread(_write_whole, self._file, text)
+                before = self._observed.now.configuration.text
+                await asyncio.to_thread(
+                    configuration_file.replace, self._file, text, before, *over
+                )
             if self._keep is not None:
                 await self._keep(text)
         except BaseException:
@@ -224,22 +258,9 @@ class Reconfiguration:
         self._changed()
 
     def _refuse_changed_file(self) -> None:
-        """Refuse to write over what somebody typed into the file and has not put in force."""
-        if self._file is None:
-            return
-        try:
-            there = self._file.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return
-        except (OSError, UnicodeDecodeError):
-            there = None
-        if there != self._observed.now.configuration.text:
-            raise Refused(
-                f"{self._file} was changed by hand and is not in force, so nothing is written into "
-                f"it: put it in force with `benchpool config apply {self._file}`, or go back with "
-                "`benchpool config revert`.",
-                code="configuration-file-changed",
-            )
+        if self._file is not None:
+            before = self._observed.now.configuration.text
+            configuration_file.refuse_edited(self._file, before)
 
     async def _use(
         self, text: str, source: str, overtaken: Callable[[], bool]
@@ -267,7 +288,7 @@ class Reconfiguration:
         if self._file is None:
             raise Unavailable("This service was started without a configuration file.")
         async with self._ledger.lock:  # of two at once, the later one reads later
-            text = await asyncio.to_thread(_read_whole, self._file)
+            text = await asyncio.to_thread(configuration_file.read, self._file)
             answer = await self._take(text, VersionOrigin(VersionWay.RELOAD), None, written=True)
         self._tell()
         return answer
@@ -309,30 +330,3 @@ class Reconfiguration:
             for name, count in counts.items()
         ]
 
-
-def _read_whole(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{file} cannot be read ({error}).", code="configuration") from None
-
-
-def _write_whole(file: Path, text: str) -> None:
-    """Write a file whole; who may read it stays as it was, and a new one is its owner's alone."""
-    temporary = file.with_name(f".{file.name}.new")
-    try:
-        mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else 0o600
-        temporary.unlink(missing_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as stream:
-            os.fchmod(stream.fileno(), mode)
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.rename(file)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise Unavailable(
-            f"{file} cannot be written ({error.strerror}); nothing was changed.",
-            code="configuration-file",
-        ) from None
