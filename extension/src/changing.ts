@@ -5,7 +5,7 @@
 import { isOnGpus } from './format';
 import { CHANGEABLE, FILLED_ACTIONS, IChangeable } from './generated/actions';
 import { namesIn, shown } from './filling';
-import { count, duration } from './phrases';
+import { count, exactly } from './phrases';
 import type { IChangeRequest, IJob } from './tokens';
 
 export const CHANGE = FILLED_ACTIONS.find(one => one.name === 'change')!;
@@ -62,7 +62,7 @@ export function advised(job: IJob): IAdvised[] {
   for (const row of CHANGEABLE) {
     const value = row.advised ? job.reason?.numbers[row.advised] : null;
     if (typeof value === 'number' || typeof value === 'string') {
-      const words = row.unit && typeof value === 'number' ? count(value, row.unit) : String(value);
+      const words = typeof value === 'number' ? pressed(row, value) : value;
       const each = row.name === 'gpus' && job.workers > 1 ? ' for each worker' : '';
       found.push({
         name: row.name,
@@ -72,6 +72,10 @@ export function advised(job: IJob): IAdvised[] {
     }
   }
   return found;
+}
+
+function pressed(row: IChangeable, value: number): string {
+  return row.unit ? count(value, row.unit) : exactly(value);
 }
 
 function asAsked(name: string, value: string | number): string | number | string[] {
@@ -92,7 +96,7 @@ function inWords(row: IChangeable, value: unknown): string {
     return count(Number(value), row.unit);
   }
   if (row.name.endsWith('_s')) {
-    return `${row.noun} ${duration(Number(value))}`;
+    return `${row.noun} ${exactly(Number(value))}`;
   }
   const field = CHANGE.fields.find(one => one.name === row.name);
   const text = field ? shown(field, value) : String(value);

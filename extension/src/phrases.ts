@@ -111,6 +111,25 @@ function twoUnits(seconds: number, [large, of]: Unit, [small, rest]: Unit): stri
   return less ? `${more} ${less} ${rest}` : more;
 }
 
+/** A length of time that somebody set or is told to keep, with nothing left out. */
+export function exactly(seconds: number): string {
+  let whole = Math.trunc(seconds);
+  const parts: string[] = [];
+  for (const [size, unit] of [
+    [DAY_S, 'd'],
+    [HOUR_S, 'h'],
+    [MINUTE_S, 'min']
+  ] as const) {
+    const number = Math.trunc(whole / size);
+    whole -= number * size;
+    if (number) {
+      parts.push(`${number} ${unit}`);
+    }
+  }
+  const rest = whole + Math.round((seconds % 1) * 1000) / 1000;
+  return [...parts, ...(rest || !parts.length ? [`${rest} s`] : [])].join(' ');
+}
+
 /** A bound on a length of time: as `duration`, but rounded up. */
 export function atMost(seconds: number): string {
   const step = seconds <= MINUTE_S ? 1 : seconds <= DAY_S ? MINUTE_S : HOUR_S;

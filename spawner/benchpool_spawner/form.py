@@ -86,6 +86,16 @@ class Model:
     as_profile: bool | None = None
     when_busy: WhenBusy = "wait"
 
+    @property
+    def may_wait(self) -> bool:
+        """Whether a start may ask for GPUs, so that it may have to wait for them."""
+        return bool(self.as_profile is not None or any(one.gpus for one in self.possible))
+
+    @property
+    def possible(self) -> tuple[Choice, ...]:
+        """The numbers of GPUs that can be chosen."""
+        return tuple(one for one in self.choices if not one.why_not)
+
 
 def model(
     user: str,

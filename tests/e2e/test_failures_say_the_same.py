@@ -56,7 +56,7 @@ FAILURES = [
     Failing(
         "endless.py",
         "import time\n\ntime.sleep(3600)\n",
-        "endless was ended at its time limit of 1 s.",
+        "endless was ended at its time limit (1 s).",
         ("--time-limit", "1s"),
     ),
     Failing(

@@ -25,6 +25,7 @@ SAYS: dict[str, Callable[..., str | float | None]] = {
     "counts": phrases.count,
     "gpus": phrases.gpus_of_job,
     "durations": phrases.duration,
+    "exact_times": phrases.exactly,
     "times_read": durations.seconds,
     "times_written": durations.written,
     "percents": phrases.percent,

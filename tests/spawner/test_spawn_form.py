@@ -83,16 +83,16 @@ def test_while_a_gpu_is_lent_everything_on_the_form_says_the_same_number() -> No
     seen = structs.replace(seen, gpus=[seen.gpus[0], *lent])
     _, html = shown(Advice(quota(2), seen), last=2)
     text = " ".join(re.sub(r"<[^>]+>", " ", html).split())
-    assert "a start gets at once: 1 , and 2 when what is lent or taken now is back" in text
+    assert "a start gets at once: 1 GPU , and 2 GPUs when what is lent or taken now is back" in text
     assert "2 1 of them is lent or taken now, and is waited for" in text
-    assert "A100 · 1 at once V100 · 0 at once" in text
+    assert "A100 · 1 GPU at once V100 · no GPU at once" in text
     assert "free" not in text.replace("If they are not free at once", "")
     build = quota(2).build
     said = bench_line(build, free_at_once(build.free, seen))
     assert said.endswith(": 1 at once, 1 is lent or taken and waited for."), said
     # Another user's spare GPUs are not this user's to start with.
     _, html = shown(Advice(quota(1), status("A100", "A100", "A100")))
-    assert "a start gets at once: <strong>1</strong>" in html
+    assert "a start gets at once: <strong>1 GPU</strong>" in html
     assert "A100 · 3" not in html
 
 
@@ -111,13 +111,22 @@ def test_with_profiles_the_number_may_be_left_to_them() -> None:
 
 
 def test_without_a_quota_one_and_two_are_shown_with_the_reason() -> None:
-    view, _ = shown(Advice(quota(0), status("A100")), last=1)
+    view, html = shown(Advice(quota(0), status("A100", "V100")), last=1)
     assert reasons(view) == {
         0: "",
         1: "beyond your build quota of 0",
         2: "beyond your build quota of 0",
     }
     assert view.choices[0].chosen
+    # What no start of this user can ask for is neither promised nor waited for.
+    for word in ("at once", "wait in line", "Model"):
+        assert word not in html, word
+
+
+def test_while_the_quota_is_held_a_start_is_not_asked_what_it_would_wait_for() -> None:
+    _, html = shown(Advice(quota(1, ("paper", 1)), status("A100")))
+    assert "at once" not in html
+    assert "held: 1 GPU by server “paper”" in html
 
 
 def test_when_the_scheduler_is_silent_a_server_without_gpu_can_be_started() -> None:
@@ -140,8 +149,8 @@ def test_it_says_how_long_a_server_that_holds_gpus_was_idle() -> None:
 
 def test_models_are_offered_with_the_gpus_that_are_free() -> None:
     _, html = shown(Advice(quota(3), status("A100", "A100", "V100")))
-    assert "A100 · 2 at once" in html
-    assert "V100 · 1 at once" in html
+    assert "A100 · 2 GPUs at once" in html
+    assert "V100 · 1 GPU at once" in html
     assert "<strong>simulated</strong>" in html
 
 

@@ -1,4 +1,8 @@
-"""Progress by finished cells, until the notebook reports its own."""
+"""Which cell runs, until the notebook reports its own progress.
+
+Cells differ in how long they take, so that their number is no share of the work: a notebook of one
+cell would stand at 0 % until its end.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +23,8 @@ class CellProgress:
         """Report that ``finished`` code cells are done and the notebook's cell ``number`` runs."""
         if self._path is None or self._mark() != self._last:
             return
-        share = finished / self._cells if self._cells else 1.0
-        text = f"cell {number}" if finished < self._cells else "all cells ran"
-        checkpoint.progress(share, text)
+        which = f"cell {number}" + (f", {finished + 1} of {self._cells}" if self._cells > 1 else "")
+        checkpoint.progress(None, which if finished < self._cells else "all cells ran")
         self._last = self._mark()
 
     def _mark(self) -> tuple[int, int] | None:

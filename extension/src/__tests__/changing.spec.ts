@@ -87,6 +87,10 @@ describe('what a reason advises', () => {
       { name: 'gpus', wanted: { gpus: 2 }, label: 'Start with 2 GPUs' }
     ]);
     expect(advised({ ...waiting, workers: 3 })[0]?.label).toBe('Start with 2 GPUs for each worker');
+    const shorter = { ...reason, numbers: { would_start_limited_to: 5400 } };
+    expect(advised({ ...waiting, reason: shorter })).toEqual([
+      { name: 'time_limit_s', wanted: { time_limit_s: 5400 }, label: 'End it after 1 h 30 min' }
+    ]);
     expect(advised({ ...waiting, state: 'running' })).toEqual([]);
     expect(advised({ ...waiting, actions: [] })).toEqual([]);
     expect(advised({ ...waiting, reason: null })).toEqual([]);

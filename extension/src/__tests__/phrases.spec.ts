@@ -7,6 +7,7 @@ const SAYS = {
   counts: phrases.count,
   gpus: phrases.gpusOfJob,
   durations: phrases.duration,
+  exact_times: phrases.exactly,
   times_read: readSeconds,
   times_written: writtenSeconds,
   percents: phrases.percent,

@@ -159,8 +159,8 @@ export const CHANGEABLE: readonly IChangeable[] = [
     "name": "time_limit_s",
     "noun": "time limit",
     "unit": "",
-    "advised": "",
-    "press": ""
+    "advised": "would_start_limited_to",
+    "press": "End it after {value}"
   },
   {
     "name": "project",

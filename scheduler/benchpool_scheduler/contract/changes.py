@@ -23,7 +23,7 @@ from benchpool_scheduler.contract.scalars import (
     Seconds,
     WorkerCount,
 )
-from benchpool_scheduler.phrases import count, duration
+from benchpool_scheduler.phrases import count, exactly
 
 
 class JobChange(Struct, frozen=True, forbid_unknown_fields=True):
@@ -83,7 +83,9 @@ CHANGEABLE = (
     Changeable("priority", "priority", "always"),
     Changeable("workers", "workers", "elastic", unit="worker"),
     Changeable("gpus", "GPUs", unit="GPU", advised="would_start_with", press="Start with {value}"),
-    Changeable("time_limit_s", "time limit"),
+    Changeable(
+        "time_limit_s", "time limit", advised="would_start_limited_to", press="End it after {value}"
+    ),
     # Who edits an object is not asked for membership, so its spec says nothing of this one.
     Changeable("project", "project", written=False),
     Changeable("gpu_models", "GPU models", advised="would_start_on", press="Accept {value}"),
@@ -107,7 +109,7 @@ def in_words(name: str, value: Any) -> str:
     row, field = ROWS[name], _FIELDS[name]
     if row.unit:
         return count(value, row.unit)
-    text = shown(field, value) if not name.endswith("_s") else duration(value)
+    text = shown(field, value) if not name.endswith("_s") else exactly(value)
     return f"{text} {row.noun}" if text == field.empty else f"{row.noun} {text}"
 
 
@@ -138,8 +140,15 @@ def advice_of(reason: Reason | None) -> Iterator[Advised]:
     for row in CHANGEABLE:
         value = None if reason is None or not row.advised else reason.numbers.get(row.advised)
         if isinstance(value, int | str):
-            words = count(value, row.unit) if row.unit and isinstance(value, int) else str(value)
-            yield Advised(row.name, str(value), row.press.format(value=words))
+            text = value if isinstance(value, str) else shown(_FIELDS[row.name], value)
+            yield Advised(row.name, text, row.press.format(value=_pressed(row, value)))
+
+
+def _pressed(row: Changeable, value: int | str) -> str:
+    """Return a value as a button says it."""
+    if isinstance(value, str):
+        return value
+    return count(value, row.unit) if row.unit else exactly(value)
 
 
 def advised(job: Job) -> tuple[Advised, ...]:

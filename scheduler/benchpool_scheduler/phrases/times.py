@@ -34,6 +34,23 @@ def duration(seconds: float) -> str:
     return f"{days} d {hours} h" if hours else f"{days} d"
 
 
+def exactly(seconds: float) -> str:
+    """Return a length of time that somebody set or is told to keep, with nothing left out.
+
+    >>> exactly(5400), exactly(95), exactly(0.5), exactly(172_800), exactly(0)
+    ('1 h 30 min', '1 min 35 s', '0.5 s', '2 d', '0 s')
+    """
+    whole, parts = int(seconds), []
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        number, whole = divmod(whole, size)
+        if number:
+            parts.append(f"{number} {unit}")
+    rest = whole + round(seconds % 1, 3)
+    if rest or not parts:
+        parts.append(f"{rest:g} s")
+    return " ".join(parts)
+
+
 def gpu_time(gpu_seconds: float) -> str:
     """Return an amount of work in GPU seconds, e.g. what a pause lost.
 

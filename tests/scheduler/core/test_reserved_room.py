@@ -251,7 +251,8 @@ def test_the_reasons_say_for_whom_until_when_and_what_would_help() -> None:
     assert held_back.other.text == held_back.text.replace(
         "another job", "job a-very-l of project vision"
     )
-    assert held_back.remedy == "it would start now with a time limit of 2400 s or less"
+    assert held_back.remedy == "it would start now with a time limit of 40 min or less"
+    assert held_back.numbers["would_start_limited_to"] == 2400
     reserved = plan.reasons[JobId("a-very-long-name")]
     assert reserved.remedy.endswith("GPUs are kept for it as they become free")
     # When it starts is said by its estimate alone: no second figure beside that.

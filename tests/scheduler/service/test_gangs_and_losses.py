@@ -105,7 +105,7 @@ async def test_a_job_that_is_lost_at_once_again_and_again_waits_for_its_user(
     assert paused.reason is not None
     assert paused.reason.code == "lost-repeatedly"
     assert paused.reason.text == (
-        "It was lost 5 times in a row within 60 s of its start; the last time: its supervisor was "
+        "It was lost 5 times in a row within 1 min of its start; the last time: its supervisor was "
         "killed or the machine restarted."
     )
     await pool.jobs.act(SUSAN, job.id, "resume")
@@ -115,7 +115,7 @@ async def test_a_job_that_is_lost_at_once_again_and_again_waits_for_its_user(
 @pytest.mark.parametrize(
     ("by", "code", "words"),
     [
-        (EndedBy.TIME_LIMIT, "time-limit", "ran into its time limit"),
+        (EndedBy.TIME_LIMIT, "time-limit", "was ended at its time limit"),
         (EndedBy.OUT_OF_MEMORY, "out-of-memory", "memory ran out"),
         (EndedBy.COULD_NOT_START, "could-not-start", "could not be started"),
     ],

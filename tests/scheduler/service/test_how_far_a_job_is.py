@@ -55,7 +55,7 @@ async def test_what_is_saved_stays_done_through_a_pause_until_the_next_save(
     await pool.jobs.act(SUSAN, job.id, "resume")
     again = (await runtime.until_launched(2))[1]
     assert again.attempt == 2
-    runtime.say(WorkerProgress(again, clock.now(), 0.0, "cell 1", checkpoint_at=at))
+    runtime.say(WorkerProgress(again, clock.now(), None, "cell 1", checkpoint_at=at))
     said = await until(pool, job.id, lambda now: "cell 1" in words.note(now))
     assert fraction(said) == 0.77
     clock.pass_s(60)

@@ -34,6 +34,11 @@ async def test_what_a_reason_advises_is_a_button_on_the_jobs_page(
         fields = {"_xsrf": "token-of-susan", "back": "job", "gpu_models": given}
         answer = await http.post(f"jobs/{MINE.id}/change", data=fields)
         assert (answer.status_code, staged.asked[-1][3]) == (303, f"{{'gpu_models': {taken}}}")
+    shorter = Reason("reserved-for-others", "Waits.", {"would_start_limited_to": 5400}, "")
+    await staged.becomes(MINE.id, reason=shorter)
+    page = await http.get(f"jobs/{MINE.id}")
+    assert "End it after 1 h 30 min</button>" in page.text
+    assert 'name="time_limit_s" value="1h30m"' in page.text
     await staged.becomes(MINE.id, state=State.RUNNING)
     assert "Start with" not in (await http.get(f"jobs/{MINE.id}")).text
     await http.aclose()

@@ -14,7 +14,7 @@ from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.explain.sentences import plain
 from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import Node, ReasonCode, WaitReason
-from benchpool_scheduler.phrases import count, duration
+from benchpool_scheduler.phrases import count, exactly
 
 NAMED = 3
 """At most so many nodes are named."""
@@ -51,8 +51,13 @@ def with_closed_nodes(
     node, limit_s = longest
     return replace(
         reason,
-        numbers={**reason.numbers, **numbers, "time_limit_s": limit_s},
-        remedy=f"it would start now on {node.name} with a time limit of {duration(limit_s)} or "
+        numbers={
+            **reason.numbers,
+            **numbers,
+            "time_limit_s": limit_s,
+            "would_start_limited_to": limit_s,
+        },
+        remedy=f"it would start now on {node.name} with a time limit of {exactly(limit_s)} or "
         f"less; or {reason.remedy}",
     )
 

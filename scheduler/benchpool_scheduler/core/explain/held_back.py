@@ -11,7 +11,7 @@ from benchpool_scheduler.core.explain.sentences import measured, plain
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import JobId, NamedJob, ReasonCode, WaitReason
-from benchpool_scheduler.phrases import is_are
+from benchpool_scheduler.phrases import exactly, is_are
 
 SHORTEST_S = 1.0
 """A time limit shorter than this is no advice, in seconds."""
@@ -54,8 +54,9 @@ def _held_back(backfill: Backfill, info: JobInfo, reservation: Reservation) -> W
             "project": info.branch.name,
             "reserved": reserved,
             "time_limit_s": longest,
+            "would_start_limited_to": int(longest) if longest >= SHORTEST_S else None,
         },
-        f"it would start now with a time limit of {longest:g} s or less"
+        f"it would start now with a time limit of {exactly(longest)} or less"
         if longest >= SHORTEST_S
         else "it starts by itself when the other has started, or enough GPUs become free",
         NamedJob(owner.job.id, f"{opening}, and kept for {named}, {ending}"),

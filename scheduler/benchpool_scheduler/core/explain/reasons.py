@@ -25,7 +25,7 @@ from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import JobId, NodeName, ReasonCode, WaitReason
 from benchpool_scheduler.core.preemption.candidates import VictimCandidates
 from benchpool_scheduler.core.preemption.victims import PreemptionAttempt
-from benchpool_scheduler.phrases import count, duration, is_are
+from benchpool_scheduler.phrases import at_most, count, duration, exactly, is_are
 
 
 def reasons_of(
@@ -86,7 +86,7 @@ class Explanation:
         return WaitReason(
             ReasonCode.WAITING_FOR_VICTIMS,
             f"{count(gpus, 'GPU')} {is_are(gpus)} promised to it; {count(jobs, 'job')} "
-            f"{is_are(jobs)} saving and leaving, which takes at most {grace:g} s",
+            f"{is_are(jobs)} saving and leaving, which takes at most {exactly(grace)}",
             {"gpus": gpus, "jobs": jobs, "grace_s": grace},
             "nothing to do: it starts by itself when they have left",
         )
@@ -195,7 +195,7 @@ class Explanation:
         """Explain a job for which too little is free: may it take room from others?"""
         opening = self._opening(info, numbers)
         if (seconds := self._protected_for(info)) is not None:
-            until = f"for another {seconds:.0f} s" if seconds else "until their hour is over"
+            until = f"for another {at_most(seconds)}" if seconds else "until their hour is over"
             return WaitReason(
                 ReasonCode.VICTIMS_PROTECTED,
                 f"{opening}; the jobs that would give way are protected {until}",
@@ -205,7 +205,7 @@ class Explanation:
         if (seconds := self._delayed_for(info)) is not None:
             return WaitReason(
                 ReasonCode.CLAIM_DELAYED,
-                f"{opening}; long-running jobs give way to it in {seconds:.0f} s",
+                f"{opening}; long-running jobs give way to it in {at_most(seconds)}",
                 numbers | {"delayed_for_s": seconds},
                 "nothing to do: it starts then, or as soon as room comes free",
             )

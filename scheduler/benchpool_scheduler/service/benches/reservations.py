@@ -292,7 +292,8 @@ class Leases:
         return Unavailable(
             f"{phrases.count(request.gpus, 'GPU')} {'of model ' + models + ' ' if models else ''}"
             f"for this server are not free: {most} on one machine now. Jobs give back what is "
-            f"kept for benches within {grace_s:g} s; try again then, or start with fewer GPUs.",
+            f"kept for benches within {phrases.exactly(grace_s)}; try again then, or start with "
+            "fewer GPUs.",
             code="build-capacity",
             numbers={"asked": request.gpus, "free": most},
         )

@@ -7,7 +7,7 @@ import asyncio
 from benchpool_scheduler import contract
 from benchpool_scheduler.core.forecast.forecast import BasisKind, estimate_basis
 from benchpool_scheduler.core.whatif.preview import Starts
-from benchpool_scheduler.phrases import count
+from benchpool_scheduler.phrases import count, exactly
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.cluster_state import snapshots
 from benchpool_scheduler.service.cluster_state.state_cache import StateCache
@@ -80,7 +80,7 @@ class Previews:
         return None
 
     def _text(self, starts: Starts, within: int, over: int, why: str) -> str:
-        grace = f"{self._observed.now.configuration.policy.grace_s:g} s"
+        grace = exactly(self._observed.now.configuration.policy.grace_s)
         when = {
             "now": "Starts now",
             "after-reclaim": f"Starts within {grace}, when others have given back GPUs",

@@ -10,7 +10,13 @@ from benchpool_scheduler.core.lifecycle.states import Intent, JobState, Outcome
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.service.lifecycle import notices
 from benchpool_scheduler.service.lifecycle.notices import LOST
-from benchpool_scheduler.store.records import AttemptRecord, Note, StopIntent, WorkerRecord
+from benchpool_scheduler.store.records import (
+    AttemptRecord,
+    JobRecord,
+    Note,
+    StopIntent,
+    WorkerRecord,
+)
 
 SOON_S = 60.0
 """An attempt that is lost within this time of its start may be the job's own doing."""
@@ -65,19 +71,19 @@ def ended_by(intent: Intent | None, result: Outcome, worker: WorkerRecord | None
 
 
 def note(
-    name: str,
+    job: JobRecord,
     state: JobState,
     attempt: AttemptRecord,
     worker: WorkerRecord | None,
     wish: StopIntent | None,
 ) -> Note | None:
-    """Return the sentence about a job that has ended; None when it succeeded."""
+    """Return the sentence about a job that has ended as ``state``; None when it succeeded."""
     if state is JobState.CANCELLED:
         return notices.was_cancelled(wish)
     if state is not JobState.FAILED or worker is None:
         return None
-    which = f"Worker {worker.index} of {name}" if len(attempt.workers) > 1 else name
-    return notices.failed(which, worker)
+    which = f"Worker {worker.index} of {job.name}" if len(attempt.workers) > 1 else job.name
+    return notices.failed(which, worker, job.spec.time_limit_s)
 
 
 def requeue_note(attempt: AttemptRecord, worker: WorkerRecord | None) -> Note | None:

@@ -15,7 +15,7 @@ import msgspec
 from benchpool_scheduler.contract import Reason
 from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
 from benchpool_scheduler.core.lifecycle.states import Intent
-from benchpool_scheduler.phrases import count, failed_with, is_are, visible
+from benchpool_scheduler.phrases import count, exactly, failed_with, is_are, visible
 from benchpool_scheduler.runtime import EndedBy, Notice
 from benchpool_scheduler.store.records import JobRecord, Note, StopIntent, WorkerRecord
 from benchpool_scheduler.worker.supervisor import failure
@@ -85,7 +85,7 @@ def preempted_for_benches(
 
 def _makes_room(why: str, rule: str, grace_s: float) -> str:
     return (
-        f"Paused because {why} (rule {rule}). It has {grace_s:g} s to save and resumes by "
+        f"Paused because {why} (rule {rule}). It has {exactly(grace_s)} to save and resumes by "
         "itself when there is room."
     )
 
@@ -175,16 +175,17 @@ def was_cancelled(stop: StopIntent | None) -> Note:
     return Note(ReasonCode.CANCELLED_BY_USER, stop.text, numbers={"by": stop.by})
 
 
-def failed(which: str, worker: WorkerRecord) -> Note:
+def failed(which: str, worker: WorkerRecord, time_limit_s: float | None = None) -> Note:
     """Return why a job failed: what its runtime found at the worker, else how it ended.
 
     Args:
         which: The job's name, with the number of the worker where there are several.
+        time_limit_s: That of the job.
     """
     code, text, remedy = {
         str(EndedBy.TIME_LIMIT): (
             ReasonCode.TIME_LIMIT,
-            f"{which} ran into its time limit and was ended.",
+            f"{which} was ended at its time limit.",
             "Send it again with a longer time limit, or in smaller parts.",
         ),
         str(EndedBy.OUT_OF_MEMORY): (
@@ -209,6 +210,8 @@ def failed(which: str, worker: WorkerRecord) -> Note:
     if worker.text:
         # What a program printed is in it, so signs that deceive are shown by their numbers.
         text = _of_the_job(which, visible(worker.text))
+    if code is ReasonCode.TIME_LIMIT and time_limit_s is not None:
+        text = f"{text[:-1]} ({exactly(time_limit_s)})."
     exit_code = {"exit_code": worker.exit_code} if code is ReasonCode.EXIT_CODE else {}
     return Note(code, text, remedy, {**exit_code, **failure.place(worker.text or "")})
 
@@ -216,8 +219,8 @@ def failed(which: str, worker: WorkerRecord) -> Note:
 def _of_the_job(which: str, said: str) -> str:
     """Return a runtime's clause on a worker as a sentence, with the job's name for its ``it``.
 
-    >>> _of_the_job("train", "it was ended at its time limit of 60 s")
-    'train was ended at its time limit of 60 s.'
+    >>> _of_the_job("train", "it was ended at its time limit")
+    'train was ended at its time limit.'
     >>> _of_the_job("train", "its image cannot be pulled: not found")
     'Its image cannot be pulled: not found.'
     """
@@ -252,8 +255,8 @@ def lost_repeatedly(lost: int, limit: int, soon_s: float, worker: WorkerRecord |
     else:
         said = said or "its supervisor was killed or the machine restarted"
         text = (
-            f"It was lost {lost} times in a row within {soon_s:.0f} s of its start; the last time: "
-            f"{said.rstrip('.')}."
+            f"It was lost {lost} times in a row within {exactly(soon_s)} of its start; "
+            f"the last time: {said.rstrip('.')}."
         )
     return Note(
         ReasonCode.LOST_REPEATEDLY,
@@ -314,8 +317,8 @@ def kept_off(reason: Reason, node: str, attempt: int, said: str | None, for_s: f
         said: The words of the node. ``for_s``: how long the job keeps off it.
     """
     text = (
-        f"{node} did not take attempt {attempt} and is left out for this job for {for_s:g} s from "
-        f"then on, longer each time: {(said or 'it did not say why').rstrip('.')}."
+        f"{node} did not take attempt {attempt} and is left out for this job for {exactly(for_s)} "
+        f"from then on, longer each time: {(said or 'it did not say why').rstrip('.')}."
     )
     return msgspec.structs.replace(
         reason,
@@ -337,9 +340,9 @@ def no_room(reason: Reason, said: str | None, for_s: float) -> Reason:
         code=ReasonCode.NAMESPACE_QUOTA.value,
         text=f"The cluster lets no pod of it in: {(said or 'it did not say why').rstrip('.')}.",
         numbers={"again_s": for_s},
-        remedy=f"Nothing to do where room comes free: it is tried again every {for_s:g} s, later "
-        "less often. Else send it with other --memory or --cpus, or ask an administrator of the "
-        "cluster to change that limit.",
+        remedy=f"Nothing to do where room comes free: it is tried again every {exactly(for_s)}, "
+        "later less often. Else send it with other --memory or --cpus, or ask an administrator of "
+        "the cluster to change that limit.",
     )
 
 
@@ -362,7 +365,7 @@ def called_back(asked: int, busy: int, grace_s: float) -> Reason:
     return Reason(
         ReasonCode.CALLED_BACK.value,
         f"{count(busy, 'GPU')} of the {asked} {is_are(busy)} still in use by jobs that were "
-        f"told to save and leave, which takes at most {grace_s:g} s.",
+        f"told to save and leave, which takes at most {exactly(grace_s)}.",
         {"asked": asked, "busy": busy, "grace_s": grace_s},
         "Nothing to do: the server starts by itself when they have left.",
     )

@@ -336,7 +336,7 @@ def _attempt_over(
     pauses.ended(work, job, attempt, finished=state is JobState.SUCCEEDED)
     job = replace(job, state=state, wish=None)
     if machine.is_over(state):
-        note = endings.note(job.name, state, attempt, culprit, stop_before(work, job))
+        note = endings.note(job, state, attempt, culprit, stop_before(work, job))
         job = replace(job, ended=at, exit_code=attempt.exit_code, note=note)
     elif state is JobState.PAUSED:
         wish = stop_before(work, job)

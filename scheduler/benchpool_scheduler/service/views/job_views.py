@@ -240,7 +240,11 @@ def _progress(record: JobRecord) -> contract.Progress | None:
     # An attempt that has said nothing yet stands where the job saved.
     silent = 0 < said.attempt < record.attempt and record.state in HOLDS_GPUS
     text = None if said.text is None or silent else visible(said.text)
-    fraction = (said.saved or 0.0) if silent and said.fraction is not None else said.fraction
+    fraction = said.fraction
+    if silent and fraction is not None:
+        fraction = said.saved or 0.0
+    elif fraction is None:
+        fraction = said.saved or None  # it counts cells or nothing: what is saved is known
     fell_from = None
     if fraction is not None:
         # What is saved stays done: a new attempt begins there, whatever it says at first.

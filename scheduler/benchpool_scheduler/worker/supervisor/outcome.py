@@ -64,18 +64,18 @@ def last_of(output: bytes) -> bytes:
     return output[-failure.TAIL :]
 
 
-def words(
-    code: int, seen: Seen, time_limit_s: float | None, tail: bytes = b""
-) -> tuple[str, str | None]:
+def words(code: int, seen: Seen, tail: bytes = b"") -> tuple[str, str | None]:
     """Return what a worker ended by, and the sentence for its user.
+
+    How long a time limit was is added by who tells the user.
 
     Args:
         tail: The end of what it printed.
 
-    >>> by, text = words(137, Seen(around=True, inside=True, memory=8 << 30), None)
+    >>> by, text = words(137, Seen(around=True, inside=True, memory=8 << 30))
     >>> by, text
     ('out-of-memory', 'it ran out of memory: it needed more than the 8 GiB that it asked for')
-    >>> words(1, Seen(refused=True, processes=1000), None)[1].split(";")[0]
+    >>> words(1, Seen(refused=True, processes=1000))[1].split(";")[0]
     'it had 1,000 processes and threads, and may not have more'
     """
     if not seen.killed and seen.inside and code != 0 and seen.memory is not None:
@@ -84,10 +84,7 @@ def words(
         ran = failure.in_cell(tail)
         return "out-of-memory", f"it was ended{ran} because the machine ran out of memory"
     if seen.by == "time-limit":
-        return (
-            seen.by,
-            f"it was ended{failure.in_cell(tail)} at its time limit of {time_limit_s:g} s",
-        )
+        return seen.by, f"it was ended{failure.in_cell(tail)} at its time limit"
     if seen.by != "itself" and seen.killed:
         return seen.by, "it did not end within its grace period and was killed"
     if code != 0 and seen.refused:

@@ -320,7 +320,7 @@ class Supervisor:
             if self._status is not None:
                 self._stop = schedule.Stop("cancel", "itself", schedule.LEFTOVER_S, now)
             elif self._limit_at is not None and now >= self._limit_at:
-                text = f"the time limit of {self._config.time_limit_s:g} s is reached"
+                text = "the time limit is reached"
                 self._begin(StopRequest("cancel", self._config.grace_s, "", text), "time-limit")
         if self._stop is None:
             return
@@ -366,7 +366,7 @@ class Supervisor:
         code, by = schedule.exit_code(self._status), self._stop.by if self._stop else "itself"
         bounds = self._config.bounds
         seen = outcome.look(self._group, bounds, self._oom_before, by, self._killed)
-        return code, *outcome.words(code, seen, self._config.time_limit_s, self._tail)
+        return code, *outcome.words(code, seen, self._tail)
 
     def _finish(self, code: int | None, by: str, text: str | None) -> None:
         if by == "could-not-start":
