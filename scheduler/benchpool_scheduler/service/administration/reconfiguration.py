@@ -240,9 +240,7 @@ class Reconfiguration:
         try:
             if self._file is not None and not written:
                 before = self._observed.now.configuration.text
-                await asyncio.to_thread(
-                    configuration_file.replace, self._file, text, before, *over
-                )
+                await asyncio.to_thread(configuration_file.replace, self._file, text, before, *over)
             if self._keep is not None:
                 await self._keep(text)
         except BaseException:
@@ -329,4 +327,3 @@ class Reconfiguration:
             "be preempted and do not start again."
             for name, count in counts.items()
         ]
-
