@@ -294,6 +294,27 @@ async def test_under_one_account_all_share_tmp_unless_that_is_asked_for(
         shared.unlink()
 
 
+@needs("tmp")
+async def test_an_environment_below_tmp_is_reached_with_the_sources_that_it_names(
+    place: Path,
+) -> None:
+    environment, sources, others, work = (
+        place / name for name in ("env", "sources", "others", "work")
+    )
+    packages = environment / "lib" / "python3.99" / "site-packages"
+    for folder in (environment / "bin", packages, sources, others, work):
+        folder.mkdir(parents=True)
+    (environment / "bin" / "python").symlink_to(sys.executable)
+    (packages / "own.pth").write_text(f"import os\n{sources}\n")
+    program = f"import os; print([os.path.exists(one) for one in {[str(sources), str(others)]}])"
+    argv = (str(environment / "bin" / "python"), "-I", "-c", program)
+    launch = python_launch(program, argv=argv, working_dir=work)
+    async with running(made_passable(place / "state"), "full") as (runtime, listener):
+        await runtime.start(launch)
+        assert await listener.exit_of(launch.worker) == (0, EndedBy.ITSELF)
+        assert (await whole_log(runtime, launch.worker)).strip() == b"[True, False]"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another account")
 @python_of_all
 def test_who_is_no_root_has_a_tmp_of_its_own_where_the_kernel_lets_it(place: Path) -> None:

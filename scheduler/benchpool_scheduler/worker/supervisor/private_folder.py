@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 from collections.abc import Mapping, Sequence
 
@@ -13,6 +14,8 @@ from .child import Account, Confinement
 from .config import SupervisorConfig
 
 NAME = "private"
+MOST_PTH, PTH_BYTES = 100, 65_536
+"""So many ``.pth`` files of an environment are read, and so much of each."""
 SEARCH_PATHS = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "JUPYTER_CONFIG_PATH")
 
 
@@ -43,7 +46,8 @@ def make(folder: str) -> str | None:
 def named(argv: Sequence[str], env: Mapping[str, str]) -> list[str]:
     """Return the files and folders that a command was told of, by absolute paths.
 
-    Its home, what it and its search paths name; of an interpreter all that is installed with it.
+    Its home, what it and its search paths name; of an interpreter all that is installed with it,
+    and the sources that it was told to take modules from.
 
     >>> named(["/opt/env/bin/python", "-m", "train"], {"HOME": "/home/joe", "PATH": "/bin:lib"})
     ['/home/joe', '/opt/env/bin/python', '/bin', '/opt/env']
@@ -51,8 +55,19 @@ def named(argv: Sequence[str], env: Mapping[str, str]) -> list[str]:
     paths = [env.get("HOME", ""), *argv]
     for name in SEARCH_PATHS:
         paths += env.get(name, "").split(":")
-    paths.append(os.path.dirname(os.path.dirname(argv[0])))
+    environment = os.path.dirname(os.path.dirname(argv[0]))
+    paths += [environment, *_sources(environment)]
     return [path for path in paths if os.path.isabs(path)]
+
+
+def _sources(environment: str) -> list[str]:
+    """Return what the ``.pth`` files of an environment name, as editable installations do."""
+    found: list[str] = []
+    folder = os.path.join(glob.escape(environment), "lib", "python3*", "site-packages")
+    for file in sorted(glob.glob(os.path.join(folder, "*.pth")))[:MOST_PTH]:
+        with contextlib.suppress(OSError, UnicodeError), open(file, encoding="utf-8") as lines:
+            found += lines.read(PTH_BYTES).splitlines()
+    return found
 
 
 def remove(folder: str) -> None:
