@@ -42,6 +42,7 @@ def compare(old: Configuration, new: Configuration) -> list[str]:
         *_policy(old, new),
         *_budgets(old, new),
         *_retention(old, new),
+        *_prices(old, new),
     ]
 
 
@@ -150,6 +151,17 @@ def _retention(old: Configuration, new: Configuration) -> Iterable[str]:
         if before != after:
             was, now = ("as ended_days" if it is None else f"{it:g}" for it in (before, after))
             yield f"What is over is kept: {field.name} {was} → {now}."
+
+
+def _prices(old: Configuration, new: Configuration) -> Iterable[str]:
+    was, now = old.prices, new.prices
+    if was.currency != now.currency:
+        yield f"Currency of prices: {was.currency or 'none'} → {now.currency or 'none'}."
+    for model in dict.fromkeys((*was.gpu_hour, *now.gpu_hour)):
+        before, after = was.gpu_hour.get(model), now.gpu_hour.get(model)
+        if before != after:
+            told = ("none" if it is None else f"{it:g}" for it in (before, after))
+            yield f"Price of an hour of {model}: {' → '.join(told)}."
 
 
 def _each(each: PersonalProject | None) -> str:

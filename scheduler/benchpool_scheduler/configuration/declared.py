@@ -28,6 +28,7 @@ from benchpool_scheduler.resources.pools import (
     BuildSpec,
     NodePoolSpec,
     PolicySpec,
+    PricesSpec,
     PoolSettingsSpec,
     ProjectSpec,
     RetentionSpec,
@@ -106,7 +107,7 @@ def document(declared: Iterable[Declared]) -> Document:
     return Document("\n".join(lines) + "\n", of_line)
 
 
-SETTINGS = ("build", "policy", "topology", "budgets", "retention")
+SETTINGS = ("build", "policy", "topology", "budgets", "retention", "prices")
 """Sections that are the fields of ``PoolSettings``."""
 
 

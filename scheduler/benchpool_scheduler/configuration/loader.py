@@ -17,6 +17,7 @@ from benchpool_scheduler.configuration.settings import (
     Level,
     NodePool,
     PersonalProject,
+    Prices,
     ProjectSettings,
     Retention,
 )
@@ -26,7 +27,10 @@ from benchpool_scheduler.core.model import Bound, Policy, Project, ProjectName
 from benchpool_scheduler.errors import InvalidInput
 
 VERSION = 1
-SECTIONS = ("version", "build", "projects", "pools", "topology", "policy", "budgets", "retention")
+SECTIONS = (
+    *("version", "build", "projects", "pools", "topology", "policy", "budgets", "retention"),
+    "prices",
+)
 BUILD = ("default", "groups", "users", "reserve", "oversubscribe", "lend_idle")
 PROJECT = (
     *("name", "parent", "quota", "limit", "weight", "priority", "cpus", "memory_gib"),
@@ -36,10 +40,12 @@ EACH = ("quota", "limit", "weight")
 POLICY = tuple(field.name for field in fields(Policy))
 BUDGETS = tuple(field.name for field in fields(Budgets))
 RETENTION = tuple(field.name for field in fields(Retention))
-KEYS = frozenset((*SECTIONS, *BUILD, *PROJECT, *POLICY, *BUDGETS, *RETENTION))
+PRICES = tuple(field.name for field in fields(Prices))
+KEYS = frozenset((*SECTIONS, *BUILD, *PROJECT, *POLICY, *BUDGETS, *RETENTION, *PRICES))
 """Every key that a configuration may have, but those of lists below them."""
 MOST_GPUS = 1_000_000
 MOST_LEVELS = 8
+MOST_PRICE = 1e6
 MOST_DAYS, MOST_JOBS = 36_500, 10_000_000
 
 
@@ -85,6 +91,7 @@ def read(document: Item, text: str) -> Configuration:
         topology=_topology(top["topology"]) if _given(top, "topology") else (),
         budgets=_budgets(top["budgets"]) if _given(top, "budgets") else Budgets(),
         retention=_retention(top["retention"]) if _given(top, "retention") else Retention(),
+        prices=_prices(top["prices"]) if _given(top, "prices") else Prices(),
         warnings=tree_warnings(projects),
         text=text,
         source=document.source,
@@ -323,3 +330,14 @@ def _retention(item: Item) -> Retention:
     if _given(keys, "ended_jobs"):
         usual = replace(usual, ended_jobs=keys["ended_jobs"].whole(most=MOST_JOBS))
     return replace(usual, **days)
+
+
+def _prices(item: Item) -> Prices:
+    keys = item.entries(PRICES)
+    models = keys["gpu_hour"].entries() if _given(keys, "gpu_hour") else {}
+    if not models or not _given(keys, "currency"):
+        item.wrong("needs `currency`, such as EUR, and `gpu_hour` with a price for each GPU model.")
+    return Prices(
+        currency=keys["currency"].text(16),
+        gpu_hour={model: one.number(0, MOST_PRICE) for model, one in models.items()},
+    )

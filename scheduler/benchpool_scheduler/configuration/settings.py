@@ -149,6 +149,19 @@ class Retention:
 
 
 @dataclass(frozen=True, slots=True)
+class Prices:
+    """What an hour of a GPU costs who holds it, for reports.
+
+    Attributes:
+        currency: As reports name it, such as EUR.
+        gpu_hour: By model of the GPU; a model that is not named costs nothing.
+    """
+
+    currency: str = ""
+    gpu_hour: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Configuration:
     """Everything that ``benchpool.yaml`` says; the order of ``projects`` is their age.
 
@@ -165,6 +178,7 @@ class Configuration:
     topology: tuple[Level, ...] = ()
     budgets: Budgets = field(default_factory=Budgets)
     retention: Retention = field(default_factory=Retention)
+    prices: Prices = field(default_factory=Prices)
     warnings: tuple[str, ...] = field(default=(), compare=False)
     text: str = field(default="", repr=False, compare=False)
     source: str = field(default="benchpool.yaml", repr=False, compare=False)

@@ -290,6 +290,18 @@ class RetentionSpec(
     use_days: Days | None = None
 
 
+class PricesSpec(
+    Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """What an hour of a GPU costs who holds it, for reports."""
+
+    currency: Annotated[str, Meta(max_length=16, description="Such as EUR.")] = ""
+    gpu_hour: Annotated[
+        dict[str, Annotated[float, Meta(ge=0, le=1e6)]],
+        Meta(description="By model of the GPU; a model that is not named costs nothing."),
+    ] = {}
+
+
 class PoolSettingsSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What ``benchpool.yaml`` says beside projects and pools."""
 
@@ -304,6 +316,7 @@ class PoolSettingsSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_def
         ),
     ] = []
     retention: RetentionSpec | None = None
+    prices: PricesSpec | None = None
 
 
 class StartCalibration(Struct, frozen=True, omit_defaults=True, rename="camel"):

@@ -1,0 +1,116 @@
+"""Use and waste: where every GPU-hour of a range of time went."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+
+class UseClass(StrEnum):
+    """The class of GPU time; every second of every GPU is in exactly one."""
+
+    COMPUTING = "computing"
+    IDLE_BENCH = "idle-bench"
+    IDLE_TRAINING = "idle-training"
+    STARTING = "starting"
+    LOST = "lost"
+    NOT_MEASURED = "not-measured"
+    WANTED = "free-wanted"
+    FREE = "free"
+    RESERVED = "reserved"
+    FOREIGN = "foreign"
+    BROKEN = "broken"
+    NOT_RECORDED = "not-recorded"
+
+
+class UseBy(StrEnum):
+    """By what GPU time is added up."""
+
+    USER = "user"
+    PROJECT = "project"
+    CLASS = "class"
+    NODE = "node"
+    MODEL = "model"
+
+
+class UseQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which time, and by what its GPU-hours are added up; ``month`` goes before the others."""
+
+    by: Annotated[UseBy, Meta(description="One row for each of these.")] = UseBy.PROJECT
+    begin: Annotated[datetime, Meta(tz=True, description="From this time on.")] | None = None
+    end: Annotated[datetime, Meta(tz=True, description="Until this time.")] | None = None
+    month: (
+        Annotated[
+            str,
+            Meta(
+                pattern="^[0-9]{4}-(0[1-9]|1[0-2])$",
+                description="A month such as 2026-10, in the time zone of the pool.",
+            ),
+        ]
+        | None
+    ) = None
+
+
+class UseWaits(Struct, frozen=True):
+    """How long jobs waited that started first in the range, in seconds."""
+
+    jobs: int
+    p50_s: float
+    p95_s: float
+
+
+class UseRow(Struct, frozen=True, kw_only=True):
+    """GPU time of one user, project, class, node or model, or of all together.
+
+    Attributes:
+        name: Null for what nobody held, and for benches where rows are projects.
+        rank: By hours that were held, from 1; null where nobody held them.
+        gpu_h: GPU-hours by class; ``held_gpu_h``: those that a bench or a job had.
+        coverage: What part of the time that could be measured was, 0 to 1.
+        efficiency: Mean activity of the multiprocessors while a kernel ran; null where it was not
+            measured, which is not the same as 0.
+        energy_kwh: Of what was measured; null where no energy was.
+        cost: Of what was held, by the prices of the configuration; null without prices.
+        waits: Null where no job started, and for rows that are no people and no projects.
+        preemptions_given: How often its jobs made way for others; ``preemptions_taken``: how often
+            others made way for its jobs.
+    """
+
+    name: str | None
+    rank: int | None = None
+    gpu_h: dict[UseClass, float]
+    held_gpu_h: float
+    coverage: float | None = None
+    simulated: bool = False
+    efficiency: float | None = None
+    energy_kwh: float | None = None
+    cost: float | None = None
+    waits: UseWaits | None = None
+    preemptions_given: int = 0
+    preemptions_taken: int = 0
+
+
+class UseReport(Struct, frozen=True, kw_only=True):
+    """Answer of ``report``.
+
+    Attributes:
+        text: The answer in one sentence; ``notes``: what one must know to read the figures.
+        time_zone: Whose months and days are meant.
+        sight: Whose time is told: of the ``pool``, of one's ``projects``, or one's ``own``.
+        currency: Of ``cost``; empty without prices.
+        total: All rows together.
+    """
+
+    text: str
+    notes: list[str]
+    by: UseBy
+    begin: datetime
+    end: datetime
+    time_zone: str
+    sight: Literal["pool", "projects", "own"]
+    currency: str
+    rows: list[UseRow]
+    total: UseRow
