@@ -18,7 +18,8 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DatabaseError, OperationalError
 
-from benchpool_scheduler.telemetry import reading, schema, writing
+from benchpool_scheduler.accounting.occupancy import Occupancy
+from benchpool_scheduler.telemetry import occupancies, reading, schema, writing
 from benchpool_scheduler.telemetry.reading import ActivityBucket, WorkerTotal
 from benchpool_scheduler.telemetry.samples import HeldSample, HeldWorkerSample
 
@@ -98,6 +99,15 @@ class Database:
             self._until = known
             self._prune()
 
+    def keep_occupancies(self, intervals: Sequence[Occupancy]) -> None:
+        """Write who had which GPU; an interval that is there already is extended.
+
+        Errors: OperationalError, where it cannot be written now.
+        """
+        with self._guarded(), self._connected() as connection:
+            occupancies.keep(connection, intervals)
+            occupancies.prune(connection, self._clock())
+
     def _prune(self) -> None:
         now = self._clock()
         if now - self._pruned >= PRUNE_S:
@@ -159,6 +169,16 @@ class Database:
         """Return what each worker of each attempt of a job used."""
         with self._guarded(), self._connected() as connection:
             return reading.worker_totals(connection, schema.holders.c.job == job)
+
+    def occupancies(self, begin: float, end: float) -> Sequence[Occupancy]:
+        """Return who had which GPU in a range of time: the intervals that reach into it."""
+        with self._guarded(), self._connected() as connection:
+            return occupancies.between(connection, begin, end)
+
+    def newest_occupancies(self) -> Sequence[Occupancy]:
+        """Return the last interval of every GPU that was ever seen."""
+        with self._guarded(), self._connected() as connection:
+            return occupancies.newest(connection)
 
     # ------------------------------------------------------------------ inside
 

@@ -1,0 +1,36 @@
+"""What a GPU did while nobody wrote it down: what the ledger knows, and else nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from benchpool_scheduler.accounting.classes import Occupation
+from benchpool_scheduler.accounting.occupancy import Occupancy, Occupant
+
+UNRECORDED = Occupant(Occupation.UNRECORDED)
+
+
+def bridged(last: Occupancy, now: float, held: Iterable[Occupancy]) -> Iterator[Occupancy]:
+    """Yield intervals from the end of a GPU's record until now, without a gap.
+
+    Args:
+        last: Its newest recorded interval. ``now``: epoch seconds.
+        held: When benches and workers held the GPU by the ledger; they do not overlap (R1).
+
+    >>> last = Occupancy("g", "n", "H200", 0.0, 10.0, Occupant(Occupation.FREE))
+    >>> job = Occupancy("g", "n", "H200", 20.0, 30.0, Occupant(Occupation.TRAINING, job="j"))
+    >>> [(it.begin, it.end, it.occupant.occupation.value) for it in bridged(last, 40.0, [job])]
+    [(10.0, 20.0, 'unrecorded'), (20.0, 30.0, 'training'), (30.0, 40.0, 'unrecorded')]
+    """
+    at = last.end
+    for one in sorted(held, key=lambda it: it.begin):
+        begin, end = max(at, one.begin), min(now, one.end)
+        if end <= begin:
+            continue
+        if begin > at:
+            yield replace(last, begin=at, end=begin, occupant=UNRECORDED)
+        yield replace(last, begin=begin, end=end, occupant=one.occupant)
+        at = end
+    if now > at:
+        yield replace(last, begin=at, end=now, occupant=UNRECORDED)

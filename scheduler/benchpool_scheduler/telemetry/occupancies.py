@@ -1,0 +1,104 @@
+"""Who had which GPU, from when until when: rows of the telemetry database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Column, Connection, Index, Integer, Table, Text
+from sqlalchemy.dialects.sqlite import insert
+
+from benchpool_scheduler.accounting.classes import Occupation
+from benchpool_scheduler.accounting.occupancy import Occupancy, Occupant
+from benchpool_scheduler.telemetry.rollup import MS
+from benchpool_scheduler.telemetry.schema import DAY_S, HELD_DAYS, metadata
+
+table = Table(
+    "occupancy",
+    metadata,
+    Column("gpu", Text, primary_key=True),
+    Column("begin_ms", Integer, primary_key=True),
+    Column("end_ms", Integer, nullable=False),
+    Column("node", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("occupation", Text, nullable=False),
+    Column("user", Text, nullable=False),
+    Column("project", Text, nullable=False),
+    Column("job", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("bench", Text, nullable=False),
+    Index("occupancy_end", "end_ms"),
+    sqlite_with_rowid=False,
+)
+
+
+def keep(connection: Connection, intervals: Iterable[Occupancy]) -> None:
+    """Write intervals; one that is there already is extended."""
+    rows = [_row(one) for one in intervals]
+    if not rows:
+        return
+    statement = insert(table)
+    update = {"end_ms": statement.excluded.end_ms}
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=("gpu", "begin_ms"), set_=update), rows
+    )
+
+
+def prune(connection: Connection, now: float) -> None:
+    """Remove intervals that ended before measured use is forgotten, too."""
+    old = round((now - HELD_DAYS * DAY_S) * MS)
+    connection.execute(table.delete().where(table.c.end_ms < old))
+
+
+def between(connection: Connection, begin: float, end: float) -> Sequence[Occupancy]:
+    """Return the intervals that reach into a range, epoch seconds."""
+    reaches = (table.c.end_ms > round(begin * MS), table.c.begin_ms < round(end * MS))
+    rows = connection.execute(sa.select(table).where(*reaches)).mappings()
+    return [_occupancy(row) for row in rows]
+
+
+def newest(connection: Connection) -> Sequence[Occupancy]:
+    """Return the last interval of every GPU."""
+    last = sa.select(table.c.gpu, sa.func.max(table.c.begin_ms).label("at")).group_by(table.c.gpu)
+    it = last.subquery()
+    rows = connection.execute(
+        sa.select(table).join(it, sa.and_(table.c.gpu == it.c.gpu, table.c.begin_ms == it.c.at))
+    ).mappings()
+    return [_occupancy(row) for row in rows]
+
+
+def _row(one: Occupancy) -> dict[str, Any]:
+    who = one.occupant
+    return {
+        "gpu": one.gpu,
+        "begin_ms": round(one.begin * MS),
+        "end_ms": round(one.end * MS),
+        "node": one.node,
+        "model": one.model,
+        "occupation": who.occupation.value,
+        "user": who.user,
+        "project": who.project,
+        "job": who.job,
+        "attempt": who.attempt,
+        "bench": who.bench,
+    }
+
+
+def _occupancy(row: sa.RowMapping) -> Occupancy:
+    occupant = Occupant(
+        Occupation(row["occupation"]),
+        user=row["user"],
+        project=row["project"],
+        job=row["job"],
+        attempt=row["attempt"],
+        bench=row["bench"],
+    )
+    return Occupancy(
+        row["gpu"],
+        row["node"],
+        row["model"],
+        row["begin_ms"] / MS,
+        row["end_ms"] / MS,
+        occupant,
+    )
