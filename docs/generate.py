@@ -16,8 +16,10 @@ from collections.abc import Collection, Mapping
 from enum import StrEnum
 from pathlib import Path
 
+from benchpool_scheduler.accounting.classes import HELD, MEANINGS, TITLES
 from benchpool_scheduler.app.cluster_options import ClusterOptions
 from benchpool_scheduler.cli import reference
+from benchpool_scheduler.contract.use import UseClass
 from benchpool_scheduler.core.lifecycle import reason_codes, states
 from benchpool_scheduler.resources import definitions, policies
 from benchpool_scheduler.resources import reference as resources
@@ -107,6 +109,26 @@ def reasons_page() -> str:
     )
 
 
+def use_page() -> str:
+    """Return the page of the classes of GPU time."""
+    rows = [
+        f"| `{one.value}` | {TITLES[one]} | {'yes' if one in HELD else ''} | {MEANINGS[one]} |"
+        for one in UseClass
+    ]
+    return "\n".join(
+        [
+            NOTE + "# Classes of GPU time\n",
+            "Every second of every GPU is in exactly one of these, so that they add up to GPUs "
+            "times time. How they are told apart is said in [Use and waste]"
+            "(../howto/use-and-waste.md).\n",
+            "| class | on screens | held by a bench or a job | what it means |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
 def cluster_settings_page() -> str:
     """Return the page of the process's settings on a cluster."""
     lines = [
@@ -130,6 +152,7 @@ def pages() -> Mapping[str, str]:
         "openapi-jupyter.json": page_api.text(),
         "states.md": states_page(),
         "reasons.md": reasons_page(),
+        "use.md": use_page(),
         "refusals.md": refusals.page(),
         "rights.md": rights.page(),
         "resources.md": NOTE + resources.page(),

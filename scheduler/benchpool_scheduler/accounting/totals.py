@@ -86,8 +86,8 @@ def totals(
     For ``UseBy.CLASS`` there is one row, without a name: its seconds are by class already.
     """
     found: dict[str, Total] = defaultdict(Total)
-    key = KEYS.get(by, lambda entry: "")
+    key = KEYS.get(by)
     for entry in entries:
-        found[key(entry)].add(entry, prices or {})
+        found["" if key is None else key(entry)].add(entry, prices or {})
     ranked = sorted(found.items(), key=lambda row: (-row[1].held_s, row[0]))
     return dict(ranked)

@@ -1,4 +1,4 @@
-"""Planning through the API: what if, and the recorded history to replay."""
+"""Planning through the API: what if, the recorded history to replay, and where GPU-hours went."""
 
 from __future__ import annotations
 
@@ -21,7 +21,13 @@ async def history(request: Request) -> Answer:
     return Answer(text.encode(), headers={"Content-Type": "text/csv; charset=utf-8"})
 
 
+async def report(request: Request) -> Answer:
+    """Answer where the GPU-hours of a range of time went."""
+    return Answer(await request.pool.use.report(request.caller, request.query))
+
+
 HANDLERS: Mapping[Operation[Any], Handle] = {
     Operations.whatif: whatif,
     Operations.history: history,
+    Operations.report: report,
 }

@@ -92,7 +92,7 @@ class Route:
     def of_history(self) -> bool:
         """Whether all jobs must be known for it, also those that ended long ago."""
         first, name = self.operation.path.partition("/")[0], self.operation.name
-        return first in {"jobs", "history", "whatif"} and name != "submit"
+        return first in {"jobs", "history", "whatif", "report"} and name != "submit"
 
 
 def bound(

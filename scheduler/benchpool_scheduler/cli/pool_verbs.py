@@ -14,6 +14,7 @@ from benchpool_scheduler import phrases
 from benchpool_scheduler.cli import applying, entry, following, submitting, views
 from benchpool_scheduler.cli.node_verbs import WINDOW
 from benchpool_scheduler.cli.plain_verbs import plain
+from benchpool_scheduler.cli.report_verb import REPORT
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Options, Verb, argument, option, submit_option
 from benchpool_scheduler.client import results
@@ -164,7 +165,7 @@ APPLY = Verb(("apply",), "Apply YAML: a benchpool.yaml, or objects as kubectl ta
 
 _AFTER: Mapping[Operation[Any], tuple[Verb, ...]] = {
     Operations.job: (LOGS, RESULTS),
-    Operations.line: (STATUS, HISTORY, AUDIT, APPLY),
+    Operations.line: (STATUS, HISTORY, REPORT, AUDIT, APPLY),
     Operations.note_node: (WINDOW,),
 }
 """Verbs that do more than ask once, by the operation whose plain verb they stand behind."""

@@ -28,8 +28,8 @@ from benchpool_scheduler.resources.pools import (
     BuildSpec,
     NodePoolSpec,
     PolicySpec,
-    PricesSpec,
     PoolSettingsSpec,
+    PricesSpec,
     ProjectSpec,
     RetentionSpec,
 )
@@ -161,6 +161,8 @@ def _settings(spec: PoolSettingsSpec) -> dict[str, Any]:
         found["topology"] = list(spec.topology)
     if spec.retention is not None:
         found["retention"] = _plain(spec.retention)
+    if spec.prices is not None:
+        found["prices"] = _plain(spec.prices)
     return found
 
 
@@ -197,14 +199,15 @@ def _flow(value: object) -> str:
 
 
 def _read_settings(settings: Mapping[str, Any], source: str) -> PoolSettingsSpec:
-    sections = (settings.get(key) for key in ("build", "policy", "budgets", "retention"))
-    build, policy, budgets, retention = sections
+    names = ("build", "policy", "budgets", "retention", "prices")
+    build, policy, budgets, retention, prices = (settings.get(key) for key in names)
     return PoolSettingsSpec(
         build=None if build is None else _convert(build, BuildSpec, source),
         policy=None if policy is None else _convert(policy, PolicySpec, source),
         budgets=None if budgets is None else _convert(budgets, BudgetsSpec, source),
         topology=list(settings.get("topology") or ()),
         retention=None if retention is None else _convert(retention, RetentionSpec, source),
+        prices=None if prices is None else _convert(prices, PricesSpec, source),
     )
 
 

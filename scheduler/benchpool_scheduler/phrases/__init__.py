@@ -31,6 +31,7 @@ from benchpool_scheduler.phrases.numbers import (
 )
 from benchpool_scheduler.phrases.pauses import (
     BACK_S,
+    NOTHING_S,
     back,
     done,
     needs,
@@ -68,6 +69,7 @@ __all__ = [
     "ENDS",
     "GPU_STATES",
     "KEPT_PARTS",
+    "NOTHING_S",
     "NOT_KNOWN",
     "STATES",
     "UNSEEN",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ def classes(
     losses: list[Loss] | None = None,
     begin: float = 0.0,
     end: float = FOREVER,
-) -> dict[UseClass, float]:
+) -> dict[UseClass, Any]:
     entries = divide(history, activity, losses or [], begin, end)
     found = totals(entries, UseBy.CLASS)[""].seconds
     return {one: pytest.approx(seconds) for one, seconds in found.items() if seconds > 1e-9}

@@ -64,7 +64,7 @@ def histories() -> st.SearchStrategy[GpuHistory]:
 
 def history_of(number: int) -> GpuHistory:
     """Return the history of a number."""
-    random = Random(number)  # noqa: S311 (an example, no secret)
+    random = Random(number)
     gpus, end = random.randint(1, 3), BEGIN + random.uniform(10.0, LONGEST)
     intervals: list[Occupancy] = []
     activity: list[Measured] = []

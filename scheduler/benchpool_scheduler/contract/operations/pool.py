@@ -39,6 +39,7 @@ from benchpool_scheduler.contract.operation import (
 from benchpool_scheduler.contract.pool import Liveness, Quota, Status, StatusQuery, UserQuery
 from benchpool_scheduler.contract.safe_mode import AdoptionRequest, Doubts
 from benchpool_scheduler.contract.submission import Missing
+from benchpool_scheduler.contract.use import UseBy, UseQuery, UseReport
 from benchpool_scheduler.contract.whatif import HistoryQuery, WhatIf, WhatIfQuestion
 
 FILE_LIMIT = 256 * MIB
@@ -49,6 +50,9 @@ USUAL_S = 30.0
 
 BACKUP_S = 600.0
 """A large database takes its time to be copied and checked."""
+
+REPORT_S = 120.0
+"""A report over a year goes through all intervals and samples of it."""
 
 WHATIF_S = 600.0
 """A what-if over a long history replays all of its jobs, twice."""
@@ -309,6 +313,23 @@ class PlanningOperations:
         From the last ``days``; CSV.
         """
         return given(query={"days": days})
+
+    @operation("GET", "report", UseReport, query=UseQuery, takes_s=REPORT_S)
+    def report(
+        self,
+        *,
+        by: UseBy = UseBy.PROJECT,
+        begin: datetime | None = None,
+        end: datetime | None = None,
+        month: str | None = None,
+    ) -> Given:
+        """Read where the GPU-hours of a range of time went.
+
+        Of all GPUs for administrators, of their projects for leads, of oneself for others. The
+        last 30 days by default; jobs that reach over the edge of the range are cut to it.
+        """
+        query = {"by": by.value, "begin": begin, "end": end, "month": month}
+        return given(query=query, takes_s=REPORT_S)
 
 
 class ServiceOperations:

@@ -68,6 +68,14 @@ def may_use_of(caller: Caller, user: str, project: str, configuration: Configura
     return _belongs(caller, user) or leads(caller, project, configuration)
 
 
+def may_see_use(caller: Caller, user: str, project: str, configuration: Configuration) -> bool:
+    """Tell whether the caller may see what a user had of the GPUs, in a project or on a bench.
+
+    What nobody held, only those may see who see all.
+    """
+    return bool(user) and may_use_of(caller, user, project, configuration)
+
+
 def may_use_lease(caller: Caller, lease: LeaseRecord) -> bool:
     """Tell whether the caller may see a lease."""
     return may_see_bench(caller, lease.user)

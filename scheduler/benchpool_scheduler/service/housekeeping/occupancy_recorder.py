@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -22,6 +22,7 @@ from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.inventory import Inventory
 from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.views.gpu_states import GpuStates
 
 log = logging.getLogger(__name__)
 
@@ -44,19 +45,19 @@ class OccupancyRecorder:
     """The record of who has which GPU.
 
     Args:
-        states: What each GPU is doing, kept in step by others.
+        gpu_states: What each GPU is doing; they hear the same news first.
     """
 
     def __init__(
         self,
         ledger: Ledger,
         observed: Observed,
-        states: Mapping[str, GpuState],
+        gpu_states: GpuStates,
         store: OccupancyStore,
     ) -> None:
         self._ledger = ledger
         self._observed = observed
-        self._states = states
+        self._gpu_states = gpu_states
         self._store = store
         self._seen: Observations = observed.now
         self._wanted: frozenset[str] = frozenset()
@@ -69,20 +70,28 @@ class OccupancyRecorder:
 
     async def run(self) -> None:
         """Begin the record where it ended, and write it every few seconds, for ever."""
-        await self._guarded(self._begin)
         while True:
+            try:
+                await self.write()
+            except Exception:
+                # A report may lack this; jobs need none of it.
+                log.exception("who has which GPU could not be written; it is tried again")
             await asyncio.sleep(WRITE_S)
-            await self._guarded(self._begin if not self._recording else self.write)
 
     async def close(self) -> None:
         """Write what goes on until now; nothing is recorded after that."""
-        if self._recording:
-            await self._guarded(self.write)
+        try:
+            if self._recording:
+                await self.write()
+        except Exception:
+            log.exception("who had which GPU in the last seconds could not be written")
         self._recording = False
 
     async def write(self) -> None:
-        """Write all until now, so that a reader finds it."""
+        """Write all until now, so that a reader finds it. Errors: those of the store."""
         async with self._writing:
+            if not self._recording:
+                await self._begin()
             now = self._now()
             ended, self._closed = self._closed, []
             going_on = [replace(one, end=now) for one in self._open.values() if now > one.begin]
@@ -93,6 +102,7 @@ class OccupancyRecorder:
                 raise
 
     async def _begin(self) -> None:
+        """Go on where the record ended: what was not written since is filled from the ledger."""
         newest = await asyncio.to_thread(self._store.newest_occupancies)
         now = self._now()
         since = min((one.end for one in newest), default=now)
@@ -102,14 +112,6 @@ class OccupancyRecorder:
                 self._closed += bridged(last, now, held.get(last.gpu, ()))
         self._recording, self._seen = True, self._observed.now
         self._look_at(self._states)
-        await self.write()
-
-    async def _guarded(self, what: Callable[[], Awaitable[None]]) -> None:
-        try:
-            await what()
-        except Exception:
-            # A report may lack this; jobs need none of it.
-            log.exception("who has which GPU could not be written; it is tried again")
 
     # ------------------------------------------------------------------ news
 
@@ -146,6 +148,10 @@ class OccupancyRecorder:
         self._look_at(before ^ self._wanted)
 
     # ------------------------------------------------------------------ inside
+
+    @property
+    def _states(self) -> Mapping[str, GpuState]:
+        return self._gpu_states.states
 
     def _now(self) -> float:
         return self._observed.settings.clock.now()

@@ -175,6 +175,11 @@ class Ledger:
         """Return those of them that were for somebody else, oldest first."""
         return tuple(it for it in self.pauses(job) if it.by is None)
 
+    def pauses_ended_since(self, since: float) -> Iterator[PreemptionRecord]:
+        """Yield the pauses that had ended by then or later, epoch seconds."""
+        for pauses in self._preemptions.values():
+            yield from (it for it in pauses.values() if (it.ended or 0.0) >= since)
+
     def preemptions_since(self, since: float) -> Iterator[PreemptionRecord]:
         """Yield the pauses for somebody else that began at that time or later, epoch seconds."""
         for pauses in self._preemptions.values():

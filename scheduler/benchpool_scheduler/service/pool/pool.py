@@ -59,6 +59,7 @@ from benchpool_scheduler.service.observed.service_settings import (
 from benchpool_scheduler.service.pool.figures import MetricsReader
 from benchpool_scheduler.service.pool.lasting_parts import LastingParts
 from benchpool_scheduler.service.pool.older_jobs import OlderJobs
+from benchpool_scheduler.service.pool.use_record import UseRecord
 from benchpool_scheduler.service.process import interpreter
 from benchpool_scheduler.service.process.clock import Clock, SystemClock
 from benchpool_scheduler.service.process.identifiers import new_job_id
@@ -111,7 +112,7 @@ class Pool:
         events: What happens, as it happens.
         adoption: What runs and is not known. ``nodes``: which machines take starts.
         configuration: Check, apply, reload. ``whatifs``, ``history``: for administrators too.
-        audit: Who did what, for administrators.
+        audit: Who did what, for administrators. ``use``: where GPU-hours went.
         figures: For Prometheus. ``observed``: settings, what was seen last, and what those who look
             after the pool must know (``observed.report``).
     """
@@ -173,6 +174,7 @@ class Pool:
         self.access = ProjectAccess(observed, self.configuration, wishes)
         self.history = RecordedHistory(ledger, observed, past)
         self.whatifs = WhatIfs(ledger, observed, self.state_cache, self.configuration, self.history)
+        self.use = UseRecord(ledger, observed, self.views.gpu_states, settings.state / "scheduler")
         self.audit = AuditTrail(observed, AuditFiles(settings.state / "scheduler" / "audit"))
         self._subscribe()
 
@@ -270,6 +272,7 @@ class Pool:
         self.ledger.job_dropped.subscribe(self.feed_writer.job_dropped)
         self.ledger.gpus_moved.subscribe(self.views.gpu_states.moved)
         self.observed.replaced.subscribe(self.views.gpu_states.see)
+        self.use.subscribe(self.ledger, self.observed, self.passes)
         self.ledger.lease_taken.subscribe(self.gates.taken)
         self.ledger.lease_returned.subscribe(self.gates.returned)
         for made in (
@@ -323,6 +326,7 @@ class Pool:
         begin("what makes passes", self.passes.run())
         begin("what looks after machines and people", self.housekeeping.run())
         begin("what closes and opens machines", self.nodes.run())
+        begin("what records who has which GPU", self.use.run())
         begin("what estimates starts", self.estimates.run())
         begin("what reads the history", self._older.read(), may_return=True)
         begin("what takes in written jobs", self.inbound.run(), may_return=True)
@@ -343,6 +347,7 @@ class Pool:
         async with self.ledger.lock:
             self._parts.cancel()
         await self._parts.gone()
+        await self.use.close()
         self.passes.close()
         with contextlib.suppress(BenchpoolError):
             self.housekeeping.count_use()

@@ -1,0 +1,76 @@
+"""The range of time that a report is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from benchpool_scheduler.contract.use import UseQuery
+from benchpool_scheduler.errors import InvalidInput
+
+USUAL_DAYS, MOST_DAYS = 30, 400
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """From ``begin`` until ``end``, epoch seconds; people read it in ``zone``."""
+
+    begin: float
+    end: float
+    zone: ZoneInfo
+
+    def at(self, seconds: float) -> datetime:
+        """Return an instant as people read it."""
+        return datetime.fromtimestamp(seconds, self.zone)
+
+    def words(self) -> str:
+        """Return the range in words.
+
+        >>> asked(UseQuery(month="2026-02"), 1.9e9, "Europe/Berlin").words()
+        'From 2026-02-01 00:00 to 2026-03-01 00:00 (Europe/Berlin)'
+        """
+        begin, end = (f"{self.at(it):%Y-%m-%d %H:%M}" for it in (self.begin, self.end))
+        return f"From {begin} to {end} ({self.zone.key})"
+
+
+def asked(query: UseQuery, now: float, zone: str) -> Range:
+    """Return the range of a query; what has not come yet is left out.
+
+    Args:
+        now: Epoch seconds. ``zone``: whose months are meant.
+
+    Errors: InvalidInput for a range that is none, lies ahead, or is too long.
+    """
+    whose = ZoneInfo(zone)
+    if query.month is not None:
+        year, month = map(int, query.month.split("-"))
+        first = datetime(year, month, 1, tzinfo=whose)
+        after = datetime(year + month // 12, month % 12 + 1, 1, tzinfo=whose)
+        return _checked(first.timestamp(), after.timestamp(), now, whose, "month")
+    end = now if query.end is None else query.end.timestamp()
+    usual = end - timedelta(days=USUAL_DAYS).total_seconds()
+    begin = usual if query.begin is None else query.begin.timestamp()
+    return _checked(begin, end, now, whose, "begin")
+
+
+def _checked(begin: float, end: float, now: float, zone: ZoneInfo, field: str) -> Range:
+    found = Range(begin, min(end, now), zone)
+    days = (end - begin) / 86_400
+    if begin >= now:
+        raise InvalidInput(
+            f"The range begins on {found.at(begin):%Y-%m-%d %H:%M} ({zone.key}), which has not "
+            "come yet: name an earlier time.",
+            field=field,
+        )
+    if end <= begin:
+        raise InvalidInput(
+            "The end of the range does not lie after its begin: name a later end.", field="end"
+        )
+    if days > MOST_DAYS + 1:
+        raise InvalidInput(
+            f"The range has {days:.0f} days, and use is kept for {MOST_DAYS}: name a shorter one.",
+            field=field,
+            numbers={"days": round(days), "limit": MOST_DAYS},
+        )
+    return found

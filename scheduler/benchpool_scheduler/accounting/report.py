@@ -1,0 +1,165 @@
+"""A report from divided history: rows, their order, and what is said about them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from benchpool_scheduler.accounting.classes import HELD, TITLES
+from benchpool_scheduler.accounting.division import Entry
+from benchpool_scheduler.accounting.totals import HOUR_S, Total, totals
+from benchpool_scheduler.contract.use import UseBy, UseClass, UseRow, UseWaits
+from benchpool_scheduler.phrases import percent
+
+JOULES_PER_KWH = 3.6e6
+WELL_COVERED = 0.995
+
+WhoseJob = tuple[str, str]
+"""User and project of a job."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobFigures:
+    """What became of jobs in the range, by user and project.
+
+    Attributes:
+        waits: Of jobs that started first in it, in seconds.
+        given: Preemptions of their jobs; ``taken``: preemptions for their jobs.
+    """
+
+    waits: Mapping[WhoseJob, Sequence[float]] = field(default_factory=dict)
+    given: Counter[WhoseJob] = field(default_factory=Counter)
+    taken: Counter[WhoseJob] = field(default_factory=Counter)
+
+    def of(self, by: UseBy, name: str | None) -> JobFigures:
+        """Return those of one row; all of them for no name."""
+        place = {UseBy.USER: 0, UseBy.PROJECT: 1}.get(by)
+        if name is None:
+            return self
+        if place is None:
+            return JobFigures()
+        return JobFigures(
+            {whose: it for whose, it in self.waits.items() if whose[place] == name},
+            Counter({whose: it for whose, it in self.given.items() if whose[place] == name}),
+            Counter({whose: it for whose, it in self.taken.items() if whose[place] == name}),
+        )
+
+
+def rows_of(
+    entries: Sequence[Entry],
+    by: UseBy,
+    figures: JobFigures,
+    prices: Mapping[str, float],
+) -> tuple[list[UseRow], UseRow]:
+    """Return a row for each user, project, class, node or model, and all together."""
+    whole = totals(entries, UseBy.CLASS, prices).get("", Total())
+    total = _row(None, whole, figures, prices)
+    if by is UseBy.CLASS:
+        return list(_classes(whole)), total
+    found = totals(entries, by, prices)
+    return [
+        _row(name, one, figures.of(by, name), prices, rank if name and one.held_s > 0 else None)
+        for rank, (name, one) in _ranked(found)
+    ], total
+
+
+def _ranked(found: Mapping[str, Total]) -> Iterator[tuple[int, tuple[str, Total]]]:
+    """Number those with names; what nobody held comes last and has no rank."""
+    rank = 0
+    for name, one in sorted(found.items(), key=lambda row: not row[0]):
+        rank += bool(name)
+        yield rank, (name, one)
+
+
+def _classes(whole: Total) -> Iterator[UseRow]:
+    for one in UseClass:
+        hours = whole.seconds.get(one, 0.0) / HOUR_S
+        held = hours if one in HELD else 0.0
+        yield UseRow(name=one.value, gpu_h={one: hours}, held_gpu_h=held)
+
+
+def _row(
+    name: str | None,
+    of: Total,
+    figures: JobFigures,
+    prices: Mapping[str, float],
+    rank: int | None = None,
+) -> UseRow:
+    waits = sorted(wait for each in figures.waits.values() for wait in each)
+    return UseRow(
+        name=name or None,
+        rank=rank,
+        gpu_h={one: of.seconds.get(one, 0.0) / HOUR_S for one in UseClass},
+        held_gpu_h=of.held_s / HOUR_S,
+        coverage=of.coverage,
+        simulated=of.simulated_s > 0,
+        efficiency=of.efficiency,
+        energy_kwh=of.energy_j / JOULES_PER_KWH if of.energy_j > 0 else None,
+        cost=of.cost if prices else None,
+        waits=_waits(waits) if waits else None,
+        preemptions_given=figures.given.total(),
+        preemptions_taken=figures.taken.total(),
+    )
+
+
+def _waits(waits: Sequence[float]) -> UseWaits:
+    return UseWaits(len(waits), percentile(waits, 50), percentile(waits, 95))
+
+
+def percentile(ordered: Sequence[float], percent_: float) -> float:
+    """Return a percentile by the nearest rank: a value that really was; of at least one value.
+
+    >>> percentile([1.0, 2.0, 3.0, 4.0], 50), percentile([1.0, 2.0, 3.0, 4.0], 95)
+    (2.0, 4.0)
+    """
+    rank = -int(-len(ordered) * percent_ // 100)
+    return ordered[max(0, rank - 1)]
+
+
+def sentence(total: UseRow, span: str) -> str:
+    """Return the answer in one sentence."""
+    gpu_h = sum(total.gpu_h.values())
+    if gpu_h <= 0:
+        return f"{span}: nothing is recorded."
+    parts = [
+        f"{percent(hours / gpu_h)} {TITLES[one]}"
+        for one in UseClass
+        if (hours := total.gpu_h.get(one, 0.0)) / gpu_h >= 0.005
+    ]
+    return f"{span}: {hours_of(gpu_h)} GPU-hours, of them {', '.join(parts)}."
+
+
+def hours_of(hours: float) -> str:
+    """Return hours as people read them: one decimal where there are few.
+
+    >>> hours_of(0.26), hours_of(12.34), hours_of(1234.5)
+    ('0.3', '12.3', '1,234')
+    """
+    return f"{hours:.1f}" if hours < 100 else f"{hours:,.0f}"
+
+
+def notes(total: UseRow, *, begun: str | None, waits_since: str | None) -> Iterable[str]:
+    """Yield what one must know to read a report.
+
+    Args:
+        begun: When the record begins, where that is in the range; ``waits_since``: since when waits
+            and preemptions are known, alike.
+    """
+    if begun is not None:
+        yield f"The record begins on {begun}; nothing is told of the time before."
+    if total.simulated:
+        yield (
+            "GPUs are simulated: what they did follows the processor use of their workers, and was "
+            "not measured."
+        )
+    if total.coverage is not None and total.coverage < WELL_COVERED:
+        yield (
+            f"Samples cover {percent(total.coverage)} of the time that benches and running workers "
+            f"had GPUs; the rest is `{TITLES[UseClass.NOT_MEASURED]}`."
+        )
+    if waits_since is not None:
+        yield (
+            f"Waits, preemptions and lost work are those of jobs that ended after {waits_since}: "
+            "records of older jobs were removed."
+        )

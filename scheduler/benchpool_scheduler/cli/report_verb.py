@@ -1,0 +1,113 @@
+"""``benchpool report``: where the GPU-hours of a range of time went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import click
+
+from benchpool_scheduler import phrases
+from benchpool_scheduler.accounting.classes import TITLES
+from benchpool_scheduler.accounting.report import hours_of
+from benchpool_scheduler.accounting.tables import as_csv
+from benchpool_scheduler.cli import entry, words
+from benchpool_scheduler.cli.screen import Column, Screen
+from benchpool_scheduler.cli.session import Session
+from benchpool_scheduler.cli.verb import Options, Verb, option
+from benchpool_scheduler.contract.use import UseBy, UseClass, UseReport, UseRow
+from benchpool_scheduler.errors import InvalidInput
+
+CLASS_COLUMNS = (
+    Column("CLASS", width=24),
+    Column("GPU-HOURS", align="right"),
+    Column("PART", align="right"),
+)
+
+
+def _report(session: Session, options: Options) -> int:
+    if options["month"] and (options["begin"] or options["end"]):
+        raise InvalidInput("Give --month, or --from and --to, not both.", field="month")
+    now = datetime.now(UTC)
+    answer = session.client.report(
+        by=UseBy(options["by"]),
+        begin=entry.since(options["begin"], now),
+        end=entry.since(options["end"], now),
+        month=options["month"],
+    )
+    if options["csv"]:
+        session.screen.bytes(as_csv(answer).encode())
+    elif session.screen.json:
+        session.screen.value(answer)
+    else:
+        show(session.screen, answer)
+    return 0
+
+
+def show(screen: Screen, answer: UseReport) -> None:
+    """Show a report: the sentence first, then the rows, then what one must know."""
+    screen.heading(words.clean(answer.text))
+    if answer.by is UseBy.CLASS:
+        gpu_h = sum(answer.total.gpu_h.values())
+        screen.table(CLASS_COLUMNS, [_class(row, gpu_h) for row in answer.rows])
+    elif answer.rows:
+        shown = [one for one in UseClass if answer.total.gpu_h.get(one, 0.0) > 0]
+        screen.table(_columns(answer, shown), [_cells(answer, row, shown) for row in answer.rows])
+    for note in answer.notes:
+        screen.line(words.clean(note))
+
+
+def _class(row: UseRow, gpu_h: float) -> Sequence[str]:
+    one = UseClass(row.name or "")
+    hours = row.gpu_h.get(one, 0.0)
+    return TITLES[one], hours_of(hours), phrases.percent(hours / gpu_h) if gpu_h > 0 else "-"
+
+
+def _columns(answer: UseReport, shown: Sequence[UseClass]) -> Sequence[Column]:
+    titles = ["RANK", "HELD", *(TITLES[one].upper() for one in shown)]
+    if answer.currency:
+        titles.append(answer.currency)
+    titles += ["WAIT 50 %", "WAIT 95 %", "GAVE WAY", "WAS MADE WAY"]
+    right = (Column(title, align="right") for title in titles)
+    return Column(answer.by.value.upper(), width=18), *right
+
+
+def _cells(answer: UseReport, row: UseRow, shown: Sequence[UseClass]) -> Sequence[str]:
+    waits = row.waits
+    return (
+        words.clean(row.name or _nobody(answer.by)),
+        "-" if row.rank is None else str(row.rank),
+        hours_of(row.held_gpu_h),
+        *(hours_of(row.gpu_h.get(one, 0.0)) for one in shown),
+        *((f"{row.cost or 0.0:.2f}",) if answer.currency else ()),
+        *(
+            ("-", "-")
+            if waits is None
+            else (phrases.duration(waits.p50_s), phrases.duration(waits.p95_s))
+        ),
+        str(row.preemptions_given),
+        str(row.preemptions_taken),
+    )
+
+
+def _nobody(by: UseBy) -> str:
+    return "(benches, nobody)" if by is UseBy.PROJECT else "(nobody)"
+
+
+_TIME = "RFC 3339, or how long ago, such as 7d"
+
+REPORT = Verb(
+    ("report",),
+    "Say where the GPU-hours of a range of time went: computing, idle, lost, free, and whose.",
+    _report,
+    (
+        option("--by", type=click.Choice([one.value for one in UseBy]),
+               default=UseBy.PROJECT.value, help="One row for each of these."),
+        option("--from", "begin", metavar="T", help=f"From this time on: {_TIME}; 30 days ago."),
+        option("--to", "end", metavar="T", help=f"Until this time: {_TIME}; now."),
+        option("--month", metavar="YYYY-MM", help="A month, in the time zone of the pool."),
+        option("--csv", is_flag=True, help="Print CSV."),
+    ),
+    "Administrators see the whole pool, leads their projects and themselves, others themselves. "
+    "Jobs that reach over the edge of the range are cut to it.",
+)  # fmt: skip

@@ -1,0 +1,54 @@
+"""The record of use as one part of the pool: the database, what writes it, what reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchpool_scheduler.contract.use import UseQuery, UseReport
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.administration.use_report import UseReports
+from benchpool_scheduler.service.execution.passes import Passes
+from benchpool_scheduler.service.housekeeping.occupancy_recorder import OccupancyRecorder
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.views.gpu_states import GpuStates
+from benchpool_scheduler.telemetry import Database
+
+
+class UseRecord:
+    """Who had which GPU, what it did, and reports of both.
+
+    Args:
+        folder: Where the database lies.
+        gpu_states: What each GPU is doing; they hear the same news first.
+
+    Attributes:
+        telemetry: What was measured, and who held what.
+    """
+
+    def __init__(
+        self, ledger: Ledger, observed: Observed, gpu_states: GpuStates, folder: Path
+    ) -> None:
+        self.telemetry = Database(folder, observed.settings.clock.now)
+        self._recorder = OccupancyRecorder(ledger, observed, gpu_states, self.telemetry)
+        self._reports = UseReports(ledger, observed, self.telemetry, self._recorder.write)
+
+    async def report(self, caller: Caller, query: UseQuery) -> UseReport:
+        """Return where GPU-hours went. Errors: InvalidInput for a range that is none."""
+        return await self._reports.report(caller, query)
+
+    def subscribe(self, ledger: Ledger, observed: Observed, passes: Passes) -> None:
+        """Hear the news, after those who keep the states of GPUs."""
+        ledger.gpus_moved.subscribe(self._recorder.moved)
+        ledger.jobs_changed.subscribe(self._recorder.jobs_changed)
+        observed.replaced.subscribe(self._recorder.see)
+        passes.made.subscribe(self._recorder.pass_made)
+
+    async def run(self) -> None:
+        """Record for ever."""
+        await self._recorder.run()
+
+    async def close(self) -> None:
+        """Write what goes on until now, and let go of the database."""
+        await self._recorder.close()
+        self.telemetry.close()

@@ -1,0 +1,204 @@
+"""Where the GPU-hours of a pool went: recorded as it happens, told to those who may know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchpool_scheduler.contract import LeaseRequest, State
+from benchpool_scheduler.contract.use import UseBy, UseClass, UseQuery, UseReport
+from benchpool_scheduler.runtime import DeviceState
+from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.telemetry import GpuSample, HeldSample, Holder
+from benchpool_support.clocks import FakeClock
+from benchpool_support.pools import (
+    ADMIN,
+    HUB,
+    JEMMA,
+    JOE,
+    SUSAN,
+    make_pool,
+    opened,
+    reached,
+    sleeper,
+    story,
+)
+from benchpool_support.scripted import STARTED, ScriptedRuntime, devices
+
+HOUR = 3600.0
+
+POOL = """
+version: 1
+build: {users: {susan: 1}}
+projects:
+  - {name: vision, quota: 2, members: [susan, joe], leads: [susan]}
+  - {name: speech, quota: 1, members: [jemma]}
+prices: {currency: EUR, gpu_hour: {A100: 2}}
+"""
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock(STARTED)
+
+
+@pytest.fixture
+def runtime() -> Iterator[ScriptedRuntime]:
+    yield ScriptedRuntime(devices(4))
+
+
+def the_pool(state: Path, clock: FakeClock, runtime: ScriptedRuntime, **more: Any) -> Pool:
+    return make_pool(state, clock=clock, configuration=story(POOL), runtime=runtime, **more)
+
+
+async def report(pool: Pool, caller: Caller = ADMIN, by: UseBy = UseBy.CLASS) -> UseReport:
+    return await pool.use.report(caller, UseQuery(by=by))
+
+
+def hours(found: UseReport) -> dict[UseClass, float]:
+    return {one: round(h, 3) for one, h in found.total.gpu_h.items() if h > 1e-3}
+
+
+async def test_benches_jobs_and_what_nobody_holds_add_up_to_gpus_times_time(
+    tmp_path: Path, clock: FakeClock, runtime: ScriptedRuntime
+) -> None:
+    async with opened(the_pool(tmp_path, clock, runtime)) as pool:
+        await report(pool)  # the record has begun
+        clock.pass_s(HOUR)
+        assert hours(await report(pool)) == {UseClass.FREE: 3.0, UseClass.RESERVED: 1.0}
+        lease = await pool.benches.reserve(HUB, LeaseRequest("susan", "", "1", 1))
+        sent = await pool.jobs.submit(JOE, sleeper(gpus=2))
+        await reached(pool, sent.id, State.RUNNING)
+        clock.pass_s(HOUR)
+        now = await report(pool)
+        assert hours(now) == {
+            UseClass.FREE: 4.0,
+            UseClass.RESERVED: 1.0,
+            UseClass.NOT_MEASURED: 3.0,
+        }
+        assert (now.total.held_gpu_h, now.total.cost) == (pytest.approx(3), pytest.approx(6))
+        await pool.benches.release(HUB, lease.id)
+        clock.pass_s(HOUR)
+        by_user = await report(pool, by=UseBy.USER)
+        held = {row.name: round(row.held_gpu_h, 3) for row in by_user.rows}
+        assert held == {"joe": 4.0, "susan": 1.0, None: 0.0}
+        assert [row.rank for row in by_user.rows] == [1, 2, None]
+        assert sum(hours(by_user).values()) == pytest.approx(4 * 3)
+
+
+async def test_a_worker_that_does_not_run_yet_is_starting(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    runtime = ScriptedRuntime(devices(4), start_at_once=False)
+    async with opened(the_pool(tmp_path, clock, runtime)) as pool:
+        await report(pool)
+        sent = await pool.jobs.submit(JEMMA, sleeper())
+        (worker,) = await runtime.until_launched(1)
+        clock.pass_s(HOUR)
+        runtime.begin(worker, clock.now())
+        await reached(pool, sent.id, State.RUNNING)
+        clock.pass_s(HOUR)
+        found = hours(await report(pool))
+        assert (found[UseClass.STARTING], found[UseClass.NOT_MEASURED]) == (1.0, 1.0)
+
+
+async def test_samples_of_a_holder_say_what_its_gpus_did(
+    tmp_path: Path, clock: FakeClock, runtime: ScriptedRuntime
+) -> None:
+    async with opened(the_pool(tmp_path, clock, runtime)) as pool:
+        await report(pool)
+        sent = await pool.jobs.submit(JOE, sleeper())
+        await reached(pool, sent.id, State.RUNNING)
+        (held,) = pool.ledger.counters.holders
+        clock.pass_s(HOUR)
+        holder = Holder(job=sent.id, attempt=1, worker=0, user="joe", project="vision")
+        pool.use.telemetry.write(
+            [
+                HeldSample(GpuSample(STARTED + at + 10, 10.0, held, activity=0.25), holder)
+                for at in range(0, 1800, 10)
+            ]
+        )
+        found = await report(pool, JOE)
+        assert hours(found) == {
+            UseClass.COMPUTING: 0.125,
+            UseClass.IDLE_TRAINING: 0.375,
+            UseClass.NOT_MEASURED: 0.5,
+        }
+        assert found.total.coverage == pytest.approx(0.5)
+        assert any(note.startswith("Samples cover 50 %") for note in found.notes)
+
+
+async def test_foreign_and_broken_gpus_are_told_as_such(
+    tmp_path: Path, clock: FakeClock, runtime: ScriptedRuntime
+) -> None:
+    async with opened(the_pool(tmp_path, clock, runtime)) as pool:
+        await report(pool)
+        runtime.mark(runtime.gpus[0].uuid, DeviceState.FOREIGN)
+        runtime.mark(runtime.gpus[1].uuid, DeviceState.BROKEN)
+        await pool.housekeeping.look()
+        clock.pass_s(HOUR)
+        found = hours(await report(pool))
+        assert (found[UseClass.FOREIGN], found[UseClass.BROKEN]) == (1.0, 1.0)
+        assert sum(found.values()) == pytest.approx(4)
+
+
+async def test_a_job_that_ran_on_through_a_restart_held_on_and_the_rest_is_not_made_up(
+    tmp_path: Path, clock: FakeClock, runtime: ScriptedRuntime
+) -> None:
+    first = the_pool(tmp_path, clock, runtime)
+    await first.open()
+    sent = await first.jobs.submit(JOE, sleeper(gpus=2))
+    await reached(first, sent.id, State.RUNNING)
+    clock.pass_s(HOUR)
+    await first.close()
+    clock.pass_s(HOUR)
+    async with opened(the_pool(tmp_path, clock, runtime)) as again:
+        found = hours(await report(again))
+        assert found == {
+            UseClass.NOT_MEASURED: 4.0,
+            UseClass.FREE: 1.0,
+            UseClass.RESERVED: 1.0,
+            UseClass.NOT_RECORDED: 2.0,
+        }
+
+
+async def test_a_report_works_without_the_record_that_was_lost(
+    tmp_path: Path, clock: FakeClock, runtime: ScriptedRuntime
+) -> None:
+    async with opened(the_pool(tmp_path, clock, runtime)) as pool:
+        await report(pool)
+        clock.pass_s(HOUR)
+    for file in (tmp_path / "scheduler").glob("telemetry.sqlite*"):
+        file.unlink()
+    async with opened(the_pool(tmp_path, clock, runtime)) as pool:
+        assert hours(await report(pool)) == {}
+        clock.pass_s(HOUR)
+        found = await report(pool)
+        assert sum(hours(found).values()) == pytest.approx(4)
+        assert any(note.startswith("The record begins on") for note in found.notes)
+
+
+async def test_a_lead_sees_the_project_a_member_themselves_and_nobody_what_is_free(
+    tmp_path: Path, clock: FakeClock, runtime: ScriptedRuntime
+) -> None:
+    async with opened(the_pool(tmp_path, clock, runtime)) as pool:
+        for who in (JOE, JEMMA):
+            sent = await pool.jobs.submit(who, sleeper())
+            await reached(pool, sent.id, State.RUNNING)
+        clock.pass_s(HOUR)
+        seen = {}
+        for who in (ADMIN, SUSAN, JOE, JEMMA):
+            found = await report(pool, who, UseBy.USER)
+            seen[who.name] = (found.sight, [row.name for row in found.rows])
+        assert seen == {
+            "ada": ("pool", ["jemma", "joe", None]),
+            "susan": ("projects", ["joe"]),
+            "joe": ("own", ["joe"]),
+            "jemma": ("own", ["jemma"]),
+        }
+        waited = await report(pool, JOE, UseBy.PROJECT)
+        assert waited.rows[0].waits is not None
+        assert (waited.rows[0].name, waited.rows[0].waits.jobs) == ("vision", 1)
