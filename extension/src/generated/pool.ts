@@ -858,6 +858,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read where the GPU-hours of a range of time went */
+        get: operations["report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/status": {
         parameters: {
             query?: never;
@@ -2280,6 +2297,93 @@ export interface components {
             why: string;
         };
         /**
+         * UseBy
+         * @description By what GPU time is added up.
+         * @enum {unknown}
+         */
+        UseBy: "class" | "model" | "node" | "project" | "user";
+        /**
+         * UseClass
+         * @description The class of GPU time; every second of every GPU is in exactly one.
+         * @enum {unknown}
+         */
+        UseClass: "broken" | "computing" | "foreign" | "free" | "free-wanted" | "idle-bench" | "idle-training" | "lost" | "not-measured" | "not-recorded" | "reserved" | "starting";
+        /**
+         * UseReport
+         * @description Answer of ``report``.
+         *
+         *     Attributes:
+         *         text: The answer in one sentence; ``notes``: what one must know to read the figures.
+         *         time_zone: Whose months and days are meant.
+         *         sight: Whose time is told: of the ``pool``, of one's ``projects``, or one's ``own``.
+         *         currency: Of ``cost``; empty without prices.
+         *         total: All rows together.
+         */
+        UseReport: {
+            begin: string;
+            by: components["schemas"]["UseBy"];
+            currency: string;
+            end: string;
+            notes: string[];
+            rows: components["schemas"]["UseRow"][];
+            /** @enum {unknown} */
+            sight: "own" | "pool" | "projects";
+            text: string;
+            time_zone: string;
+            total: components["schemas"]["UseRow"];
+        };
+        /**
+         * UseRow
+         * @description GPU time of one user, project, class, node or model, or of all together.
+         *
+         *     Attributes:
+         *         name: Null for what nobody held, and for benches where rows are projects.
+         *         rank: By hours that were held, from 1; null where nobody held them.
+         *         gpu_h: GPU-hours by class; ``held_gpu_h``: those that a bench or a job had.
+         *         coverage: What part of the time that could be measured was, 0 to 1.
+         *         efficiency: Mean activity of the multiprocessors while a kernel ran; null where it was not
+         *             measured, which is not the same as 0.
+         *         energy_kwh: Of what was measured; null where no energy was.
+         *         cost: Of what was held, by the prices of the configuration; null without prices.
+         *         waits: Null where no job started, and for rows that are no people and no projects.
+         *         preemptions_given: How often its jobs made way for others; ``preemptions_taken``: how often
+         *             others made way for its jobs.
+         */
+        UseRow: {
+            /** @default null */
+            cost: number | null;
+            /** @default null */
+            coverage: number | null;
+            /** @default null */
+            efficiency: number | null;
+            /** @default null */
+            energy_kwh: number | null;
+            gpu_h: {
+                [key: string]: number;
+            };
+            held_gpu_h: number;
+            name: string | null;
+            /** @default 0 */
+            preemptions_given: number;
+            /** @default 0 */
+            preemptions_taken: number;
+            /** @default null */
+            rank: number | null;
+            /** @default false */
+            simulated: boolean;
+            /** @default null */
+            waits: components["schemas"]["UseWaits"] | null;
+        };
+        /**
+         * UseWaits
+         * @description How long jobs waited that started first in the range, in seconds.
+         */
+        UseWaits: {
+            jobs: number;
+            p50_s: number;
+            p95_s: number;
+        };
+        /**
          * VersionWay
          * @description How a version came into force.
          * @enum {unknown}
@@ -2462,6 +2566,11 @@ export type Status = components['schemas']['Status'];
 export type Toleration = components['schemas']['Toleration'];
 export type UnknownRun = components['schemas']['UnknownRun'];
 export type UnreadableRecord = components['schemas']['UnreadableRecord'];
+export type UseBy = components['schemas']['UseBy'];
+export type UseClass = components['schemas']['UseClass'];
+export type UseReport = components['schemas']['UseReport'];
+export type UseRow = components['schemas']['UseRow'];
+export type UseWaits = components['schemas']['UseWaits'];
 export type VersionWay = components['schemas']['VersionWay'];
 export type WhatIf = components['schemas']['WhatIf'];
 export type WhatIfQuestion = components['schemas']['WhatIfQuestion'];
@@ -3815,6 +3924,32 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Quota"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    report: {
+        parameters: {
+            query?: {
+                by?: "class" | "model" | "node" | "project" | "user";
+                begin?: string | null;
+                end?: string | null;
+                month?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UseReport"];
                 };
             };
             default: components["responses"]["Error"];

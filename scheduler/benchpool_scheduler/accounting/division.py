@@ -15,7 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from benchpool_scheduler.accounting.classes import IDLE, UNHELD, Occupation
-from benchpool_scheduler.accounting.occupancy import Activity, Holder, Loss, Occupancy, Occupant
+from benchpool_scheduler.accounting.occupancy import (
+    Loss,
+    MeasuredHolder,
+    MeasuredUse,
+    Occupancy,
+    Occupant,
+)
 from benchpool_scheduler.contract.use import UseClass
 
 STARTING_S = 15 * 60.0
@@ -67,7 +73,7 @@ class _Piece:
 
 def divide(
     history: Iterable[Occupancy],
-    activity: Iterable[Activity],
+    activity: Iterable[MeasuredUse],
     losses: Iterable[Loss],
     begin: float,
     end: float,
@@ -84,7 +90,7 @@ def divide(
     for one in history:
         if one.end > one.begin:
             of_gpu[one.gpu].append(one)
-    buckets: dict[str, list[Activity]] = defaultdict(list)
+    buckets: dict[str, list[MeasuredUse]] = defaultdict(list)
     for bucket in activity:
         buckets[bucket.gpu].append(bucket)
     lost: dict[tuple[str, int], list[Loss]] = defaultdict(list)
@@ -109,7 +115,7 @@ def _in_turn(intervals: Iterable[Occupancy]) -> Iterator[Occupancy]:
 
 def _divide_one(
     intervals: Sequence[Occupancy],
-    buckets: Sequence[Activity],
+    buckets: Sequence[MeasuredUse],
     lost: Mapping[tuple[str, int], Sequence[Loss]],
     span: tuple[float, float],
 ) -> Iterator[Entry]:
@@ -127,7 +133,7 @@ def _divide_one(
     yield from seen.values()
 
 
-def _first_kernels(buckets: Sequence[Activity]) -> dict[tuple[str, int], float]:
+def _first_kernels(buckets: Sequence[MeasuredUse]) -> dict[tuple[str, int], float]:
     """Return when each attempt had its first kernel on a GPU, as far as buckets tell."""
     found: dict[tuple[str, int], float] = {}
     for bucket in buckets:
@@ -164,7 +170,7 @@ def _pieces(
         yield _Piece(entry, begin, end, fixed, idle, counts)
 
 
-def _measure(pieces: Sequence[_Piece], buckets: Sequence[Activity]) -> None:
+def _measure(pieces: Sequence[_Piece], buckets: Sequence[MeasuredUse]) -> None:
     """Give what was measured to the pieces; both by begin."""
     at = 0
     for bucket in buckets:
@@ -180,13 +186,13 @@ def _measure(pieces: Sequence[_Piece], buckets: Sequence[Activity]) -> None:
         _give(bucket, over)
 
 
-def _is_of(holder: Holder, occupant: Occupant) -> bool:
+def _is_of(holder: MeasuredHolder, occupant: Occupant) -> bool:
     if holder.job is not None:
         return holder.job == occupant.job and holder.attempt == occupant.attempt
     return not occupant.job and (holder.bench or "") == occupant.bench
 
 
-def _give(bucket: Activity, over: Sequence[tuple[_Piece, float]]) -> None:
+def _give(bucket: MeasuredUse, over: Sequence[tuple[_Piece, float]]) -> None:
     """Give one bucket to the pieces of its holder, each with the seconds that lie in both."""
     held_s = sum(shared_s for _, shared_s in over)
     if held_s <= 0:
@@ -202,7 +208,7 @@ def _give(bucket: Activity, over: Sequence[tuple[_Piece, float]]) -> None:
 
 
 def _count(
-    bucket: Activity, piece: _Piece, part: float, known_s: float, computing_s: float
+    bucket: MeasuredUse, piece: _Piece, part: float, known_s: float, computing_s: float
 ) -> None:
     """Count what was measured in a piece; ``part`` of the bucket is its."""
     entry = piece.entry

@@ -38,7 +38,7 @@ class Occupancy:
     occupant: Occupant
 
 
-class Holder(Protocol):
+class MeasuredHolder(Protocol):
     """Who had the GPU that was measured; all are None for nobody."""
 
     @property
@@ -49,7 +49,7 @@ class Holder(Protocol):
     def bench(self) -> str | None: ...
 
 
-class Activity(Protocol):
+class MeasuredUse(Protocol):
     """What was measured of one GPU in the hands of one holder, in the time after ``begin``.
 
     Attributes:
@@ -79,7 +79,7 @@ class Activity(Protocol):
     @property
     def simulated(self) -> bool: ...
     @property
-    def holder(self) -> Holder: ...
+    def holder(self) -> MeasuredHolder: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import click
 
 from benchpool_scheduler import phrases
-from benchpool_scheduler.accounting.classes import TITLES
+from benchpool_scheduler.accounting.classes import HELD, TITLES
 from benchpool_scheduler.accounting.report import hours_of
 from benchpool_scheduler.accounting.tables import as_csv
 from benchpool_scheduler.cli import entry, words
@@ -23,6 +23,15 @@ CLASS_COLUMNS = (
     Column("GPU-HOURS", align="right"),
     Column("PART", align="right"),
 )
+
+SUMS: Sequence[tuple[str, Sequence[UseClass]]] = (
+    ("HELD", HELD),
+    ("BUSY", (UseClass.COMPUTING,)),
+    ("IDLE", (UseClass.IDLE_BENCH, UseClass.IDLE_TRAINING)),
+    ("LOST", (UseClass.LOST,)),
+    ("NOT HELD", tuple(one for one in UseClass if one not in HELD)),
+)
+"""The columns of hours; ``--csv`` has one for each class."""
 
 
 def _report(session: Session, options: Options) -> int:
@@ -51,8 +60,11 @@ def show(screen: Screen, answer: UseReport) -> None:
         gpu_h = sum(answer.total.gpu_h.values())
         screen.table(CLASS_COLUMNS, [_class(row, gpu_h) for row in answer.rows])
     elif answer.rows:
-        shown = [one for one in UseClass if answer.total.gpu_h.get(one, 0.0) > 0]
-        screen.table(_columns(answer, shown), [_cells(answer, row, shown) for row in answer.rows])
+        screen.table(_columns(answer), [_cells(answer, row) for row in answer.rows])
+        screen.line(
+            "In GPU-hours: held by benches and jobs, of that busy, idle and lost to pauses; then "
+            "what half and 95 % of the jobs waited at most, and how often they made way for others."
+        )
     for note in answer.notes:
         screen.line(words.clean(note))
 
@@ -63,22 +75,17 @@ def _class(row: UseRow, gpu_h: float) -> Sequence[str]:
     return TITLES[one], hours_of(hours), phrases.percent(hours / gpu_h) if gpu_h > 0 else "-"
 
 
-def _columns(answer: UseReport, shown: Sequence[UseClass]) -> Sequence[Column]:
-    titles = ["RANK", "HELD", *(TITLES[one].upper() for one in shown)]
-    if answer.currency:
-        titles.append(answer.currency)
-    titles += ["WAIT 50 %", "WAIT 95 %", "GAVE WAY", "WAS MADE WAY"]
-    right = (Column(title, align="right") for title in titles)
+def _columns(answer: UseReport) -> Sequence[Column]:
+    titles = [*(title for title, _ in SUMS), *([answer.currency] if answer.currency else [])]
+    right = (Column(title, align="right") for title in (*titles, "50 %", "95 %", "PAUSED"))
     return Column(answer.by.value.upper(), width=18), *right
 
 
-def _cells(answer: UseReport, row: UseRow, shown: Sequence[UseClass]) -> Sequence[str]:
+def _cells(answer: UseReport, row: UseRow) -> Sequence[str]:
     waits = row.waits
     return (
         words.clean(row.name or _nobody(answer.by)),
-        "-" if row.rank is None else str(row.rank),
-        hours_of(row.held_gpu_h),
-        *(hours_of(row.gpu_h.get(one, 0.0)) for one in shown),
+        *(hours_of(sum(row.gpu_h.get(one, 0.0) for one in classes)) for _, classes in SUMS),
         *((f"{row.cost or 0.0:.2f}",) if answer.currency else ()),
         *(
             ("-", "-")
@@ -86,12 +93,11 @@ def _cells(answer: UseReport, row: UseRow, shown: Sequence[UseClass]) -> Sequenc
             else (phrases.duration(waits.p50_s), phrases.duration(waits.p95_s))
         ),
         str(row.preemptions_given),
-        str(row.preemptions_taken),
     )
 
 
 def _nobody(by: UseBy) -> str:
-    return "(benches, nobody)" if by is UseBy.PROJECT else "(nobody)"
+    return "(no project)" if by is UseBy.PROJECT else "(nobody)"
 
 
 _TIME = "RFC 3339, or how long ago, such as 7d"

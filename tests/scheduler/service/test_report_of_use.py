@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +45,8 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def runtime() -> Iterator[ScriptedRuntime]:
-    yield ScriptedRuntime(devices(4))
+def runtime() -> ScriptedRuntime:
+    return ScriptedRuntime(devices(4))
 
 
 def the_pool(state: Path, clock: FakeClock, runtime: ScriptedRuntime, **more: Any) -> Pool:
@@ -79,7 +78,8 @@ async def test_benches_jobs_and_what_nobody_holds_add_up_to_gpus_times_time(
             UseClass.RESERVED: 1.0,
             UseClass.NOT_MEASURED: 3.0,
         }
-        assert (now.total.held_gpu_h, now.total.cost) == (pytest.approx(3), pytest.approx(6))
+        assert now.total.held_gpu_h == pytest.approx(3)
+        assert now.total.cost == pytest.approx(6)
         await pool.benches.release(HUB, lease.id)
         clock.pass_s(HOUR)
         by_user = await report(pool, by=UseBy.USER)
@@ -89,9 +89,7 @@ async def test_benches_jobs_and_what_nobody_holds_add_up_to_gpus_times_time(
         assert sum(hours(by_user).values()) == pytest.approx(4 * 3)
 
 
-async def test_a_worker_that_does_not_run_yet_is_starting(
-    tmp_path: Path, clock: FakeClock
-) -> None:
+async def test_a_worker_that_does_not_run_yet_is_starting(tmp_path: Path, clock: FakeClock) -> None:
     runtime = ScriptedRuntime(devices(4), start_at_once=False)
     async with opened(the_pool(tmp_path, clock, runtime)) as pool:
         await report(pool)

@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 from benchpool_scheduler import phrases
 from benchpool_scheduler.accounting.division import STARTING_S, Entry, divide
-from benchpool_scheduler.accounting.occupancy import Activity, Loss, Occupancy
+from benchpool_scheduler.accounting.occupancy import Loss, MeasuredUse, Occupancy
 from benchpool_scheduler.accounting.ranges import Range, asked
 from benchpool_scheduler.accounting.report import JobFigures, notes, rows_of, sentence
 from benchpool_scheduler.configuration import Configuration
@@ -45,7 +45,7 @@ class UseStore(Protocol):
         at_most: int,
         *,
         by_holder: bool = False,
-    ) -> Sequence[Activity]:
+    ) -> Sequence[MeasuredUse]:
         """Return what was measured in a range of time."""
 
 

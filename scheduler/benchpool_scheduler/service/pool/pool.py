@@ -59,7 +59,7 @@ from benchpool_scheduler.service.observed.service_settings import (
 from benchpool_scheduler.service.pool.figures import MetricsReader
 from benchpool_scheduler.service.pool.lasting_parts import LastingParts
 from benchpool_scheduler.service.pool.older_jobs import OlderJobs
-from benchpool_scheduler.service.pool.use_record import UseRecord
+from benchpool_scheduler.service.pool.use_history import UseHistory
 from benchpool_scheduler.service.process import interpreter
 from benchpool_scheduler.service.process.clock import Clock, SystemClock
 from benchpool_scheduler.service.process.identifiers import new_job_id
@@ -174,7 +174,7 @@ class Pool:
         self.access = ProjectAccess(observed, self.configuration, wishes)
         self.history = RecordedHistory(ledger, observed, past)
         self.whatifs = WhatIfs(ledger, observed, self.state_cache, self.configuration, self.history)
-        self.use = UseRecord(ledger, observed, self.views.gpu_states, settings.state / "scheduler")
+        self.use = UseHistory(ledger, observed, self.views.gpu_states, settings.state / "scheduler")
         self.audit = AuditTrail(observed, AuditFiles(settings.state / "scheduler" / "audit"))
         self._subscribe()
 

@@ -1,4 +1,4 @@
-"""The record of use as one part of the pool: the database, what writes it, what reads it."""
+"""The history of use as one part of the pool: the database, what writes it, what reads it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchpool_scheduler.service.views.gpu_states import GpuStates
 from benchpool_scheduler.telemetry import Database
 
 
-class UseRecord:
+class UseHistory:
     """Who had which GPU, what it did, and reports of both.
 
     Args:
