@@ -148,6 +148,7 @@ async def test_a_job_that_ran_on_through_a_restart_held_on_and_the_rest_is_not_m
 ) -> None:
     first = the_pool(tmp_path, clock, runtime)
     await first.open()
+    await report(first)
     sent = await first.jobs.submit(JOE, sleeper(gpus=2))
     await reached(first, sent.id, State.RUNNING)
     clock.pass_s(HOUR)
