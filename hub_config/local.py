@@ -89,7 +89,7 @@ c.Spawner.default_url = "/lab"
 c.Spawner.mem_limit = facts["servers"]["memory"]
 c.Spawner.cpu_limit = facts["servers"]["cpus"]
 c.SandboxedMixin.sandbox = facts["servers"]["sandbox"]
-c.SandboxedMixin.sandbox_folder = f"{paths['hub']}/server-tmp"
+c.SandboxedMixin.sandbox_folder = paths["server_tmp"]
 c.Spawner.environment = {
     "PATH": facts["path"],
     # Login shells, whose PATH is set anew, find the same programs by it: see the homes' .profile.
@@ -97,7 +97,8 @@ c.Spawner.environment = {
     # Settings for every JupyterLab of this Hub: jupyter/labconfig beside this file.
     "JUPYTER_CONFIG_PATH": paths["jupyter_config"],
 }
-c.Spawner.start_timeout = 120
+# A start ends with the first answer, and is given up when nothing happens: by no clock.
+c.Spawner.start_timeout = 24 * 3600
 c.Spawner.http_timeout = 90
 c.Spawner.poll_interval = 3
 # One machine has nobody who would start the Hub again: failed starts never end it.

@@ -19,6 +19,7 @@ from traitlets.config import LoggingConfigurable
 
 from benchpool_scheduler.worker.process_identity import identity
 from benchpool_scheduler.worker.supervisor import containment
+from benchpool_spawner.first_answer import FirstAnswerMixin
 from benchpool_spawner.mixin import QuotaMixin
 from benchpool_spawner.refusal import StartRefused
 from benchpool_spawner.sandboxed import SandboxedMixin
@@ -48,6 +49,8 @@ class SameProcess(LoggingConfigurable):
     _process: str | None = None
     _start: str | None = None
     _interrupted = False
+    start_tag: str | None = None
+    """What all that a start has begun has in its environment; until what is left of it is ended."""
 
     @default("env_keep")
     def _default_env_keep(self) -> list[str]:
@@ -58,6 +61,7 @@ class SameProcess(LoggingConfigurable):
         if self._interrupted:
             await self.poll()
         self._start, self._interrupted = uuid.uuid4().hex, False
+        self.start_tag = f"{START}={self._start}"
         self.orm_spawner.state = self.get_state()
         self.user.db.commit()
         where = await super().start()  # type: ignore[misc]
@@ -71,8 +75,8 @@ class SameProcess(LoggingConfigurable):
 
     async def poll(self) -> int | None:
         """Return None while the server runs, else its exit code (0 where it is not known)."""
-        if self._interrupted:
-            tag = f"{START}={self._start}"
+        if self._interrupted and self.start_tag is not None:
+            tag = self.start_tag
             await asyncio.to_thread(containment.sweep_until_clean, tag, None, SWEEP_S)
             self.clear_state()
             return 0
@@ -97,6 +101,7 @@ class SameProcess(LoggingConfigurable):
         super().load_state(state)  # type: ignore[misc]
         self._process, self._start = state.get("process"), state.get("start")
         self._interrupted = self._start is not None and "pid" not in state
+        self.start_tag = None if self._start is None else f"{START}={self._start}"
 
     def clear_state(self) -> None:
         """Forget the process."""
@@ -157,11 +162,11 @@ def _make_home(home: Path) -> None:
         ) from failed
 
 
-class LocalGPUSpawner(SandboxedMixin, QuotaMixin, SameProcess, InOwnHome):
+class LocalGPUSpawner(FirstAnswerMixin, SandboxedMixin, QuotaMixin, SameProcess, InOwnHome):
     """Servers under the account of the Hub, with a home folder for each user."""
 
 
-class UnderOwnAccount(SandboxedMixin, QuotaMixin, SameProcess):
+class UnderOwnAccount(FirstAnswerMixin, SandboxedMixin, QuotaMixin, SameProcess):
     """What a server under its user's system account has."""
 
     own_accounts = True

@@ -22,6 +22,7 @@ Reason = Literal[
     "cluster-quota",
     "cluster-policy",
     "pod-start",
+    "server-start",
 ]
 """Why a start was refused: the closed list of labels in the Hub's metrics."""
 

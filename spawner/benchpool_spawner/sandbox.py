@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,9 +22,6 @@ from benchpool_scheduler.worker.supervisor.cgroups import Bounds, Group
 from benchpool_scheduler.worker.supervisor.child import Account, Confinement
 
 Level = Literal["auto", "full", "off"]
-
-END_S, LOOK_S = 5.0, 0.05
-"""What a server left running is killed until it is gone, for so long; one look each ``LOOK_S``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +97,7 @@ class ServerSandbox:
             os.makedirs(folder, mode=0o700)
             private = private_folder.make(folder)
         except OSError:
-            made.end()
+            made.remove()
             raise
         if private is None:
             os.rmdir(folder)
@@ -116,20 +112,19 @@ class ServerSandbox:
         env: Mapping[str, str],
     ) -> Confinement:
         """Return what the server's process enters; it does not become the account by that."""
-        group = Group(self.groups, self.holds) if self.groups else None
         private = None if self.folder is None else os.path.join(self.folder, private_folder.NAME)
         kept = private_folder.named(argv, env)
-        return Confinement(group, account, private, kept, wish.privileges)
+        return Confinement(self.group, account, private, kept, wish.privileges)
 
-    def end(self) -> None:
-        """Kill what the server has left running, and remove what was made; blocks for a while."""
-        if self.groups:
-            group, until = Group(self.groups), time.monotonic() + END_S
-            group.kill()
-            while group.members() and time.monotonic() < until:
-                time.sleep(LOOK_S)
-                group.kill()
-            group.remove()
+    @property
+    def group(self) -> Group | None:
+        """Its cgroups; None where none could be made."""
+        return Group(self.groups, self.holds) if self.groups else None
+
+    def remove(self) -> None:
+        """Remove what was made, of a server of which nothing runs any more."""
+        if self.group is not None:
+            self.group.remove()
         if self.folder is not None:
             private_folder.remove(self.folder)
             with contextlib.suppress(OSError):

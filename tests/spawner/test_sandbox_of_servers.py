@@ -24,7 +24,13 @@ import pytest
 
 from benchpool_scheduler.contract import Lease
 from benchpool_scheduler.worker import gpu_files, process_identity
-from benchpool_scheduler.worker.supervisor import probe
+from benchpool_scheduler.worker.supervisor import (
+    cgroups,
+    containment,
+    private_folder,
+    probe,
+)
+from benchpool_spawner import sandboxed
 from benchpool_spawner.local import LocalGPUPAMSpawner, LocalGPUSpawner
 from benchpool_spawner.sandbox import ServerSandbox
 
@@ -61,15 +67,37 @@ async def make(place: Path) -> Any:
     """Makes spawners whose servers are a short program; ends what they have started."""
     made: list[Any] = []
 
-    def one(program: str, *, pam: bool = False, lease: Any = None, **settings: Any) -> Any:
+    releasing: list[asyncio.Task[None]] = []
+
+    def one(
+        program: str,
+        *,
+        pam: bool = False,
+        lease: Any = None,
+        marked: bool = False,
+        **settings: Any,
+    ) -> Any:
+        released: list[Any] = []
+
         async def grant(*_: object, **__: object) -> Any:
             return lease
 
+        async def give_back(after: Any) -> None:
+            if after is not None:
+                await after
+            released.append(found.lives_at_release())
+
+        async def release(*_: object, after: Any = None, **__: object) -> None:
+            releasing.append(asyncio.create_task(give_back(after)))
+            await asyncio.wait(releasing[-1:], timeout=0.1 if sandboxed.END_S < 1 else None)
+
         class Plain(LocalGPUPAMSpawner if pam else LocalGPUSpawner):  # type: ignore[misc]
-            lease_client = SimpleNamespace(wait_in_line=grant, release=grant)
+            lease_client = SimpleNamespace(wait_in_line=grant, release=release)
 
             def get_env(self) -> dict[str, str]:
-                return {"HOME": str(place / "home"), "PATH": "/usr/bin:/bin"}
+                name, _, value = (self.start_tag or "").partition("=")
+                mark = {name: value} if marked else {}
+                return {"HOME": str(place / "home"), "PATH": "/usr/bin:/bin", **mark}
 
             def get_args(self) -> list[str]:
                 return []
@@ -82,6 +110,7 @@ async def make(place: Path) -> Any:
         found.home_dir = str(place / "home")
         found.cmd = [PYTHON if pam else sys.executable, "-I", "-S", "-c", TELL + program]
         found.sandbox_folder = str(place / "server-tmp")
+        found.released, found.lives_at_release = released, lambda: None
         made.append(found)
         return found
 
@@ -224,6 +253,10 @@ time.sleep(100)
 """
 
 
+def left(spawner: Any) -> ServerSandbox:
+    return ServerSandbox.from_state(spawner.get_state()["sandbox"])
+
+
 @pytest.mark.skipif(not HERE.group, reason="no cgroup can be made here")
 @pytest.mark.parametrize("restarted", [False, True], ids=["the same Hub", "a restarted Hub"])
 async def test_what_a_server_left_running_ends_with_it(
@@ -231,7 +264,7 @@ async def test_what_a_server_left_running_ends_with_it(
 ) -> None:
     server = make(ESCAPE)
     said = await told(server, place)
-    folders = ServerSandbox.from_state(server.get_state()["sandbox"]).groups
+    folders = left(server).groups
     assert all(os.path.exists(folder) for folder in folders)
     if restarted:
         state, server.proc, server.pid = server.get_state(), None, 0
@@ -243,3 +276,108 @@ async def test_what_a_server_left_running_ends_with_it(
     assert process_identity.start_ticks(said["escaped"]) != int(said["ticks"])
     assert not any(os.path.exists(folder) for folder in folders)
     assert "sandbox" not in server.get_state()
+
+
+DAEMON = """
+asked = "{how} sleep 100 > /dev/null 2>&1 & echo $!"
+escaped = int(subprocess.run(["sh", "-c", asked], stdout=subprocess.PIPE, text=True).stdout)
+while open(f"/proc/{{escaped}}/comm").read() != "sleep\\n": time.sleep(0.01)
+tell(escaped=escaped, ticks=open(f"/proc/{{escaped}}/stat").read().split()[21])
+time.sleep(100)
+"""
+"""A process that has lost its parent."""
+
+
+@pytest.fixture
+def no_cgroup(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroups, "make", lambda *_: None)
+
+
+@pytest.mark.parametrize("level", ["auto", "off"])
+@pytest.mark.parametrize("restarted", [False, True], ids=["the same Hub", "a restarted Hub"])
+async def test_without_a_cgroup_what_bears_the_mark_of_a_start_ends_before_its_gpus_are_given_back(
+    make: Make, place: Path, no_cgroup: None, level: str, restarted: bool
+) -> None:
+    lease = Lease("l", "joe", "", "s", ["GPU-1"], datetime.now(UTC))
+    server = make(DAEMON.format(how="nohup"), lease=lease, marked=True, sandbox=level)
+    await server.run_pre_spawn_hook()
+    said = await told(server, place)
+    if restarted:
+        state, server.proc, server.pid = server.get_state(), None, 0
+        server = make("", lease=lease, marked=True, sandbox=level)
+        server.load_state(json.loads(json.dumps(state)))
+    await server.stop(now=True)
+    assert process_identity.start_ticks(said["escaped"]) == int(said["ticks"])
+    server.lives_at_release = lambda: process_identity.start_ticks(said["escaped"])
+    await server.run_post_stop_hook()
+    assert server.released == [None]
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["it is stopped", "it is killed"])
+async def test_without_a_cgroup_who_has_cleared_its_environment_is_known_by_its_descent(
+    make: Make, place: Path, no_cgroup: None, killed: bool
+) -> None:
+    escape = "env -i /bin/sh -c 'exec setsid sleep 100'"
+    server = make(DAEMON.format(how=escape))
+    said = await told(server, place)
+    assert process_identity.stat_fields(said["escaped"])[1] == str(server.pid).encode()  # type: ignore[index]
+    if killed:
+        await server.poll()
+        os.kill(server.pid, signal.SIGKILL)  # from now on it is below nobody that we know
+        server.proc.wait()
+        assert await server.poll() is not None
+    else:
+        await server.stop(now=True)
+    await server.run_post_stop_hook()
+    assert process_identity.start_ticks(said["escaped"]) != int(said["ticks"])
+
+
+async def test_with_no_sandbox_and_no_gpu_what_runs_on_is_left_alone(
+    make: Make, place: Path
+) -> None:
+    server = make(DAEMON.format(how="nohup"), marked=True, sandbox="off")
+    said = await told(server, place)
+    await server.stop(now=True)
+    await server.run_post_stop_hook()
+    assert process_identity.start_ticks(said["escaped"]) == int(said["ticks"])
+    os.kill(said["escaped"], signal.SIGKILL)
+
+
+async def test_gpus_are_not_given_back_while_something_of_the_server_cannot_be_ended(
+    make: Make, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a process does that waits in the kernel: for a disk, or for a GPU that hangs."""
+    alive, sweep = [True], containment.sweep
+    monkeypatch.setattr(containment, "sweep", lambda *given: sweep(*given) and not alive)
+    monkeypatch.setattr(sandboxed, "END_S", 0.01)
+    lease = Lease("l", "joe", "", "s", ["GPU-1"], datetime.now(UTC))
+    server = make("tell()\ntime.sleep(100)", lease=lease)
+    await server.run_pre_spawn_hook()
+    await told(server, place)
+    await server.stop(now=True)
+    await server.run_post_stop_hook()
+    assert server.released == []
+    alive.clear()
+    async with asyncio.timeout(60):
+        while not server.released:
+            await asyncio.sleep(0.01)
+
+
+@needs("tmp")
+async def test_temporary_folders_that_no_process_sees_go_when_no_hub_knows_of_them(
+    make: Make, place: Path
+) -> None:
+    server = make("open('/tmp/mine', 'w').close()\ntell()\ntime.sleep(100)", sandbox="full")
+    await told(server, place)
+    used = Path(left(server).folder or "")
+    (unused := used.with_name("benchpool-server-0123456789ab-1")).mkdir()
+    (unused / "private").mkdir()
+    (unused / "private" / "of-whom").symlink_to(place / "home")
+    assert private_folder.sweep(str(used.parent)) == 1
+    assert list(used.parent.iterdir()) == [used]
+    assert (used / "private").is_dir()
+    assert (place / "home" / "told").exists()
+    os.kill(server.pid, signal.SIGKILL)
+    server.proc.wait()
+    assert private_folder.sweep(str(used.parent)) == 1
+    assert private_folder.sweep(str(used.parent / "none")) == 0

@@ -57,9 +57,12 @@ async def test_a_lab_in_the_whole_sandbox_works_outlives_its_hub_and_leaves_noth
             lab(first),
             "echo secret > /tmp/of-joe; echo bound $(grep -c benchpool-server /proc/self/cgroup)",
             "benchpool submit --name typed --gpus 1 -- true && echo sent it",
+            "nohup sleep 1000 > nohup.out 2>&1 & echo $! > nohup; disown",
         )
         assert "sent it" in shown.rpartition("echo sent it")[2]
         assert not Path("/tmp/of-joe").exists()
+        behind = int((state / "homes" / "joe" / "nohup").read_text())
+        assert process_identity.start_ticks(behind) is not None
         if "memory" in HERE.bounds:
             assert "memory" in made["holds"]
             assert "bound 0" not in shown
@@ -78,7 +81,33 @@ async def test_a_lab_in_the_whole_sandbox_works_outlives_its_hub_and_leaves_noth
         second.stop_server("joe")
         second.wait_leases("joe", 0)
         assert process_identity.start_ticks(pid) is None
+        assert process_identity.start_ticks(behind) is None
         until = time.monotonic() + GONE_S
         while left := [it for it in (*made["groups"], made["folder"]) if os.path.exists(it)]:
             assert time.monotonic() < until, left
             time.sleep(0.05)
+
+
+async def test_what_a_terminal_of_a_lab_left_running_ends_before_another_has_its_gpu(
+    tmp_path: Path,
+) -> None:
+    """Without a sandbox there is no cgroup either, as in most containers."""
+    config = tmp_path / "pool.yaml"
+    config.write_text(CONFIGURATION)
+    arguments = ("--server-sandbox", "off")
+    with start(tmp_path / "state", config=config, arguments=arguments) as up:
+        up.add_user("joe")
+        up.start_server("joe", gpus=1)
+        shown = await typed(
+            lab(up),
+            "nohup sleep 1000 > nohup.out 2>&1 & echo $! > nohup; disown",
+            "env -i setsid sh -c 'echo $$ > env; exec sleep 1000' > env.out 2>&1 & disown",
+            "until [ -s env ]; do sleep 0.1; done; readlink -f nohup env",
+        )
+        files = [line for line in shown.split() if line.endswith(("/nohup", "/env"))]
+        pids = [int(Path(file).read_text()) for file in files]
+        assert len(pids) == 2
+        assert all(process_identity.start_ticks(pid) for pid in pids)
+        up.stop_server("joe")
+        up.wait_leases("joe", 0)
+        assert [process_identity.start_ticks(pid) for pid in pids] == [None, None]

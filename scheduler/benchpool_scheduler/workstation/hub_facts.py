@@ -108,6 +108,7 @@ def build(
         "paths": {
             "state": str(folder.path),
             "hub": str(folder.hub),
+            "server_tmp": str(folder.server_tmp),
             "homes": str(folder.homes),
             "login_keys": str(folder.login_keys),
             "templates": _templates(),

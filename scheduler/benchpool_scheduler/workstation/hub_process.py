@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.worker.process_identity import identity
+from benchpool_scheduler.worker.supervisor import private_folder
 from benchpool_scheduler.workstation import hub_facts, processes
 from benchpool_scheduler.workstation.state import StateFolder
 
@@ -38,8 +39,12 @@ class HubProcess:
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
-        """Start it; what an earlier Hub left of its proxy is ended first."""
+        """Start it; what an earlier Hub left of its proxy is ended first.
+
+        Temporary folders of servers that are gone go too: a Hub that lost its database knows none.
+        """
         _end_old_proxy(self._folder.hub / "proxy.pid")
+        await asyncio.to_thread(private_folder.sweep, str(self._folder.server_tmp))
         config = hub_facts.hub_config() / "local.py"
         command = hub_facts.tie_to_parent([sys.executable, "-m", "jupyterhub", "-f", str(config)])
         log = _open_log(self._folder.hub_log)

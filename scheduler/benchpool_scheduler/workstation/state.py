@@ -102,6 +102,11 @@ class StateFolder:
         return self.hub / "login-keys"
 
     @property
+    def server_tmp(self) -> Path:
+        """Where notebook servers' own temporary folders lie."""
+        return self.hub / "server-tmp"
+
+    @property
     def homes(self) -> Path:
         """Home folders of users without a system account."""
         return self.path / "homes"

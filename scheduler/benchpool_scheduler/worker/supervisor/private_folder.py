@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import os
 from collections.abc import Mapping, Sequence
@@ -76,3 +77,44 @@ def remove(folder: str) -> None:
     with contextlib.suppress(OSError):
         results.remove_tree(private)
         os.rmdir(private)
+
+
+def sweep(below: str) -> int:
+    """Remove the folders of private files that no process sees; return how many.
+
+    Whoever has one mounted is in it, whether anybody knows of that process or not. To be called
+    while nobody makes new ones.
+    """
+    try:
+        names = [entry.name for entry in os.scandir(below) if entry.is_dir(follow_symlinks=False)]
+        seen = _mounted() if names else ""
+    except OSError:
+        return 0  # it is not there, or who uses what cannot be told now
+    unused = [name for name in names if f"/{name}/{NAME}" not in seen]
+    for name in unused:
+        folder = os.path.join(below, name)
+        remove(folder)
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
+    return len(unused)
+
+
+def _mounted() -> str:
+    """Return what all processes have mounted, one text for each name space. Errors: OSError."""
+    texts: dict[str, str] = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            space = os.readlink(f"/proc/{pid}/ns/mnt")
+        except PermissionError:
+            space = pid  # of another account
+        except FileNotFoundError:
+            continue  # it has ended
+        if space in texts:
+            continue
+        try:
+            with open(f"/proc/{pid}/mountinfo", encoding="utf-8", errors="replace") as file:
+                texts[space] = file.read()
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ESRCH, errno.EINVAL):
+                raise
+    return "".join(texts.values())

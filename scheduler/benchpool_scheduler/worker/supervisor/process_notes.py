@@ -33,7 +33,7 @@ class ProcessNotes:
         """Note what is new; a fault of the machine leaves it to the next look."""
         begun = time.monotonic()
         with contextlib.suppress(OSError):
-            found = frozenset(_tree(os.getpid()))
+            found = frozenset(tree(os.getpid()))
             if not found <= self._noted:
                 record: dict[str, object] = {
                     "boot_id": process_identity.boot_id(),
@@ -53,7 +53,7 @@ def noted(folder: str) -> list[tuple[int, int]]:
     return [(int(pid), int(ticks)) for pid, ticks in found] if isinstance(found, list) else []
 
 
-def _tree(root: int) -> containment.Processes:
+def tree(root: int) -> containment.Processes:
     """Return what lives below a process, by the kernel's own short lists where it has them."""
     if not os.path.exists(f"/proc/{root}/task/{root}/children"):
         return containment.descendants(root)

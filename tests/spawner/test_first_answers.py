@@ -1,0 +1,121 @@
+"""A start waits while its server works at it, by no clock; that it ended is news at once."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from jupyterhub.spawner import SimpleLocalProcessSpawner
+
+from benchpool_spawner.first_answer import NothingHappens, while_it_works
+from benchpool_spawner.local import LocalGPUSpawner
+from benchpool_spawner.refusal import StartRefused
+
+QUIET_S = 90.0
+
+
+class Machine:
+    """Time, and the processor time that a start gets in it; it answers after some looks."""
+
+    def __init__(self, *used_s: float) -> None:
+        self._used_s, self.now = list(used_s), 0.0
+        self.answered = asyncio.Event()
+
+    def used_s(self) -> float:
+        self.now += QUIET_S - 1
+        if not self._used_s:
+            self.answered.set()
+            return 0.0
+        return self._used_s.pop(0)
+
+    async def waited(self) -> bool:
+        never = asyncio.get_running_loop().create_future()
+        return await while_it_works(
+            self.answered.wait(), never, self.used_s, QUIET_S, clock=lambda: self.now, look_s=0
+        )
+
+
+async def test_a_start_that_gets_some_processor_time_is_waited_for() -> None:
+    machine = Machine(*range(1, 30))
+    assert await machine.waited()
+    assert machine.now > 25 * QUIET_S
+
+
+@pytest.mark.parametrize(
+    "used_s",
+    [[3.0] * 9, [0.0] * 9, [0.1 * n for n in range(9)], [200.0 + 50 * n for n in range(9)]],
+    ids=["it stopped", "it never began", "it only waits", "it turns in circles"],
+)
+async def test_one_at_which_nothing_is_at_work_is_given_up(used_s: list[float]) -> None:
+    machine = Machine(*used_s)
+    with pytest.raises(NothingHappens):
+        await machine.waited()
+    assert machine.now <= 3 * QUIET_S
+
+
+class Server:
+    """What the Hub knows of where a server is; it answers when it is let."""
+
+    def __init__(self, answers: asyncio.Event) -> None:
+        self.ip, self.port, self.orm_server, self._answers = "", 0, object(), answers
+
+    async def wait_up(self, timeout: float, http: bool, extra_path: str) -> None:
+        assert (timeout > 3600, http, extra_path) == (True, True, "api")
+        await self._answers.wait()
+
+
+@pytest.fixture
+def spawner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.setattr(SimpleLocalProcessSpawner, "get_env", lambda _: {})
+    monkeypatch.setattr(SimpleLocalProcessSpawner, "get_args", lambda _: [])
+    found: Any = LocalGPUSpawner(home_dir=str(tmp_path), port=8123)
+    written: list[dict[str, Any]] = []
+    found.orm_spawner = SimpleNamespace(state={}, server=None, name="", written=written)
+    commit = lambda: written.append(dict(found.orm_spawner.state))  # noqa: E731
+    found.user = SimpleNamespace(name="joe", db=SimpleNamespace(commit=commit))
+    found.answers = asyncio.Event()
+    found._server = Server(found.answers)
+    found.orm_spawner.server = found._server.orm_server
+    yield found
+    if found.proc is not None:
+        found.proc.kill()
+        found.proc.wait()
+
+
+def runs(program: str) -> list[str]:
+    return [sys.executable, "-I", "-S", "-c", program]
+
+
+async def test_that_a_server_ended_is_told_at_once_with_its_exit_code(spawner: Any) -> None:
+    spawner.cmd = runs("raise SystemExit(7)")
+    async with asyncio.timeout(30):  # of a day that it would be waited for
+        with pytest.raises(StartRefused, match=r"of joe ended \(exit code 7\) before it answered"):
+            await spawner.start()
+
+
+async def test_one_that_does_nothing_is_given_up_with_a_sentence(spawner: Any) -> None:
+    spawner.cmd, spawner.quiet_timeout = runs("import time; time.sleep(100)"), 1.0
+    with pytest.raises(StartRefused, match="did not answer, and did nothing for 1 s"):
+        await spawner.start()
+
+
+async def test_a_hub_that_is_started_before_the_answer_finds_the_server(spawner: Any) -> None:
+    spawner.cmd = runs("import time; time.sleep(100)")
+    starting = asyncio.create_task(spawner.start())
+    async with asyncio.timeout(30):
+        while "pid" not in spawner.orm_spawner.state:
+            await asyncio.sleep(0.01)
+    assert not starting.done()
+    written = spawner.orm_spawner.written[-1]
+    assert (written["pid"], written["process"]) == (spawner.pid, spawner._process)
+    assert (spawner.server.ip, spawner.server.port) == ("127.0.0.1", 8123)
+    later = LocalGPUSpawner()
+    later.load_state(written)
+    assert await later.poll() is None
+    spawner.answers.set()
+    assert await starting == ("127.0.0.1", 8123)
