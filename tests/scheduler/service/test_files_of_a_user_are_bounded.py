@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import httpx
 import pytest
 from msgspec.structs import replace
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
+from tornado.web import Application
 
+from benchpool_scheduler.api.workers import Agents
 from benchpool_scheduler.configuration import compare, load
 from benchpool_scheduler.contract import FilesQuota, JobDiscard, State
 from benchpool_scheduler.errors import InvalidInput, NotFound, Refused, TooLarge
 from benchpool_scheduler.phrases import files_held
+from benchpool_scheduler.runtime import Part
+from benchpool_scheduler.runtime.kubernetes import AgentApi, AgentTokens
 from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.service.jobs import kept_files
 from benchpool_scheduler.service.jobs.kept_files import GOOD_S
+from benchpool_scheduler.worker.folders import Folders
 from benchpool_scheduler.worker.worker_id import WorkerId
 from benchpool_support.clocks import LeapingClock
 from benchpool_support.pools import (
@@ -27,10 +37,12 @@ from benchpool_support.pools import (
     sleeper,
     story,
 )
+from benchpool_support.real_pods import Bundle
 
 GIB = 1024**3
 BOUNDS = "budgets: {results_gib: 1, checkpoints_gib: 2}\n"
 HUB = Caller("benchpool-hub", admin=True, kind="service")
+TOKENS = AgentTokens(b"s" * 32)
 WRITES = """
 import os, pathlib
 for folder, size in (("OUTPUT", {results}), ("CHECKPOINT", {checkpoints})):
@@ -123,6 +135,49 @@ async def test_files_of_a_job_that_goes_on_are_counted_and_stay(
         await pool.files.discard(JOE, job.id, JobDiscard(checkpoints=True))
     await pool.jobs.act(SUSAN, job.id, "cancel")
     await reached(pool, job.id, State.CANCELLED)
+
+
+@pytest.fixture
+async def carriers(pool: Pool) -> AsyncIterator[str]:
+    """The address at which agents of a cluster hand over what a job has saved."""
+    folders = Folders(pool.observed.settings.state)
+    agents = Agents(AgentApi(folders, lambda _: None, log_bytes=1), TOKENS, Bundle(), 8 * 2**20)
+    server = HTTPServer(Application(agents.rules("/")), max_body_size=8 * 2**20)
+    (listening,) = bind_sockets(0, "127.0.0.1", socket.AF_INET)
+    server.add_sockets([listening])
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}/workers"
+    server.stop()
+    await server.close_all_connections()
+
+
+@pytest.mark.parametrize("part", ["checkpoints", "results"])
+async def test_what_agents_of_a_cluster_hand_over_is_bounded_alike(
+    pool: Pool,
+    clock: LeapingClock,
+    carriers: str,
+    part: Part,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kept_files, "GIB", 2**20)  # a body of gigabytes takes minutes
+    job = await one_that_leaves(pool)
+    worker, what = WorkerId(job, 1, 0), part.removesuffix("s") if part == "checkpoints" else part
+    most = 2 if part == "checkpoints" else 1
+    bearer = {"Authorization": f"Bearer {TOKENS.of(worker)}"}
+    address = f"{carriers}/{job}/1/0/{what}"
+    async with httpx.AsyncClient(trust_env=False, timeout=60, headers=bearer) as agent:
+        assert (await agent.put(address, content=bytes(most * 2**20 - 8192))).status_code == 200
+        await pool.jobs.submit(SUSAN, sleeper())
+        assert (await agent.put(address, content=bytes(most * 2**20 + 1))).status_code == 200
+    clock.pass_s(GOOD_S + 1)
+    with pytest.raises(TooLarge) as refused:
+        await pool.jobs.submit(SUSAN, sleeper())
+    assert refused.value.code == f"{part}-full"
+    assert f"benchpool discard {job[:8]} --{part}" in refused.value.message
+    assert f"budgets.{part}_gib" in refused.value.message
+    await pool.jobs.submit(JOE, sleeper())
+    await pool.files.discard(SUSAN, job, JobDiscard(**{part: True}))
+    assert not list((pool.observed.settings.state / "jobs" / job).glob("carried/*.tar"))
+    await pool.jobs.submit(SUSAN, sleeper())
 
 
 async def test_nothing_is_counted_where_there_is_no_bound(tmp_path: Path) -> None:

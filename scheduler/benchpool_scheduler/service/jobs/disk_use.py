@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 MOST_S = 900.0
@@ -12,6 +12,9 @@ MOST_S = 900.0
 
 GONE_S = 1.0
 """So long a count that was killed is waited for: on a disk that hangs, it hangs too."""
+
+BLOCK = 512
+"""Bytes of what ``st_blocks`` counts (POSIX)."""
 
 AT_ONCE = 500
 """Paths of one command: their names together must fit into its arguments."""
@@ -30,6 +33,18 @@ async def counted(paths: Sequence[Path]) -> dict[Path, int]:
             size, _, name = line.partition(b"\t")
             if size.isdigit():
                 found[Path(name.decode(errors="surrogateescape"))] = int(size) * 1024
+    return found
+
+
+def of_files(files: Iterable[Path]) -> dict[Path, int]:
+    """Return the bytes that each file takes on its disk; one that is gone is not in the answer.
+
+    Blocks: a few microseconds for each.
+    """
+    found: dict[Path, int] = {}
+    for path in files:
+        with contextlib.suppress(OSError):
+            found[path] = path.lstat().st_blocks * BLOCK
     return found
 
 

@@ -2,7 +2,8 @@
 
 Counted are results and checkpoints below ``jobs`` of the state folder; what lies in homes and on
 volumes of users is bounded there. A count is made when its user submits or looks, and only where
-there is a bound. Files of an ended job change no more: they are counted once.
+there is a bound. Folders of an ended job change no more: they are counted once. What an agent of a
+cluster has handed over is looked at each time: its token outlives its job.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ GOOD_S = 60.0
 PATIENCE_S = 2.0
 """Whoever asks waits so long for a count; a longer one goes on, and tells the next time."""
 
+ARCHIVE = ".tar"
+"""How the names of what agents hand over end."""
+
 PARTS: tuple[Part, ...] = get_args(Part)
 BOUNDED: tuple[Part, ...] = ("results", "checkpoints")
 """The kinds that have a bound, ``budgets.<kind>_gib``; that of a log is its worker's."""
@@ -38,10 +42,14 @@ BOUNDED: tuple[Part, ...] = ("results", "checkpoints")
 
 @dataclass(slots=True)
 class _Count:
-    """What one user's files of one kind hold, in bytes, by job; ``over`` are those that stay."""
+    """What one user's files of one kind hold, in bytes, by job; ``over`` are those that stay.
+
+    ``folders`` are the bytes of those that need no further count.
+    """
 
     at: float = 0.0
     jobs: dict[str, int] = field(default_factory=dict)
+    folders: dict[Path, int] = field(default_factory=dict)
     over: set[str] = field(default_factory=set)
 
     @property
@@ -162,16 +170,15 @@ class KeptFiles:
         jobs = [job for job in self._ledger.job_index.newest(users=(user,)) if job.attempt]
         over = {job.id for job in jobs if not job.live}
         lying = await asyncio.to_thread(self._lying, [job.id for job in jobs], part)
-        fresh = [path for job, paths in lying.items() if job not in before.over for path in paths]
-        sizes = await disk_use.counted(fresh)
+        counted = {path for job in before.over for path in lying.get(job, ())}
+        folders = {path: size for path, size in before.folders.items() if path in counted}
+        every = {path for paths in lying.values() for path in paths}
+        archives = {path for path in every if path.suffix == ARCHIVE}
+        folders |= await disk_use.counted(list(every - archives - folders.keys()))
+        sizes = folders | await asyncio.to_thread(disk_use.of_files, archives)
+        held = {job: sum(sizes.get(it, 0) for it in paths) for job, paths in lying.items()}
         now = self._observed.settings.clock.now()
-        held = {
-            job: before.jobs[job]
-            if job in before.over
-            else sum(sizes.get(path, 0) for path in paths)
-            for job, paths in lying.items()
-        }
-        self._counts[user, part] = _Count(now, held, over & held.keys())
+        self._counts[user, part] = _Count(now, held, folders, over & held.keys())
 
     def _lying(self, jobs: Iterable[str], part: Part) -> dict[str, list[Path]]:
         found = ((job, self._folders.lying(job, part)) for job in jobs)
