@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from jupyterhub.spawner import SimpleLocalProcessSpawner
 
+from benchpool_scheduler.worker.process_identity import identity
 from benchpool_spawner.first_answer import NothingHappens, while_it_works
 from benchpool_spawner.local import LocalGPUSpawner
 from benchpool_spawner.refusal import StartRefused
@@ -62,25 +63,30 @@ class Server:
     """What the Hub knows of where a server is; it answers when it is let."""
 
     def __init__(self, answers: asyncio.Event) -> None:
-        self.ip, self.port, self.orm_server, self._answers = "", 0, object(), answers
+        self.ip, self.port, self._answers = "", 0, answers
 
     async def wait_up(self, timeout: float, http: bool, extra_path: str) -> None:
         assert (timeout > 3600, http, extra_path) == (True, True, "api")
         await self._answers.wait()
 
 
+class Plain(LocalGPUSpawner):
+    """A spawner that is told where its server is."""
+
+    server: Any = None
+
+
 @pytest.fixture
 def spawner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setattr(SimpleLocalProcessSpawner, "get_env", lambda _: {})
     monkeypatch.setattr(SimpleLocalProcessSpawner, "get_args", lambda _: [])
-    found: Any = LocalGPUSpawner(home_dir=str(tmp_path), port=8123)
+    found: Any = Plain(home_dir=str(tmp_path), port=8123)
     written: list[dict[str, Any]] = []
     found.orm_spawner = SimpleNamespace(state={}, server=None, name="", written=written)
     commit = lambda: written.append(dict(found.orm_spawner.state))  # noqa: E731
     found.user = SimpleNamespace(name="joe", db=SimpleNamespace(commit=commit))
     found.answers = asyncio.Event()
-    found._server = Server(found.answers)
-    found.orm_spawner.server = found._server.orm_server
+    found.server = Server(found.answers)
     yield found
     if found.proc is not None:
         found.proc.kill()
@@ -112,7 +118,7 @@ async def test_a_hub_that_is_started_before_the_answer_finds_the_server(spawner:
             await asyncio.sleep(0.01)
     assert not starting.done()
     written = spawner.orm_spawner.written[-1]
-    assert (written["pid"], written["process"]) == (spawner.pid, spawner._process)
+    assert (written["pid"], written["process"]) == (spawner.pid, identity(spawner.pid))
     assert (spawner.server.ip, spawner.server.port) == ("127.0.0.1", 8123)
     later = LocalGPUSpawner()
     later.load_state(written)
