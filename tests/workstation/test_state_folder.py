@@ -30,7 +30,7 @@ def mode(path: Path) -> int:
 def test_only_its_owner_can_read_it(folder: state.StateFolder) -> None:
     assert mode(folder.path) == 0o700
     hub_facts.secrets(folder)
-    for name in ("shared-password", "admin-password", "hub/hub-token"):
+    for name in ("shared-password", "admin-password", "metrics-token", "hub/hub-token"):
         assert mode(folder.path / name) == 0o600
 
 

@@ -23,6 +23,7 @@ from benchpool_scheduler.api import (
     views,
 )
 from benchpool_scheduler.api.bodies import Bodies, BodyBounds
+from benchpool_scheduler.api.callers import Callers
 from benchpool_scheduler.api.endpoint import Endpoint, Service
 from benchpool_scheduler.api.identity import HubIdentity, Identity
 from benchpool_scheduler.api.limits import Limits, Rate
@@ -46,6 +47,7 @@ class Api:
         identity: Tells who asks.
         rate: Bounds for one user. ``timing``: seconds of event streams.
         bodies: Bounds for bodies that are on their way.
+        metrics_token: Opens the figures besides the Hub's tokens; empty for none.
     """
 
     def __init__(
@@ -56,10 +58,17 @@ class Api:
         rate: Rate | None = None,
         timing: Timing | None = None,
         bodies: BodyBounds | None = None,
+        metrics_token: str = "",
     ) -> None:
         traffic = Traffic()
         self.routes = _routes(traffic, timing or Timing(), openapi.text().encode())
-        self._service = Service(pool, identity, Limits(rate or Rate()), traffic, Bodies(bodies))
+        self._service = Service(
+            pool,
+            Callers(identity, metrics_token),
+            Limits(rate or Rate()),
+            traffic,
+            Bodies(bodies),
+        )
 
     def rules(self, prefix: str) -> list[Any]:
         """Return Tornado's rules below a prefix that ends in a slash."""

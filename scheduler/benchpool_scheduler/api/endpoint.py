@@ -19,16 +19,14 @@ from tornado.web import HTTPError, stream_request_body
 
 from benchpool_scheduler.api import audit, callers, decoding
 from benchpool_scheduler.api.bodies import Bodies, Body, too_large
+from benchpool_scheduler.api.callers import NOBODY, Callers
 from benchpool_scheduler.api.decoding import Malformed
-from benchpool_scheduler.api.identity import Identity
 from benchpool_scheduler.api.limits import Limits
 from benchpool_scheduler.api.metrics import Traffic
 from benchpool_scheduler.api.routing import Answer, Request, Route, Sink, Transport, nothing_at
-from benchpool_scheduler.contract.operation import KIB, Media, Who
+from benchpool_scheduler.contract.operation import KIB, Media
 from benchpool_scheduler.errors import (
     BenchpoolError,
-    Forbidden,
-    NotAuthenticated,
     NotFound,
     ServerFault,
     TooMany,
@@ -38,8 +36,6 @@ from benchpool_scheduler.errors import (
 from benchpool_scheduler.service import Caller, Pool
 
 log = logging.getLogger(__name__)
-
-NOBODY = Caller("")
 
 SMALL = 64 * KIB
 """A refused body of so many bytes is read before the answer; a larger one while it is sent."""
@@ -68,7 +64,7 @@ class Service:
     """
 
     pool: Pool
-    identity: Identity
+    callers: Callers
     limits: Limits
     traffic: Traffic
     bodies: Bodies
@@ -180,21 +176,11 @@ class Endpoint(Transport):
             raise MethodNotThere(f"This address has no {self.request.method}, only {known}.")
 
     async def _identify(self) -> Caller:
-        route, service = self._require_route(), self._service
-        if route.operation.who is Who.ANYBODY:
-            return NOBODY
-        caller = await service.identity.authenticate(self)
-        self._caller = caller or NOBODY
-        if caller is None:
-            raise NotAuthenticated(
-                "This needs a token of the Hub: get one on the Hub's token page and send it as "
-                "`Authorization: token …`."
-            )
-        service.limits.request(caller)
-        if not callers.allowed(route.operation.who, caller):
-            raise Forbidden(
-                f"Only {callers.WORDS[route.operation.who]} may do this; {caller.name} is none."
-            )
+        operation, service = self._require_route().operation, self._service
+        self._caller = caller = await service.callers.of(self, operation)
+        if caller is not NOBODY:
+            service.limits.request(caller)
+            callers.refuse_others(operation.who, caller)
         return caller
 
     def _admit_body(self, size: int) -> None:
@@ -229,7 +215,7 @@ class Endpoint(Transport):
         request = Request(
             caller=caller,
             pool=service.pool,
-            identity=service.identity,
+            identity=service.callers.identity,
             path=self.path_kwargs,
             query=decoding.query(pairs, route.operation.query),
             body=None,

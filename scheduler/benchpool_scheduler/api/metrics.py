@@ -6,6 +6,7 @@ Names follow Prometheus' conventions: base units, ``_total`` for counters.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -56,6 +57,7 @@ class PoolFigures(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield one family for each figure."""
         now = self._figures
+        yield leading(True)
         yield _gauge("gpus", "GPUs by what they do.", ("state",), _single(now.gpus))
         yield _gauge("jobs", "Jobs that have not ended.", ("project", "state"), now.jobs.items())
         yield _gauge("queue_length", "Waiting jobs.", (), _one(now.queue_length))
@@ -100,6 +102,26 @@ class PoolFigures(Collector):
             _one(now.drained),
         )
         yield _gauge("problems", "Problems that health names.", (), _one(len(now.problems)))
+
+
+def leading(leads: bool) -> Metric:
+    """Return whether this replica leads: of several one does, the others tell nothing else."""
+    return _gauge("leading", "Whether this replica leads.", (), _one(float(leads)))
+
+
+def standing_by() -> bytes:
+    """Return the figures of a replica that stands by."""
+    registry = CollectorRegistry()
+    registry.register(_Single(leading(False)))
+    return generate_latest(registry)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Single(Collector):
+    metric: Metric
+
+    def collect(self) -> Iterator[Metric]:
+        yield self.metric
 
 
 Labels = tuple[str, ...]

@@ -98,7 +98,8 @@ class Replica:
                 return None
             return known.holder, known.address.rstrip("/")
 
-        rules = standby.rules(self._settings.prefix, leader, self._standing_by)
+        token = self._settings.metrics_token
+        rules = standby.rules(self._settings.prefix, leader, self._standing_by, token)
         return serving.application(rules, self._secret)
 
     async def _wins(self, election: Election) -> bool:
@@ -144,7 +145,7 @@ class Replica:
         ]
         for task in tasks:
             task.add_done_callback(partial(_tell_end, pool))
-        api = Api(pool, self._identity)
+        api = Api(pool, self._identity, metrics_token=self._settings.metrics_token)
         agents = Agents(
             runtime.agent_api,
             runtime.tokens,

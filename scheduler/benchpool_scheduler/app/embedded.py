@@ -54,7 +54,7 @@ class EmbeddedServer:
         log.info("serving %s on %s:%s", self._settings.prefix, host, port)
         try:
             pool = self._pool = await self._opened()
-            api = Api(pool, self._identity)
+            api = Api(pool, self._identity, metrics_token=self._settings.metrics_token)
             try:
                 rules = serving.rules_of(pool, api, self._identity, self._settings.prefix)
                 cookies = serving.cookie_secret(self._state / "scheduler" / "cookie-secret")

@@ -65,6 +65,10 @@ class SchedulerApp(Application):
         help="How many daily copies of the databases are kept, 0 for none; BENCHPOOL_BACKUPS, else "
         "7.",
     ).tag(config=True)
+    metrics_token = traitlets.Unicode(
+        help="Opens `metrics` and nothing else, also while the Hub is away, for what gathers "
+        "figures; BENCHPOOL_METRICS_TOKEN, none by default."
+    ).tag(config=True)
     public_url = traitlets.Unicode(
         help="Address of the service for people, for links to jobs; JUPYTERHUB_PUBLIC_URL, else "
         "the path below the Hub's own address."
@@ -111,6 +115,10 @@ class SchedulerApp(Application):
     @traitlets.default("backups")
     def _default_backups(self) -> int:
         return int(variable("BENCHPOOL_BACKUPS", "7"))
+
+    @traitlets.default("metrics_token")
+    def _default_metrics_token(self) -> str:
+        return variable("BENCHPOOL_METRICS_TOKEN")
 
     @traitlets.default("public_url")
     def _default_public_url(self) -> str:

@@ -21,6 +21,8 @@ from tornado.iostream import StreamClosedError
 from tornado.web import RequestHandler, stream_request_body
 
 from benchpool_scheduler.api.bodies import Bodies, Body, BodyBounds
+from benchpool_scheduler.api.callers import shows
+from benchpool_scheduler.api.metrics import CONTENT_TYPE, standing_by
 from benchpool_scheduler.contract import API_VERSION, Liveness
 from benchpool_scheduler.errors import BenchpoolError, TooMany, Unavailable
 from benchpool_scheduler.service.jobs.uploads import OBJECT_BYTES
@@ -49,23 +51,19 @@ Leader = Callable[[], tuple[str, str] | None]
 """Returns name and URL (without a slash at its end) of the leader; None while nobody leads."""
 
 
-def rules(prefix: str, leader: Leader, http: httpx.AsyncClient) -> list[Any]:
+def rules(
+    prefix: str, leader: Leader, http: httpx.AsyncClient, metrics_token: str = ""
+) -> list[Any]:
     """Return Tornado's rules below a prefix that ends in a slash."""
     bounds = BodyBounds()
     # Who sends is not known here; the leader counts what each of them may.
     bodies = Bodies(replace(bounds, user_requests=bounds.all_requests))
+    root = f"{prefix}api/{API_VERSION}"
+    handing_on = {"leader": leader, "http": http, "bodies": bodies, "health": f"{root}/health"}
     return [
-        (rf"{prefix}api/{API_VERSION}/health", _Health),
-        (
-            r".*",
-            _Elsewhere,
-            {
-                "leader": leader,
-                "http": http,
-                "bodies": bodies,
-                "health": f"{prefix}api/{API_VERSION}/health",
-            },
-        ),
+        (rf"{root}/health", _Health),
+        (rf"{root}/metrics", _Metrics, {**handing_on, "token": metrics_token}),
+        (r".*", _Elsewhere, handing_on),
     ]
 
 
@@ -273,3 +271,18 @@ class _Elsewhere(RequestHandler):
         self.set_header("Retry-After", str(error.numbers.get("retry_after_s", RETRY_S)))
         self.set_header("Content-Type", "application/json")
         self.finish(msgspec.json.encode(error.as_json()))
+
+
+class _Metrics(_Elsewhere):
+    """Own figures for what gathers those of every replica; anybody else is given the leader's."""
+
+    def initialize(self, token: str, **handing_on: Any) -> None:  # type: ignore[override]
+        super().initialize(**handing_on)
+        self._token = token
+
+    def prepare(self) -> None:
+        if not shows(self._token, self.request.headers.get("Authorization", "")):
+            super().prepare()
+            return
+        self.set_header("Content-Type", CONTENT_TYPE)
+        self.finish(standing_by())

@@ -48,6 +48,7 @@ class Who(StrEnum):
     CALLER = "caller"  # a user or service that the Hub knows
     LEAD = "lead"  # of the project that the body names, or an administrator; the pool decides
     OPERATOR = "operator"  # a service of the Hub, or an administrator
+    MONITOR = "monitor"  # what gathers figures, with a token for nothing else; or an operator
     ADMIN = "admin"
 
 

@@ -40,6 +40,7 @@ class Secrets:
     hub_token: str
     user_password: str
     admin_password: str
+    metrics_token: str
 
 
 def secrets(folder: StateFolder) -> Secrets:
@@ -48,6 +49,7 @@ def secrets(folder: StateFolder) -> Secrets:
         hub_token=files.secret(folder.hub / "hub-token"),
         user_password=files.secret(folder.shared_password, size=9),
         admin_password=files.secret(folder.admin_password),
+        metrics_token=files.secret(folder.metrics_token),
     )
 
 
@@ -186,6 +188,7 @@ def _scheduler(options: UpOptions, folder: StateFolder, config: Path) -> dict[st
         "BENCHPOOL_STATE": str(folder.path),
         "BENCHPOOL_CONFIG": str(config),
         "BENCHPOOL_BACKUPS": str(options.backups),
+        "BENCHPOOL_METRICS_TOKEN": secrets(folder).metrics_token,
         "BENCHPOOL_SANDBOX": options.sandbox,
         "BENCHPOOL_ACCOUNTS": "system" if options.auth == "pam" else "shared",
         # The Hub gives its cookies' options to notebook servers, but not to services.

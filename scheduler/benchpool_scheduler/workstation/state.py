@@ -1,6 +1,6 @@
 """The state folder: where everything is that ``benchpool up`` keeps.
 
-    benchpool.yaml  admin-token  up.json  up.lock
+    benchpool.yaml  admin-token  metrics-token  up.json  up.lock
     hub/        jupyterhub.sqlite, cookie secret, proxy pid, ports, facts, keys of login links
     scheduler/  objects/  jobs/           of the scheduler
     homes/      logs/
@@ -80,6 +80,11 @@ class StateFolder:
     def admin_password(self) -> Path:
         """The password of administrators under ``--auth shared-password``."""
         return self.path / "admin-password"
+
+    @property
+    def metrics_token(self) -> Path:
+        """Opens the figures and nothing else, for Prometheus."""
+        return self.path / "metrics-token"
 
     @property
     def running(self) -> Path:

@@ -88,6 +88,15 @@ def test_an_administrator_of_the_hub_is_one_here_and_others_are_not(up: RunningW
         assert susan.get("metrics").status_code == 403
 
 
+def test_the_token_of_the_figures_opens_them_and_nothing_of_the_hub(
+    up: RunningWorkstation,
+) -> None:
+    token = (up.state / "metrics-token").read_text().strip()
+    with up.scheduler_as(token) as prometheus:
+        assert "benchpool_leading 1.0" in prometheus.get("metrics").text
+        assert prometheus.get("status").status_code == 401
+
+
 def test_a_token_without_the_scope_of_the_service_is_refused(up: RunningWorkstation) -> None:
     made = up.hub.post("/users/susan/tokens", json={"scopes": ["read:users!user=susan"]})
     with up.scheduler_as(made.json()["token"]) as narrow:

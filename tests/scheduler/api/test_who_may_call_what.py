@@ -34,6 +34,7 @@ MAY: Mapping[Who, Collection[str]] = {
     Who.CALLER: PEOPLE,
     Who.LEAD: ("lead", "administrator", "service"),
     Who.OPERATOR: ("administrator", "service"),
+    Who.MONITOR: ("administrator", "service"),
     Who.ADMIN: ("administrator", "service"),
 }
 SEES_THE_JOB = ("owner", "bench", "lead", "administrator", "service")

@@ -252,3 +252,20 @@ async def test_who_asks_a_leader_that_another_one_follows_is_told_so(
         answer = await http.get(f"{url}{PREFIX}api/v1/whatif")
         TakesItsTime.enough.set()
     assert answer.status_code == 503
+
+
+async def test_what_gathers_figures_of_every_replica_is_told_that_this_one_stands_by(
+    http: httpx.AsyncClient, between: httpx.AsyncClient
+) -> None:
+    leading = HTTPServer(Application([(r"/.*", Echo)]))
+    known: list[str] = []
+    rules = standby.rules(PREFIX, lambda: ("first", known[0]), between, "figures-only")
+    stands = serving.http_server(serving.Front(Application(rules)))
+    async with listening(leading, stands) as (leader, url):
+        known.append(leader)
+        address = f"{url}{PREFIX}api/v1/metrics"
+        own = await http.get(address, headers={"Authorization": "Bearer figures-only"})
+        assert own.status_code == 200
+        assert "benchpool_leading 0.0" in own.text
+        handed_on = await http.post(address, headers={"Authorization": "token t"})
+        assert handed_on.headers["x-seen"] == "token t"

@@ -113,6 +113,7 @@ def served(
     port: int = 0,
     keep_jobs: bool = False,
     runtime: Runtime | None = None,
+    metrics_token: str = "",
 ) -> Iterator[Served]:
     """Serve a pool from a state folder; the same folder again is the same pool again.
 
@@ -126,7 +127,14 @@ def served(
         identity = TokenIdentity()
         pool = _pool(state, gpus, configuration, runtime)
         await pool.open()
-        api = Api(pool, identity, rate=rate, timing=timing, bodies=bodies)
+        api = Api(
+            pool,
+            identity,
+            rate=rate,
+            timing=timing,
+            bodies=bodies,
+            metrics_token=metrics_token,
+        )
         server, sockets = (
             HTTPServer(Application(api.rules(PREFIX))),
             bind_sockets(port, "127.0.0.1"),

@@ -379,7 +379,7 @@ class ServiceOperations:
         """Read this document."""
         return given()
 
-    @operation("GET", "metrics", bytes, who=Who.OPERATOR, gives=Media.TEXT)
+    @operation("GET", "metrics", bytes, who=Who.MONITOR, gives=Media.TEXT)
     def metrics(self) -> Given:
         """Read all figures in Prometheus' format."""
         return given()

@@ -1,0 +1,162 @@
+"""What a site's monitoring is given: where figures are, alerts and a dashboard of known figures."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import promql_parser
+import pytest
+import yaml
+from prometheus_client.core import Metric
+
+from benchpool_cluster import chart
+from benchpool_cluster.chart import Manifest
+from benchpool_scheduler.api.metrics import PoolFigures, Traffic
+from benchpool_scheduler.service import Metrics
+from benchpool_scheduler.service.housekeeping.disk import DiskRoom
+
+ROOT = chart.FOLDER.parents[1]
+GUIDE = (ROOT / "docs/howto/monitor.md").read_text()
+ALL = {
+    "monitoring": {
+        "from": [{"namespaceSelector": {"matchLabels": {"team": "watch"}}}],
+        "serviceMonitor": {"enabled": True, "labels": {"release": "stack"}},
+        "rules": {"enabled": True},
+        "dashboard": {"enabled": True},
+    }
+}
+
+
+def alerts() -> list[Manifest]:
+    """The alerts of the chart."""
+    (rule,) = chart.render(ALL).of("PrometheusRule")
+    return [one for group in rule["spec"]["groups"] for one in group["rules"]]
+
+
+def panels() -> list[Manifest]:
+    """The panels of the dashboard."""
+    folder = chart.render(ALL).the("ConfigMap", "benchpool-dashboard")
+    found: list[Manifest] = json.loads(folder["data"]["benchpool.json"])["panels"]
+    return found
+
+
+def expressions() -> Iterable[str]:
+    """Everything that Prometheus is asked."""
+    yield from (one["expr"] for one in alerts())
+    yield from (target["expr"] for panel in panels() for target in panel["targets"])
+
+
+def told() -> dict[str, set[str]]:
+    """The figures of the scheduler: their names with the labels that they have."""
+    some = {"x": 1.0}
+    figures = Metrics(
+        jobs={("vision", "running"): 1},
+        jobs_ended={("vision", "failed"): 1},
+        gpus={"free": 1},
+        refusals={"no-gpus": 1},
+        preemptions={"vision": 1},
+        lost_gpu_s=some,
+        disk=DiskRoom(1, 2),
+        breaches={"I1": 1},
+        past_use_gpu_s=some,
+    )
+    traffic = Traffic()
+    traffic.count("submit", 201, 0.1)
+    families: list[Metric] = [*PoolFigures(figures).collect(), *traffic.registry.collect()]
+    return {sample.name: set(sample.labels) for family in families for sample in family.samples}
+
+
+def selectors(node: Any) -> Iterable[Any]:
+    """The figures that an expression reads, with what it selects of them."""
+    if isinstance(node, promql_parser.VectorSelector):
+        yield node
+        return
+    for name in ("expr", "lhs", "rhs", "args", "vector_selector", "vs", "param"):
+        inner = getattr(node, name, None)
+        for one in inner if isinstance(inner, list) else [inner]:
+            if one is not None and not isinstance(one, str):
+                yield from selectors(one)
+
+
+def test_nothing_of_it_is_there_unless_a_site_asks() -> None:
+    rendered = chart.render()
+    assert rendered.of("ServiceMonitor") == rendered.of("PrometheusRule") == []
+    assert not [one for one in rendered.of("ConfigMap") if "dashboard" in one["metadata"]["name"]]
+
+
+def test_the_monitor_finds_the_scheduler_and_has_the_token_that_it_knows() -> None:
+    rendered = chart.render(ALL)
+    (monitor,) = rendered.of("ServiceMonitor")
+    wanted = monitor["spec"]["selector"]["matchLabels"].items()
+    (service,) = [
+        one for one in rendered.of("Service") if wanted <= one["metadata"]["labels"].items()
+    ]
+    assert service["metadata"]["name"] == "benchpool-scheduler"
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
+    assert endpoint["path"] == "/services/benchpool/api/v1/metrics"
+    assert monitor["metadata"]["labels"]["release"] == "stack"
+    shown = endpoint["authorization"]["credentials"]
+    assert shown["key"] in rendered.the("Secret", shown["name"])["data"]
+    pod = rendered.the("Deployment", "benchpool-scheduler")["spec"]["template"]["spec"]
+    variables = {one["name"]: one for one in pod["containers"][0]["env"]}
+    known = variables["BENCHPOOL_METRICS_TOKEN"]["valueFrom"]["secretKeyRef"]
+    assert (known["name"], known["key"], known["optional"]) == (*shown.values(), True)
+
+
+def test_who_may_read_the_figures_reaches_the_scheduler() -> None:
+    peer = ALL["monitoring"]["from"][0]  # type: ignore[index]
+    for values, there in (({}, False), (ALL, True)):
+        policy = chart.render(values).the("NetworkPolicy", "benchpool-scheduler")
+        assert (peer in policy["spec"]["ingress"][0]["from"]) is there
+
+
+@pytest.mark.parametrize("expression", sorted(set(expressions())))
+def test_only_figures_and_labels_that_the_scheduler_tells_are_asked_for(expression: str) -> None:
+    known = told()
+    read = list(selectors(promql_parser.parse(expression)))
+    assert {one.name for one in read} == set(re.findall(r"benchpool_\w+", expression))
+    for one in read:
+        name = one.name
+        assert name in known, f"no figure is called {name}"
+        assert {matcher.name for matcher in one.matchers.matchers} <= known[name]
+    grouped = {
+        label.strip()
+        for group in re.findall(r"by \(([^)]*)\)", expression)
+        for label in group.split(",")
+    }
+    assert grouped <= set().union(*(known[one.name] for one in read)) | {"le"}
+
+
+def test_each_alert_says_how_urgent_it_is_what_is_and_has_its_row_in_the_guide() -> None:
+    found = alerts()
+    assert len({one["alert"] for one in found}) == len(found) >= 10
+    for one in found:
+        assert one["labels"]["severity"] in {"critical", "warning"}
+        assert one["annotations"]["summary"].endswith(".")
+        assert f"| `{one['alert']}` |" in GUIDE
+    named = set(re.findall(r"^\| `(Benchpool\w+)` \|", GUIDE, re.MULTILINE))
+    assert named == {one["alert"] for one in found}
+
+
+def test_panels_lie_beside_each_other_and_have_a_title() -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in panels():
+        at = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(at["x"], at["x"] + at["w"])
+            for y in range(at["y"], at["y"] + at["h"])
+        }
+        assert panel["title"]
+        assert max(x for x, _ in cells) < 24
+        assert not cells & taken
+        taken |= cells
+
+
+def test_the_file_of_alerts_is_what_prometheus_reads_without_the_operator() -> None:
+    rules = yaml.safe_load((chart.FOLDER / "files/alerts.yaml").read_text())
+    assert [one for group in rules["groups"] for one in group["rules"]] == alerts()
