@@ -135,12 +135,7 @@ def served(
             bodies=bodies,
             metrics_token=metrics_token,
         )
-        server, sockets = (
-            HTTPServer(Application(api.rules(PREFIX))),
-            bind_sockets(port, "127.0.0.1"),
-        )
-        server.add_sockets(sockets)
-        at = f"http://127.0.0.1:{sockets[0].getsockname()[1]}{PREFIX}".rstrip("/")
+        server, at = _listening(api, port)
         begun["served"] = Served(at, pool, api, identity, asyncio.get_running_loop())
         ready.set()
         await stop.wait()
@@ -164,6 +159,13 @@ def served(
         thread.join(30)
         if "failed" in begun:
             raise begun["failed"]
+
+
+def _listening(api: Api, port: int) -> tuple[HTTPServer, str]:
+    """Return a server of the API on loopback, and its address."""
+    server, sockets = HTTPServer(Application(api.rules(PREFIX))), bind_sockets(port, "127.0.0.1")
+    server.add_sockets(sockets)
+    return server, f"http://127.0.0.1:{sockets[0].getsockname()[1]}{PREFIX}".rstrip("/")
 
 
 async def _end_jobs(pool: Pool) -> None:
