@@ -11,6 +11,7 @@ from pathlib import Path
 from jupyterhub import version_info
 from jupyterhub.utils import subdomain_hook_idna
 
+from benchpool_spawner import patient_hub
 from benchpool_spawner.landing import default_url
 from benchpool_spawner.logins import LoginReports
 
@@ -120,6 +121,8 @@ c.JupyterHub.load_roles.append(
 # --- the scheduler, started and watched by the Hub
 # `benchpool up` watches what a start does; the Hub's own clock would end a slow one.
 no_clock = {"timeout": 24 * 3600} if version_info >= (6,) else {}
+if version_info < (6,):
+    patient_hub.wait_for_services()
 c.JupyterHub.services = [
     {
         "name": "benchpool",

@@ -20,16 +20,34 @@ from benchpool_support.workstation import COMMAND, RunningWorkstation
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
+HUBS_PATIENCE_S = 10
+"""So long this Hub waits by itself for a service, before it ends."""
+
+BEGINS_LATE = f"""
+import sys, time
+
+if "benchpool_scheduler.app" in sys.orig_argv:
+    time.sleep({HUBS_PATIENCE_S / 2 + 1})
+"""
+"""Two processes do so, one after the other: what keeps the scheduler running, and the scheduler."""
+
+
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWorkstation]:
+    """A workstation that starts slowly, as on a busy machine."""
     folder = tmp_path_factory.mktemp("oldest")
     python = oldest_hub.python(folder / "environment")
     config = folder / "pool.yaml"
     config.write_text("version: 1\nbuild: {default: 1}\nprojects: [{name: all, quota: 1}]\n")
-    with start_with_subdomains(
-        folder / "state", gpus=4, config=config, command=[str(python), *COMMAND[1:]]
-    ) as running:
-        yield running
+    late = folder / "late"
+    late.mkdir()
+    (late / "sitecustomize.py").write_text(BEGINS_LATE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(late))
+        with start_with_subdomains(
+            folder / "state", gpus=4, config=config, command=[str(python), *COMMAND[1:]]
+        ) as running:
+            yield running
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +58,11 @@ def browser(up: RunningWorkstation) -> Iterator[httpx.Client]:
 
 def test_it_is_the_one_that_runs(up: RunningWorkstation) -> None:
     assert up.hub.get("/").json()["version"] == oldest_hub.version()
+
+
+def test_a_scheduler_that_begins_late_is_waited_for(up: RunningWorkstation) -> None:
+    assert up.ready["seconds"] > HUBS_PATIENCE_S
+    assert "Cannot connect to benchpool service" in (up.state / "logs" / "hub.log").read_text()
 
 
 def test_the_pages_of_hub_and_pool_open_after_a_login(
