@@ -129,6 +129,26 @@ async def test_nobody_is_told_what_others_alone_may_see(tmp_path: Path) -> None:
         assert not any(job.id in data for data in seen[JOE.name])
 
 
+async def test_those_who_may_see_none_of_the_jobs_of_a_piece_are_told_one_and_the_same(
+    tmp_path: Path,
+) -> None:
+    async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
+        start = pool.feed.seq
+        job = await pool.jobs.submit(SUSAN, sleeper())
+        await reached(pool, job.id, State.RUNNING)
+        callers = [JOE, *(Caller(f"user-{number}") for number in range(10)), SUSAN]
+        readers = [Reader() for _ in callers]
+        with contextlib.ExitStack() as open_:
+            for reader, caller in zip(readers, callers, strict=True):
+                open_.enter_context(pool.events.to(reader, caller, start))
+            for reader in readers:
+                await reader.told(bool)
+        first = [reader.pieces[0] for reader in readers]
+        assert {id(piece) for piece in first[:-1]} == {id(first[0])}
+        assert {event.kind for event in first[0]} == {"pool"}
+        assert "job" in {event.kind for event in first[-1]}
+
+
 @dataclass
 class Stage:
     """A feed of its own, and who reads it; what is told are names of jobs."""

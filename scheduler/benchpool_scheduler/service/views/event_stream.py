@@ -18,6 +18,9 @@ from benchpool_scheduler.service.views.job_views import GOOD_S, JobViews
 from benchpool_scheduler.service.views.pool_views import PoolViews
 from benchpool_scheduler.service.views.sight import Sight
 
+NOBODY = "nobody's jobs"
+"""The audience that may see none of the jobs that a piece is about."""
+
 
 class EventStream:
     """Events for readers."""
@@ -33,6 +36,7 @@ class EventStream:
         self._pool = pool
         self._told_pool: tuple[FeedEntry, bytes] | None = None
         self._made: dict[tuple[object, ...], tuple[FeedEvent, ...]] = {}
+        self._owners: dict[tuple[object, ...], frozenset[tuple[str, str] | None]] = {}
         self._made_at = 0.0
 
     def follow(self, caller: Caller, after: int | None = None) -> AsyncGenerator[FeedEvent, None]:
@@ -53,15 +57,30 @@ class EventStream:
         """Return what a reader is told, made once for all who are told it and may see the same."""
         now = self._observed.settings.clock.now()
         if not 0 <= now - self._made_at < GOOD_S:
-            self._made, self._made_at = {}, now
-        # Entries only leave the feed and join its end, so these three say which ones they are.
+            self._made, self._owners, self._made_at = {}, {}, now
+        # Entries only leave the feed and join its end, so these say which ones they are.
         # A reset has the number of the newest, and stands alone.
-        key = (sight.audience, entries[0].kind, entries[0].seq, entries[-1].seq, len(entries))
+        which = (entries[0].kind, entries[0].seq, entries[-1].seq, len(entries))
+        owners = self._owners.get(which)
+        if owners is None:
+            owners = self._owners[which] = frozenset(map(self._owner, entries))
+        # Most readers see nobody's jobs but their own: they are told the same, without a look at
+        # each entry.
+        sees = any(sight.covers(*owner) for owner in owners if owner is not None)
+        key = (sight.audience if sees else NOBODY, *which)
         known = self._made.get(key)
         if known is None:
-            events = (event_of(entry, partial(self._render, sight)) for entry in entries)
+            told = entries if sees else [it for it in entries if self._owner(it) is None]
+            events = (event_of(entry, partial(self._render, sight)) for entry in told)
             known = self._made[key] = tuple(event for event in events if event is not None)
         return known
+
+    def _owner(self, entry: FeedEntry) -> tuple[str, str] | None:
+        """Return user and project of the job that an entry is about; None where it is of none."""
+        if not entry.job:
+            return None
+        record = self._ledger.job(entry.job)
+        return (entry.user, entry.project) if record is None else (record.user, record.project)
 
     def _render(self, sight: Sight, entry: FeedEntry) -> bytes | None:
         if entry.kind == "pool":
