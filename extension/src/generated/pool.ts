@@ -875,6 +875,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/report/enough": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Say how many GPUs would have been enough, and for static shares */
+        get: operations["enough"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/status": {
         parameters: {
             query?: never;
@@ -1229,6 +1246,31 @@ export interface components {
             hub: string | null;
             unknown: components["schemas"]["UnknownRun"][];
             unreadable: components["schemas"]["UnreadableRecord"][];
+        };
+        /**
+         * EnoughGpus
+         * @description Answer of ``report/enough``: the fewest GPUs with which 95 % of the jobs wait that long.
+         *
+         *     Attributes:
+         *         gpus: Of one pool, shared as this one is; ``present_gpus``: what it has for training.
+         *         static_gpus: Of fixed shares of all projects together; ``projects`` has them singly.
+         */
+        EnoughGpus: {
+            gpus: number;
+            jobs: number;
+            present_gpus: number;
+            projects: components["schemas"]["EnoughShare"][];
+            static_gpus: number;
+            text: string;
+            wait_s: number;
+        };
+        /**
+         * EnoughShare
+         * @description What a project of its own would have needed as a static share.
+         */
+        EnoughShare: {
+            gpus: number;
+            name: string;
         };
         /**
          * ErrorAnswer
@@ -2499,6 +2541,8 @@ export type ConfigurationText = components['schemas']['ConfigurationText'];
 export type ConfigurationVersion = components['schemas']['ConfigurationVersion'];
 export type Container = components['schemas']['Container'];
 export type Doubts = components['schemas']['Doubts'];
+export type EnoughGpus = components['schemas']['EnoughGpus'];
+export type EnoughShare = components['schemas']['EnoughShare'];
 export type ErrorAnswer = components['schemas']['ErrorAnswer'];
 export type ErrorBody = components['schemas']['ErrorBody'];
 export type EstimateHorizon = components['schemas']['EstimateHorizon'];
@@ -3950,6 +3994,30 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["UseReport"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    enough: {
+        parameters: {
+            query?: {
+                days?: number;
+                wait_s?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnoughGpus"];
                 };
             };
             default: components["responses"]["Error"];

@@ -28,7 +28,7 @@ TITLES: Mapping[UseClass, str] = {
     UseClass.IDLE_TRAINING: "idle in training",
     UseClass.STARTING: "starting",
     UseClass.LOST: "lost to pauses",
-    UseClass.NOT_MEASURED: "held, not measured",
+    UseClass.NOT_MEASURED: "held but not measured",
     UseClass.WANTED: "free though wanted",
     UseClass.FREE: "free",
     UseClass.RESERVED: "reserved for benches",

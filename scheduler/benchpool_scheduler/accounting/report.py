@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from benchpool_scheduler.accounting.classes import HELD, TITLES
 from benchpool_scheduler.accounting.division import Entry
+from benchpool_scheduler.accounting.percentiles import percentile
 from benchpool_scheduler.accounting.totals import HOUR_S, Total, totals
 from benchpool_scheduler.contract.use import UseBy, UseClass, UseRow, UseWaits
 from benchpool_scheduler.phrases import percent
@@ -107,16 +108,6 @@ def _waits(waits: Sequence[float]) -> UseWaits:
     return UseWaits(len(waits), percentile(waits, 50), percentile(waits, 95))
 
 
-def percentile(ordered: Sequence[float], percent_: float) -> float:
-    """Return a percentile by the nearest rank: a value that really was; of at least one value.
-
-    >>> percentile([1.0, 2.0, 3.0, 4.0], 50), percentile([1.0, 2.0, 3.0, 4.0], 95)
-    (2.0, 4.0)
-    """
-    rank = -int(-len(ordered) * percent_ // 100)
-    return ordered[max(0, rank - 1)]
-
-
 def sentence(total: UseRow, span: str) -> str:
     """Return the answer in one sentence."""
     gpu_h = sum(total.gpu_h.values())
@@ -156,7 +147,7 @@ def notes(total: UseRow, *, begun: str | None, waits_since: str | None) -> Itera
     if total.coverage is not None and total.coverage < WELL_COVERED:
         yield (
             f"Samples cover {percent(total.coverage)} of the time that benches and running workers "
-            f"had GPUs; the rest is `{TITLES[UseClass.NOT_MEASURED]}`."
+            f"had GPUs; of the rest nobody knows what they did."
         )
     if waits_since is not None:
         yield (

@@ -26,8 +26,14 @@ async def report(request: Request) -> Answer:
     return Answer(await request.pool.use.report(request.caller, request.query))
 
 
+async def enough(request: Request) -> Answer:
+    """Answer how many GPUs would have been enough."""
+    return Answer(await request.pool.enough.ask(request.caller, request.query))
+
+
 HANDLERS: Mapping[Operation[Any], Handle] = {
     Operations.whatif: whatif,
     Operations.history: history,
     Operations.report: report,
+    Operations.enough: enough,
 }

@@ -33,8 +33,26 @@ SUMS: Sequence[tuple[str, Sequence[UseClass]]] = (
 )
 """The columns of hours; ``--csv`` has one for each class."""
 
+SHARE_COLUMNS = (Column("PROJECT", width=24), Column("STATIC SHARE", align="right"))
+
+
+def _enough(session: Session, options: Options) -> int:
+    answer = session.client.enough(days=options["enough"])
+    if session.screen.json:
+        session.screen.value(answer)
+        return 0
+    session.screen.heading(words.clean(answer.text))
+    session.screen.table(SHARE_COLUMNS, [(one.name, str(one.gpus)) for one in answer.projects])
+    session.screen.line(
+        f"Enough: 95 % of the jobs wait at most {phrases.duration(answer.wait_s)}, pauses and "
+        "restarts included."
+    )
+    return 0
+
 
 def _report(session: Session, options: Options) -> int:
+    if options["enough"] is not None:
+        return _enough(session, options)
     if options["month"] and (options["begin"] or options["end"]):
         raise InvalidInput("Give --month, or --from and --to, not both.", field="month")
     now = datetime.now(UTC)
@@ -113,6 +131,9 @@ REPORT = Verb(
         option("--to", "end", metavar="T", help=f"Until this time: {_TIME}; now."),
         option("--month", metavar="YYYY-MM", help="A month, in the time zone of the pool."),
         option("--csv", is_flag=True, help="Print CSV."),
+        option("--enough", type=click.FloatRange(min=0, min_open=True), metavar="DAYS",
+               help="Instead: how many GPUs would have been enough for what ended in the last "
+               "DAYS, in one pool and in static shares. For administrators."),
     ),
     "Administrators see the whole pool, leads their projects and themselves, others themselves. "
     "Jobs that reach over the edge of the range are cut to it.",

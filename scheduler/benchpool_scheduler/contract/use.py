@@ -114,3 +114,34 @@ class UseReport(Struct, frozen=True, kw_only=True):
     currency: str
     rows: list[UseRow]
     total: UseRow
+
+
+class EnoughQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which history is replayed, and what is enough: 95 % of its jobs wait at most ``wait_s``."""
+
+    days: Annotated[float, Meta(gt=0, le=3660, description="How far back.")] = 30
+    wait_s: Annotated[float, Meta(ge=0, le=604_800, description="What 95 % may wait.")] = 600
+
+
+class EnoughShare(Struct, frozen=True):
+    """What a project of its own would have needed as a static share."""
+
+    name: str
+    gpus: int
+
+
+class EnoughGpus(Struct, frozen=True):
+    """Answer of ``report/enough``: the fewest GPUs with which 95 % of the jobs wait that long.
+
+    Attributes:
+        gpus: Of one pool, shared as this one is; ``present_gpus``: what it has for training.
+        static_gpus: Of fixed shares of all projects together; ``projects`` has them singly.
+    """
+
+    text: str
+    jobs: int
+    wait_s: float
+    gpus: int
+    static_gpus: int
+    present_gpus: int
+    projects: list[EnoughShare]

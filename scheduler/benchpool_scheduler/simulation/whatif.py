@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from benchpool_scheduler.accounting.percentiles import percentile
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.model import (
@@ -30,7 +31,6 @@ from benchpool_scheduler.simulation.replay.summary import (
     HOUR_S,
     Summary,
     mean,
-    percentile,
     summarise,
 )
 from benchpool_scheduler.simulation.replay.trace import TraceJob

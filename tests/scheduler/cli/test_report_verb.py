@@ -33,6 +33,13 @@ def test_who_does_not_administer_sees_their_own(benchpool: Benchpool) -> None:
     assert all(row["name"] for row in found["rows"])
 
 
+def test_how_many_gpus_would_have_been_enough(benchpool: Benchpool) -> None:
+    benchpool("submit", "--wait", "--", sys.executable, "-c", "pass")
+    found = benchpool("report", "--enough", "1", by="root")
+    assert "1 GPU in one pool would have been enough" in found.out, found
+    assert benchpool("report", "--enough", "1").status == 3
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -26,7 +26,7 @@ from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput, NotFound, Refused
 from benchpool_scheduler.runtime import LogChunk, WorkerId
-from benchpool_scheduler.service import Caller, FeedEvent, Pool
+from benchpool_scheduler.service import Caller, Clock, FeedEvent, Pool
 from benchpool_scheduler.service.lifecycle.job_actions import actions_of, fixed_of
 from benchpool_scheduler.service.views.broadcast import Listener
 from benchpool_scheduler.service.views.job_views import TOLD
@@ -374,11 +374,12 @@ def application(
     pool: Pool,
     people: Mapping[str, Caller],
     identify: Callable[[Mapping[str, Caller]], CookieIdentity] = CookieIdentity,
+    clock: Clock | None = None,
 ) -> Application:
-    """Return API and dashboard over a pool, without a Hub."""
+    """Return API and dashboard over a pool, without a Hub; pages take the time from ``clock``."""
     identity = identify(people)
     api = Api(pool, identity)
-    return Application([*api.rules(PREFIX), *routes(pool, identity, prefix=PREFIX)])
+    return Application([*api.rules(PREFIX), *routes(pool, identity, prefix=PREFIX, clock=clock)])
 
 
 @contextmanager

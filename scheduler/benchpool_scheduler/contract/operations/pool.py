@@ -39,7 +39,7 @@ from benchpool_scheduler.contract.operation import (
 from benchpool_scheduler.contract.pool import Liveness, Quota, Status, StatusQuery, UserQuery
 from benchpool_scheduler.contract.safe_mode import AdoptionRequest, Doubts
 from benchpool_scheduler.contract.submission import Missing
-from benchpool_scheduler.contract.use import UseBy, UseQuery, UseReport
+from benchpool_scheduler.contract.use import EnoughGpus, EnoughQuery, UseBy, UseQuery, UseReport
 from benchpool_scheduler.contract.whatif import HistoryQuery, WhatIf, WhatIfQuestion
 
 FILE_LIMIT = 256 * MIB
@@ -330,6 +330,16 @@ class PlanningOperations:
         """
         query = {"by": by.value, "begin": begin, "end": end, "month": month}
         return given(query=query, takes_s=REPORT_S)
+
+    @operation(
+        "GET", "report/enough", EnoughGpus, who=Who.ADMIN, query=EnoughQuery, takes_s=WHATIF_S
+    )
+    def enough(self, *, days: float = 30, wait_s: float = 600) -> Given:
+        """Say how many GPUs would have been enough, and for static shares.
+
+        The jobs that ran and ended lately are replayed in pools of several sizes.
+        """
+        return given(query={"days": days, "wait_s": wait_s}, takes_s=WHATIF_S)
 
 
 class ServiceOperations:

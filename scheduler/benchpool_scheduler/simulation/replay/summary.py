@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchpool_scheduler.accounting.percentiles import percentile
 from benchpool_scheduler.simulation.replay import floors
 from benchpool_scheduler.simulation.replay.engine import ReplayClock, Run
 from benchpool_scheduler.simulation.replay.trace import DAY_S
@@ -99,15 +100,6 @@ def summarise(
 def mean(values: Sequence[float]) -> float:
     """Return the mean; 0 of nothing."""
     return math.fsum(values) / len(values) if values else 0.0
-
-
-def percentile(ordered: Sequence[float], percent: float) -> float:
-    """Return the least value that is not below so many of all (nearest rank); 0 of nothing.
-
-    >>> percentile([1, 2, 3, 4], 50), percentile([1, 2, 3, 4], 99)
-    (2, 4)
-    """
-    return ordered[math.ceil(percent / 100 * len(ordered)) - 1] if ordered else 0.0
 
 
 def _over(part: float, whole: float) -> float:

@@ -1,0 +1,75 @@
+"""How many GPUs would have been enough for what this pool ran lately, and for static shares."""
+
+from __future__ import annotations
+
+import asyncio
+
+from benchpool_scheduler import phrases
+from benchpool_scheduler.contract.use import EnoughGpus, EnoughQuery, EnoughShare
+from benchpool_scheduler.errors import InvalidInput, TooMany
+from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.administration.history import RecordedHistory
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.simulation.enough import Enough, enough
+
+
+class EnoughReplays:
+    """Answers by replaying the recorded history in pools of several sizes, one at a time."""
+
+    def __init__(self, observed: Observed, history: RecordedHistory) -> None:
+        self._observed = observed
+        self._history = history
+        self._busy = asyncio.Lock()
+
+    async def ask(self, caller: Caller, query: EnoughQuery) -> EnoughGpus:
+        """Say how many GPUs would have been enough.
+
+        Errors: Forbidden for others than administrators, InvalidInput without a history, TooMany
+        while another question is being answered.
+        """
+        rights.require_admin(caller, "ask how many GPUs would have been enough")
+        if self._busy.locked():
+            raise TooMany(
+                "Another replay of the history is under way, and one at a time is the limit: ask "
+                "again in a moment.",
+                code="replay-busy",
+            )
+        async with self._busy:
+            past = await self._history.of(query.days)
+            if not past.jobs:
+                raise InvalidInput(
+                    f"No job ran and ended in the last {query.days:g} days, so there is no history "
+                    "to replay: name more days.",
+                    field="days",
+                    numbers={"days": query.days},
+                )
+            seen = self._observed.now
+            quotas = {
+                str(it.name): seen.inventory.train_gpus
+                if it.project.quota is None
+                else it.project.quota
+                for it in seen.configuration.projects
+            }
+            found = await asyncio.to_thread(
+                enough, past.jobs, quotas, seen.configuration.policy, past.costs, query.wait_s
+            )
+        return _answer(found, query, len(past.jobs), seen.inventory.train_gpus)
+
+
+def _answer(found: Enough, query: EnoughQuery, jobs: int, present: int) -> EnoughGpus:
+    static = sum(found.static.values())
+    ranked = sorted(found.static.items(), key=lambda row: (-row[1], row[0]))
+    return EnoughGpus(
+        text=(
+            f"For the {phrases.count(jobs, 'job')} of the last {query.days:g} days "
+            f"{phrases.count(found.pool, 'GPU')} in one pool would have been enough; static shares "
+            f"would have needed {static}. The pool has {present} for training."
+        ),
+        jobs=jobs,
+        wait_s=query.wait_s,
+        gpus=found.pool,
+        static_gpus=static,
+        present_gpus=present,
+        projects=[EnoughShare(name, gpus) for name, gpus in ranked],
+    )

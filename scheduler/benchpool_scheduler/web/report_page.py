@@ -1,0 +1,113 @@
+"""Use and waste as a page: where the GPU-hours of a range of time went; for download too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+
+import msgspec
+
+from benchpool_scheduler.accounting.tables import as_csv
+from benchpool_scheduler.api import decoding
+from benchpool_scheduler.contract.use import EnoughGpus, EnoughQuery, UseBy, UseQuery, UseReport
+from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.service import Caller
+from benchpool_scheduler.web import report_view
+from benchpool_scheduler.web.pages import PageHandler
+
+PERIODS: Mapping[str, str] = {
+    "1": "last 24 hours",
+    "7": "last 7 days",
+    "30": "last 30 days",
+    "90": "last 90 days",
+    "365": "last 365 days",
+}
+ENOUGH_DAYS = 30
+MONTHS = 12
+"""So many months can be chosen, the present one first."""
+
+
+class ReportHandler(PageHandler):
+    """``GET <prefix>report?period=30&by=project``; ``period`` is days, or a month."""
+
+    async def get(self) -> None:
+        """Show the page."""
+        found, period = await self._ask()
+        months = self._months()
+        enough, wrong = await self._enough()
+        chosen = {"period": period, "by": found.by.value}
+        await self.show(
+            "report.html",
+            self.facts(back="report"),
+            report=found,
+            period=period,
+            periods={**PERIODS, **{month: month for month in months}},
+            choices=[one.value for one in UseBy],
+            classes=report_view.classes(found.total),
+            whole=report_view.whole(found.total),
+            bars=report_view.bars(found),
+            rows=report_view.rows(found),
+            asked=urlencode(chosen),
+            typed=_typed(period, found.by),
+            enough=enough,
+            wrong=wrong,
+            enough_days=ENOUGH_DAYS,
+        )
+
+    async def _ask(self) -> tuple[UseReport, str]:
+        """Return the report that is asked for, and its period as it was chosen.
+
+        Errors: InvalidInput for a range or a division that there is not.
+        """
+        caller = await self.reader()
+        period = self.get_query_argument("period", "30").strip()[:16]
+        given = {"by": [self.get_query_argument("by", UseBy.PROJECT.value)[:16]]}
+        if period in PERIODS:
+            begin = self.site.now() - timedelta(days=int(period))
+            given["begin"] = [begin.isoformat()]
+        else:
+            given["month"] = [period]
+        query = decoding.query(given, UseQuery)
+        return await self.site.pool.use.report(caller, query), period
+
+    async def _enough(self) -> tuple[EnoughGpus | None, str]:
+        """Return what would have been enough, or why that is not told; neither if nobody asks."""
+        caller: Caller | None = self.caller
+        if caller is None or not self.get_query_argument("enough", ""):
+            return None, ""
+        try:
+            return await self.site.pool.enough.ask(caller, EnoughQuery(days=ENOUGH_DAYS)), ""
+        except BenchpoolError as refused:
+            return None, refused.message
+
+    def _months(self) -> list[str]:
+        now: datetime = self.site.now()
+        first = now.year * 12 + now.month - 1
+        return [f"{month // 12}-{month % 12 + 1:02}" for month in range(first, first - MONTHS, -1)]
+
+
+class ReportFileHandler(ReportHandler):
+    """``GET <prefix>report.csv``, ``report.json``: the same for download."""
+
+    async def get(self, kind: str) -> None:  # type: ignore[override]
+        """Answer the file."""
+        found, period = await self._ask()
+        name = f"benchpool-use-{found.by.value}-{period}.{kind}"
+        self.set_header("Content-Disposition", f'attachment; filename="{name}"')
+        self.set_header("Content-Type", FILES[kind])
+        await self.finish(
+            as_csv(found) if kind == "csv" else msgspec.json.format(msgspec.json.encode(found))
+        )
+
+
+FILES: Mapping[str, str] = {
+    "csv": "text/csv; charset=utf-8",
+    "json": "application/json",
+}
+
+
+def _typed(period: str, by: UseBy) -> str:
+    """Return the same for a terminal."""
+    span = f"--from {period}d" if period in PERIODS else f"--month {period}"
+    return f"benchpool report {span} --by {by.value}"
