@@ -28,7 +28,7 @@ async def report(request: Request) -> Answer:
 
 async def enough(request: Request) -> Answer:
     """Answer how many GPUs would have been enough."""
-    return Answer(await request.pool.enough.ask(request.caller, request.query))
+    return Answer(await request.pool.use.enough(request.caller, request.query))
 
 
 HANDLERS: Mapping[Operation[Any], Handle] = {

@@ -77,7 +77,7 @@ class ReportHandler(PageHandler):
         if caller is None or not self.get_query_argument("enough", ""):
             return None, ""
         try:
-            return await self.site.pool.enough.ask(caller, EnoughQuery(days=ENOUGH_DAYS)), ""
+            return await self.site.pool.use.enough(caller, EnoughQuery(days=ENOUGH_DAYS)), ""
         except BenchpoolError as refused:
             return None, refused.message
 

@@ -20,7 +20,6 @@ from benchpool_scheduler.runtime import Runtime
 from benchpool_scheduler.service.administration.adoption import Adoption
 from benchpool_scheduler.service.administration.audit_trail import AuditTrail
 from benchpool_scheduler.service.administration.backups import Backups
-from benchpool_scheduler.service.administration.enough_replays import EnoughReplays
 from benchpool_scheduler.service.administration.history import RecordedHistory
 from benchpool_scheduler.service.administration.nodes import NodeCare
 from benchpool_scheduler.service.administration.project_access import ProjectAccess
@@ -112,8 +111,7 @@ class Pool:
         views: The pool and quotas of users. ``people``: who there is.
         events: What happens, as it happens.
         adoption: What runs and is not known. ``nodes``: which machines take starts.
-        configuration: Check, apply, reload. ``whatifs``, ``history``, ``enough``: for
-            administrators too.
+        configuration: Check, apply, reload. ``whatifs``, ``history``: for administrators too.
         audit: Who did what, for administrators. ``use``: where GPU-hours went.
         figures: For Prometheus. ``observed``: settings, what was seen last, and what those who look
             after the pool must know (``observed.report``).
@@ -175,9 +173,8 @@ class Pool:
         wishes = settings.state / "scheduler" / access_wishes.FILE
         self.access = ProjectAccess(observed, self.configuration, wishes)
         self.history = RecordedHistory(ledger, observed, past)
-        self.enough = EnoughReplays(observed, self.history)
         self.whatifs = WhatIfs(ledger, observed, self.state_cache, self.configuration, self.history)
-        self.use = UseHistory(ledger, observed, self.views.gpu_states, settings.state / "scheduler")
+        self.use = UseHistory(ledger, observed, self.views.gpu_states, self.history)
         self.audit = AuditTrail(observed, AuditFiles(settings.state / "scheduler" / "audit"))
         self._subscribe()
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from benchpool_scheduler.contract.use import UseQuery, UseReport
+from benchpool_scheduler.contract.use import EnoughGpus, EnoughQuery, UseQuery, UseReport
 from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.administration.enough_replays import EnoughReplays
+from benchpool_scheduler.service.administration.history import RecordedHistory
 from benchpool_scheduler.service.administration.use_report import UseReports
 from benchpool_scheduler.service.execution.passes import Passes
 from benchpool_scheduler.service.housekeeping.occupancy_recorder import OccupancyRecorder
@@ -19,23 +19,33 @@ class UseHistory:
     """Who had which GPU, what it did, and reports of both.
 
     Args:
-        folder: Where the database lies.
         gpu_states: What each GPU is doing; they hear the same news first.
+        history: The jobs that ended.
 
     Attributes:
         telemetry: What was measured, and who held what.
     """
 
     def __init__(
-        self, ledger: Ledger, observed: Observed, gpu_states: GpuStates, folder: Path
+        self,
+        ledger: Ledger,
+        observed: Observed,
+        gpu_states: GpuStates,
+        history: RecordedHistory,
     ) -> None:
-        self.telemetry = Database(folder, observed.settings.clock.now)
+        settings = observed.settings
+        self.telemetry = Database(settings.state / "scheduler", settings.clock.now)
         self._recorder = OccupancyRecorder(ledger, observed, gpu_states, self.telemetry)
         self._reports = UseReports(ledger, observed, self.telemetry, self._recorder.write)
+        self._replays = EnoughReplays(observed, history)
 
     async def report(self, caller: Caller, query: UseQuery) -> UseReport:
         """Return where GPU-hours went. Errors: InvalidInput for a range that is none."""
         return await self._reports.report(caller, query)
+
+    async def enough(self, caller: Caller, query: EnoughQuery) -> EnoughGpus:
+        """Say how many GPUs would have been enough. Errors: as ``EnoughReplays.ask``."""
+        return await self._replays.ask(caller, query)
 
     def subscribe(self, ledger: Ledger, observed: Observed, passes: Passes) -> None:
         """Hear the news, after those who keep the states of GPUs."""
