@@ -110,7 +110,5 @@ def test_time_jumps_to_the_next_timer_and_stands_still_while_a_thread_works(
         return after_sleep, after_commit, clock.now() - begun
 
     with asyncio.Runner(loop_factory=JumpingLoop) as runner:
-        begun = time.perf_counter()
         found = runner.run(life())
     assert found == pytest.approx((3600, 3600, 4600), abs=0.001)
-    assert time.perf_counter() - begun < 60
