@@ -20,6 +20,7 @@ from benchpool_scheduler.web.dashboard import DashboardHandler
 from benchpool_scheduler.web.estimates_page import EstimatesHandler
 from benchpool_scheduler.web.growth_page import GrowthHandler
 from benchpool_scheduler.web.health_page import HealthHandler
+from benchpool_scheduler.web.history_page import HistoryHandler
 from benchpool_scheduler.web.job_page import JobHandler
 from benchpool_scheduler.web.jobs_page import JobsHandler
 from benchpool_scheduler.web.machines_page import ACTS, MachineActHandler, MachinesHandler
@@ -71,6 +72,7 @@ def routes(
         URLSpec(f"{base}(people|quotas)/preview", PreviewHandler, args),
         URLSpec(f"{base}(people|quotas)/revert", RevertHandler, args),
         URLSpec(f"{base}health", HealthHandler, args),
+        URLSpec(f"{base}history(?P<kind>\\.csv)?", HistoryHandler, args),
         URLSpec(f"{base}growth", GrowthHandler, args),
         URLSpec(f"{base}report", ReportHandler, args),
         URLSpec(f"{base}report\\.({'|'.join(FILES)})", ReportFileHandler, args),

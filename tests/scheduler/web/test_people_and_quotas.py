@@ -262,3 +262,21 @@ async def test_nothing_is_wider_than_a_phone(
     assert await page.evaluate("document.documentElement.scrollWidth") <= 390
     if scheme == "light":
         await shot(page, path)
+
+
+async def test_on_a_phone_the_panel_is_over_no_field_until_something_changes(
+    address: str, browser: Browser
+) -> None:
+    page = await opened_by(browser, address, "quotas", width=390, reduced_motion="reduce")
+    side, quota = page.locator(".side"), page.get_by_label("Guaranteed GPUs of joe")
+    assert await side.evaluate("one => getComputedStyle(one).position") == "static"
+    await quota.fill("3")
+    await expect(page.get_by_role("button", name="Save")).to_be_visible()
+    assert await side.evaluate("one => getComputedStyle(one).position") == "sticky"
+    # Whoever goes on with the keyboard sees the field, above the panel.
+    leads = page.get_by_label("Leads of joe")
+    await leads.focus()
+    field, panel = await leads.bounding_box(), await side.bounding_box()
+    assert field is not None
+    assert panel is not None
+    assert field["y"] + field["height"] <= panel["y"]

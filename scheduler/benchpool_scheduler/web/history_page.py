@@ -1,0 +1,188 @@
+"""What became of ended jobs: over any days, the reader's own or all that it may see."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from benchpool_scheduler.contract import Job
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.phrases import count
+from benchpool_scheduler.web.history_view import (
+    ENDS,
+    Bar,
+    EndedJob,
+    as_csv,
+    axis,
+    bars,
+    ended,
+    sentence,
+    shares,
+)
+from benchpool_scheduler.web.job_rows import attempts_of
+from benchpool_scheduler.web.pages import PageHandler
+from benchpool_scheduler.web.words import ENDED_STATES
+
+CHOICES = (7, 28, 90)
+"""Days that a link leads to."""
+
+LONGEST_DAYS = 3660
+MOST = 10_000
+"""Jobs that are looked through, the newest first: the most that a list of jobs has."""
+
+SLICE = 500
+"""Jobs that are read before other work has its turn."""
+
+WIDTH, HEIGHT, LEFT, FOOT = 760, 240, 72, 32
+"""The picture, and what its axes take of it, in its own units."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Which days of UTC, and whose jobs."""
+
+    first: date
+    last: date
+    all: bool
+
+    @property
+    def query(self) -> str:
+        """The part of an address that leads here."""
+        return f"from={self.first}&to={self.last}" + ("&whose=all" if self.all else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of a bar in the picture; ``title`` says what it is."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    style: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the axis with its number."""
+
+    y: float
+    text: str
+
+
+class HistoryHandler(PageHandler):
+    """``GET <prefix>history?from&to&whose`` as a page, ``history.csv`` as a table."""
+
+    async def get(self, kind: str) -> None:
+        """Show it. Errors: InvalidInput for what the address says."""
+        caller = await self.reader()
+        asked = self._asked()
+        seen = self.site.pool.jobs.select(caller, all=asked.all, limit=MOST)
+        chosen = [job for job in seen if _in(job, asked)]
+        found: list[EndedJob] = []
+        for at in range(0, len(chosen), SLICE):
+            part = chosen[at : at + SLICE]
+            attempts = attempts_of(self.site.pool, caller, part)
+            found += [ended(job, attempts.get(job.id, ())) for job in part]
+            await asyncio.sleep(0)
+        if kind:
+            name = f"jobs-{asked.first}-{asked.last}.csv"
+            self.set_header("Content-Type", "text/csv; charset=utf-8")
+            self.set_header("Content-Disposition", f'attachment; filename="{name}"')
+            await self.finish(as_csv(found))
+            return
+        columns = bars(found, asked.first, asked.last)
+        lines = axis(max(bar.total for bar in columns))
+        others = {job.job.user for job in found} - {caller.name}
+        await self.show(
+            "history.html",
+            self.facts(back="history"),
+            asked=asked,
+            choices=[(days, self._days(days, all=asked.all)) for days in CHOICES],
+            whose=[
+                ("mine", self._whose(asked, all=False)),
+                ("all that I may see", self._whose(asked, all=True)),
+            ],
+            sentence=sentence(found, "the jobs that you may see" if asked.all else "your jobs"),
+            cut=f"Only the newest {count(MOST, 'job')} are looked through."
+            if len(seen) == MOST
+            else "",
+            ends=[state.value for state in ENDS],
+            columns=columns,
+            blocks=blocks(columns, lines[-1]),
+            lines=[Line(_height(at, lines[-1]), f"{at:g}") for at in lines],
+            size=(WIDTH, HEIGHT, LEFT, FOOT),
+            projects=shares(found, lambda job: job.project),
+            users=shares(found, lambda job: job.user) if others else [],
+            kept=self.site.pool.views.kept(),
+        )
+
+    def _asked(self) -> Range:
+        today = self.site.now().astimezone(UTC).date()
+        last = self._date("to") or today
+        first = self._date("from") or last - timedelta(days=CHOICES[1] - 1)
+        if not 0 <= (last - first).days < LONGEST_DAYS:
+            raise InvalidInput(
+                f"From {first} to {last} are no days to show: give a first day that is not after "
+                f"the last, and at most {LONGEST_DAYS} days.",
+                field="from",
+            )
+        return Range(first, last, self.get_query_argument("whose", "") == "all")
+
+    def _date(self, name: str) -> date | None:
+        text = self.get_query_argument(name, "").strip()
+        try:
+            return date.fromisoformat(text) if text else None
+        except ValueError:
+            raise InvalidInput(
+                f"{name} is {text!r}: give a day such as 2026-11-23.", field=name
+            ) from None
+
+    def _days(self, days: int, *, all: bool) -> Range:
+        today = self.site.now().astimezone(UTC).date()
+        return Range(today - timedelta(days=days - 1), today, all)
+
+    def _whose(self, asked: Range, *, all: bool) -> Range:
+        return Range(asked.first, asked.last, all)
+
+
+def _in(job: Job, asked: Range) -> bool:
+    if job.state not in ENDED_STATES or job.ended is None:
+        return False
+    return asked.first <= _day(job.ended) <= asked.last
+
+
+def _day(at: datetime) -> date:
+    return at.astimezone(UTC).date()
+
+
+def _height(value: float, most: float) -> float:
+    """Return where a value stands in the picture, whose top is 0."""
+    return round((HEIGHT - FOOT) - (HEIGHT - FOOT - 8) * value / most, 2)
+
+
+def blocks(columns: list[Bar], most: float) -> list[Block]:
+    """Return the parts of all bars that are higher than nothing.
+
+    Args:
+        most: Where the axis ends, in GPU-hours.
+    """
+    each = (WIDTH - LEFT) / len(columns)
+    found = []
+    for number, bar in enumerate(columns):
+        below = 0.0
+        for state in ENDS:
+            part = bar.hours[state]
+            if part > 0:
+                top, foot = _height(below + part, most), _height(below, most)
+                title = f"{bar.title}: {part:.2f} GPU-hours of jobs that {_ended(state.value)}"
+                x, width = round(LEFT + number * each, 2), round(max(1.0, each * 0.8), 2)
+                found.append(Block(x, top, width, round(foot - top, 2), state.value, title))
+            below += part
+    return found
+
+
+def _ended(state: str) -> str:
+    return "were cancelled" if state == "cancelled" else state

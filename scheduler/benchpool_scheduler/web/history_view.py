@@ -1,0 +1,211 @@
+"""What came of ended jobs over some days: by day, by project and user, waits and pauses. Pure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+from benchpool_scheduler.contract import Attempt, Job, State
+from benchpool_scheduler.phrases import count, duration, gpu_time
+from benchpool_scheduler.simulation.replay.summary import percentile
+
+HOUR_S = 3600.0
+ENDS = (State.SUCCEEDED, State.FAILED, State.CANCELLED)
+"""How a job ends, from the foot of a bar to its top."""
+
+WIDTHS = ((62, 1), (434, 7), (3660, 30))
+"""Days that are shown at the most, and how many of them then stand in one bar."""
+
+STEPS = (1, 2, 2.5, 5, 10)
+"""What the lines of an axis count by, times a power of ten."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndedJob:
+    """A job that has ended, with what it held: ``held`` has begin, end and GPUs of each attempt."""
+
+    job: Job
+    held: tuple[tuple[datetime, datetime, int], ...]
+
+    @property
+    def gpu_h(self) -> float:
+        """GPU-hours of all attempts."""
+        return sum((end - begin).total_seconds() * gpus for begin, end, gpus in self.held) / HOUR_S
+
+    @property
+    def waited_s(self) -> float | None:
+        """Seconds until its first start; None where it never started."""
+        return (
+            max(0.0, (self.held[0][0] - self.job.submitted).total_seconds()) if self.held else None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """GPU-hours of the days from ``first`` to ``last``, by how their jobs ended."""
+
+    first: date
+    last: date
+    hours: Mapping[State, float]
+
+    @property
+    def total(self) -> float:
+        """GPU-hours of all."""
+        return sum(self.hours.values())
+
+    @property
+    def title(self) -> str:
+        """Return which days these are."""
+        return f"{self.first}" if self.first == self.last else f"{self.first} to {self.last}"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What the jobs of one project or user came to, in words."""
+
+    name: str
+    jobs: int
+    ends: str
+    hours: str
+    median: str
+    p95: str
+    pauses: str
+
+
+def ended(job: Job, attempts: Iterable[Attempt]) -> EndedJob:
+    """Return an ended job with what it held."""
+    held = (
+        (one.started, one.ended, len(one.gpus))
+        for one in attempts
+        if one.started is not None and one.ended is not None
+    )
+    return EndedJob(job, tuple(sorted(held)))
+
+
+def bars(jobs: Sequence[EndedJob], first: date, last: date) -> list[Bar]:
+    """Return the GPU-hours of each day or of some days together, of UTC; attempts are cut there."""
+    days = (last - first).days + 1
+    width = next((size for most, size in WIDTHS if days <= most), WIDTHS[-1][1])
+    held_h: defaultdict[tuple[int, State], float] = defaultdict(float)
+    for one in jobs:
+        for begin, end, gpus in one.held:
+            for day, seconds in _by_day(begin, end):
+                if first <= day <= last:
+                    held_h[(day - first).days // width, one.job.state] += seconds * gpus / HOUR_S
+    return [
+        Bar(
+            first + timedelta(days=at * width),
+            min(last, first + timedelta(days=(at + 1) * width - 1)),
+            {state: held_h[at, state] for state in ENDS},
+        )
+        for at in range(math.ceil(days / width))
+    ]
+
+
+def _by_day(begin: datetime, end: datetime) -> Iterator[tuple[date, float]]:
+    at, end = begin.astimezone(UTC), end.astimezone(UTC)
+    while at < end:
+        midnight = datetime.combine(at.date() + timedelta(days=1), time(), UTC)
+        yield at.date(), (min(end, midnight) - at).total_seconds()
+        at = midnight
+
+
+def axis(most: float) -> list[float]:
+    """Return where an axis from zero has its lines, the last at or above ``most``.
+
+    >>> axis(7.2), axis(0), axis(130)
+    ([0.0, 2.0, 4.0, 6.0, 8.0], [0.0, 0.25, 0.5, 0.75, 1.0], [0.0, 50.0, 100.0, 150.0])
+    """
+    most = most or 1.0
+    power = 10.0 ** math.floor(math.log10(most / 4))
+    step = next(one * power for one in STEPS if one * power >= most / 4)
+    return [round(step * number, 6) for number in range(math.ceil(round(most / step, 6)) + 1)]
+
+
+def shares(jobs: Sequence[EndedJob], key: Callable[[Job], str]) -> list[Share]:
+    """Return what jobs came to by project or user, the most GPU-hours first."""
+    found: defaultdict[str, list[EndedJob]] = defaultdict(list)
+    for one in jobs:
+        found[key(one.job)].append(one)
+    ordered = sorted(found.items(), key=lambda it: (-sum(one.gpu_h for one in it[1]), it[0]))
+    return [_share(name, its) for name, its in ordered]
+
+
+def _share(name: str, jobs: Sequence[EndedJob]) -> Share:
+    ends = Counter(one.job.state for one in jobs)
+    waits = sorted(one.waited_s for one in jobs if one.waited_s is not None)
+    pauses = [pause for one in jobs for pause in one.job.preemptions]
+    lost = sum(pause.lost_gpu_s for pause in pauses)
+    return Share(
+        name,
+        len(jobs),
+        ", ".join(f"{ends[state]} {state}" for state in ENDS if ends[state]),
+        hours(sum(one.gpu_h for one in jobs)),
+        duration(percentile(waits, 50)) if waits else "–",
+        duration(percentile(waits, 95)) if waits else "–",
+        f"{len(pauses)}, lost {gpu_time(lost)}" if pauses else "none",
+    )
+
+
+def hours(gpu_h: float) -> str:
+    """Return GPU-hours in words.
+
+    >>> hours(0.004), hours(0.25), hours(12.345), hours(4300)
+    ('under 0.01', '0.25', '12.3', '4,300')
+    """
+    if 0 < gpu_h < 0.01:
+        return "under 0.01"
+    return f"{gpu_h:,.2f}" if gpu_h < 10 else f"{gpu_h:,.1f}" if gpu_h < 1000 else f"{gpu_h:,.0f}"
+
+
+def sentence(jobs: Sequence[EndedJob], whose: str) -> str:
+    """Return what all of them came to."""
+    if not jobs:
+        return f"None of {whose} ended in these days."
+    all_ = _share("", jobs)
+    waited = (
+        "" if all_.median == "–" else f" Half of them began within {all_.median} of being sent."
+    )
+    return f"{count(len(jobs), 'job')} ended: {all_.ends}; {all_.hours} GPU-hours in all.{waited}"
+
+
+COLUMNS = (
+    *("id", "name", "project", "user", "state", "gpus", "attempts", "submitted", "started"),
+    *("ended", "waited_s", "gpu_hours", "pauses", "lost_gpu_s"),
+)
+
+
+def as_csv(jobs: Iterable[EndedJob]) -> str:
+    """Return the jobs as a table for other programs, times in UTC."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for one in jobs:
+        job, begun = one.job, one.held[0][0] if one.held else None
+        writer.writerow(
+            (
+                *(job.id, _cell(job.name), job.project, job.user, job.state.value),
+                *(job.gpus * job.workers, job.attempt),
+                *("" if at is None else f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+                  for at in (job.submitted, begun, job.ended)),
+                "" if one.waited_s is None else f"{one.waited_s:.0f}",
+                f"{one.gpu_h:.4f}",
+                len(job.preemptions),
+                f"{sum(pause.lost_gpu_s for pause in job.preemptions):.0f}",
+            )
+        )  # fmt: skip
+    return text.getvalue()
+
+
+def _cell(text: str) -> str:
+    """Return a name that no spreadsheet takes for a formula.
+
+    >>> _cell("=1+1"), _cell("train")
+    ("'=1+1", 'train')
+    """
+    return f"'{text}" if text[:1] in "=+-@\t\r" else text
