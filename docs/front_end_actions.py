@@ -10,6 +10,7 @@ from benchpool_scheduler.contract.changes import CHANGEABLE
 from benchpool_scheduler.contract.forms import Field, fields
 from benchpool_scheduler.contract.operation import Operation, declared
 from benchpool_scheduler.contract.operations.access import AccessOperations
+from benchpool_scheduler.contract.twins import flag
 
 HEAD = """\
 // Made from the table of operations by docs/generate.py: do not edit.
@@ -72,7 +73,24 @@ def text() -> str:
         f"export const FILLED_ACTIONS: readonly (IFilledAction & {{ readonly name: FilledAction "
         f"}})[] = {values};\n\n"
         f"export const CHANGEABLE: readonly IChangeable[] = {changeable};\n\n"
-        f"{_access()}"
+        f"{_jobs()}\n{_access()}"
+    )
+
+
+def _jobs() -> str:
+    """Return what may be done to a job: its verb in a terminal, and the options of its fields."""
+    rows = {
+        one.name: {
+            "words": " ".join(one.verb.words),
+            "positional": one.verb.positional,
+            "options": {field.name: flag(field.name) for field in fields(one.body)},
+        }
+        for one in declared(JobActions)
+        if one.verb is not None and one.body is not None
+    }
+    return (
+        "/** What may be done to a job: its verb in a terminal, and the options of its fields. */\n"
+        f"export const JOB_VERBS = {json.dumps(rows, indent=2)} as const;\n"
     )
 
 

@@ -8,10 +8,11 @@ import { UUID } from '@lumino/coreutils';
 import { CHANGE, outcome, remarks, staying } from './changing';
 import { asked, doneText, former, present } from './filling';
 import { showFormDialog } from './formDialog';
-import { isOnGpus, JobAction, lossOf } from './format';
+import { forToast, isOnGpus, JobAction, lossOf } from './format';
 import { FILLED_ACTIONS } from './generated/actions';
 import type { JobsModel } from './model';
 import type { IChangeRequest, IJob } from './tokens';
+import { jobCommand } from './twins';
 
 /** How long a toast stays, in milliseconds. */
 const TOAST_MS = 6000;
@@ -141,7 +142,7 @@ export class JobActions {
     back: { label: string; caption: string; undo: () => Promise<unknown> } | null
   ): void {
     this._withdraw(job);
-    const toast = Notification.success(text, {
+    const toast = Notification.success(forToast(text), {
       autoClose: TOAST_MS,
       actions: [
         { label: 'Show', caption: `Show ${job.name}`, callback: () => this._show(job.id) },
@@ -191,7 +192,7 @@ async function orSayWhy(job: IJob, act: () => Promise<unknown>): Promise<void> {
 async function confirmed(job: IJob, since: string | null): Promise<boolean> {
   const answer = await showDialog({
     title: `Cancel “${job.name}”?`,
-    body: lossOf(job, since, Date.now()),
+    body: `${lossOf(job, since, Date.now())} In a terminal: ${jobCommand('cancel', job.id)}`,
     buttons: [
       Dialog.cancelButton({ label: 'Keep it' }),
       Dialog.warnButton({ label: 'Cancel the job' })

@@ -22,7 +22,7 @@ import {
   SEND_NOTEBOOK,
   SHOW_JOBS
 } from './commandIds';
-import { age } from './format';
+import { age, forToast } from './format';
 import { STATES } from './phrases';
 import { exampleIcon, trainIcon } from './icons';
 import type { JobsModel } from './model';
@@ -137,7 +137,7 @@ async function openResult({ app, model }: ICommandOptions, id: string): Promise<
       Notification.info('This server has no results of that job.');
     }
   } catch (error) {
-    Notification.error(error instanceof ApiError ? error.message : String(error));
+    Notification.error(forToast(error instanceof ApiError ? error.message : String(error)));
   }
 }
 
@@ -146,7 +146,7 @@ async function openExample({ app, model }: ICommandOptions): Promise<void> {
     const { notebook } = await model.api.example();
     await app.commands.execute('docmanager:open', { path: notebook });
   } catch (error) {
-    Notification.error(error instanceof ApiError ? error.message : String(error));
+    Notification.error(forToast(error instanceof ApiError ? error.message : String(error)));
   }
 }
 

@@ -54,6 +54,15 @@ function taken(field: IActionField, value: string | number): unknown {
   return field.kind === 'names' ? namesIn(field, String(value)) : value;
 }
 
+/** What is sent, as the options of a command take it. */
+export function optionsOf(action: IFilledAction, sent: object): Record<string, string | number> {
+  const given = action.fields.flatMap((field): [string, string | number][] => {
+    const value = (sent as Record<string, unknown>)[field.name];
+    return value === undefined || Number.isNaN(value) ? [] : [[field.name, shown(field, value)]];
+  });
+  return Object.fromEntries(given);
+}
+
 /** Whether an input holds nothing; a number that is not there is NaN. */
 export function isEmpty(value: unknown): boolean {
   return value === undefined || value === '' || Number.isNaN(value);

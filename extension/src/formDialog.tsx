@@ -9,9 +9,10 @@ import * as React from 'react';
 import type { FilledAction, IActionField, IFilledAction } from './generated/actions';
 import type { Notes } from './changing';
 import { PATTERN } from './durations';
-import { differing, Filled, idOf, isEmpty, present } from './filling';
+import { asked, differing, Filled, idOf, isEmpty, optionsOf, present } from './filling';
 import { Row } from './sendFields';
 import type { IJob } from './tokens';
+import { jobCommand, LATER } from './twins';
 
 /** What is said of fields beside the table's words: those that stay, why, and remarks. */
 export interface IAbout {
@@ -27,7 +28,7 @@ export async function showFormDialog(
   job: IJob,
   about: IAbout = NOTHING
 ): Promise<Partial<Filled> | null> {
-  const body = new FormBody(action, present(action, job), about);
+  const body = new FormBody(action, job.id, present(action, job), about);
   MessageLoop.sendMessage(body, Widget.Msg.UpdateRequest);
   await body.renderPromise; // a dialog looks once where Tab goes after its last button
   const title = `${action.label} “${job.name}”`;
@@ -45,6 +46,7 @@ export async function showFormDialog(
 class FormBody extends ReactWidget implements Dialog.IBodyWidget<Filled> {
   constructor(
     private readonly _action: IFilledAction,
+    private readonly _id: string,
     private _filled: Filled,
     private readonly _about: IAbout
   ) {
@@ -60,6 +62,7 @@ class FormBody extends ReactWidget implements Dialog.IBodyWidget<Filled> {
     return (
       <FormFields
         action={this._action}
+        id={this._id}
         first={this._filled}
         about={this._about}
         onChange={filled => (this._filled = filled)}
@@ -70,6 +73,7 @@ class FormBody extends ReactWidget implements Dialog.IBodyWidget<Filled> {
 
 function FormFields(props: {
   action: IFilledAction;
+  id: string;
   first: Filled;
   about: IAbout;
   onChange: (filled: Filled) => void;
@@ -95,8 +99,20 @@ function FormFields(props: {
           onChange={value => fill(field.name, value)}
         />
       ))}
+      <p className="bp-Form-note">
+        In a terminal:{' '}
+        <code data-testid="benchpool-command">{typed(action, props.id, props.first, filled)}</code>
+      </p>
     </>
   );
+}
+
+/** The command for what is filled in otherwise; before that, with what is to be filled in. */
+function typed(action: IFilledAction, id: string, first: Filled, filled: Filled): string {
+  const others = differing(first, filled);
+  const sent = others && optionsOf(action, asked(action, others));
+  const given = sent && Object.keys(sent).length > 0 ? sent : { [action.fields[0]!.name]: LATER };
+  return jobCommand(action.name, id, given);
 }
 
 /** A value out of bounds is invalid to the browser: the dialog then cannot be accepted. */

@@ -218,3 +218,17 @@ export function announcement(job: IJob): string {
   const pause = job.pause ? `: ${job.pause.text}` : '';
   return `${job.name} is ${STATES[job.state]}${pause}${waits}`;
 }
+
+/** JupyterLab cuts a notification after so many characters, in the middle of a word. */
+const TOAST_LENGTH = 140;
+
+/** What a notification says: what is too long ends with a clause, and the row says all. */
+export function forToast(text: string): string {
+  if (text.length <= TOAST_LENGTH) {
+    return text;
+  }
+  const room = text.slice(0, TOAST_LENGTH);
+  const clause = Math.max(...['. ', '; ', ': '].map(end => room.lastIndexOf(end)));
+  const end = clause > TOAST_LENGTH / 2 ? clause : room.lastIndexOf(' ');
+  return `${room.slice(0, end > 0 ? end : TOAST_LENGTH - 1)}…`;
+}

@@ -3,17 +3,19 @@
  */
 import * as React from 'react';
 import type { Api } from './api';
-import { advised } from './changing';
+import { advised, CHANGE } from './changing';
 import { CopyLink, isWebAddress } from './copyLink';
 import { age, endedBy, exact, isTerminal, JobAction, pauseLine, startSentence } from './format';
 import { count, duration } from './phrases';
 import { FILLED_ACTIONS } from './generated/actions';
 import { failedAt } from './failing';
+import { optionsOf } from './filling';
 import { useAnswer } from './hooks';
 import { LogSection } from './logView';
 import { Prose } from './prose';
 import { SentFold } from './sentCode';
 import type { IAttempt, IChangeRequest, IJob, IJobDetail, IPreemption, IResult } from './tokens';
+import { jobCommand } from './twins';
 
 /** How results are opened in the page. */
 export interface IOpeners {
@@ -80,6 +82,7 @@ function Why(props: Pick<IDetailsProps, 'job' | 'now' | 'onAction'>): React.JSX.
           type="button"
           className="jp-mod-styled"
           data-testid="benchpool-start-with"
+          title={jobCommand('change', job.id, optionsOf(CHANGE, wanted))}
           onClick={() => props.onAction('change', job, wanted)}
         >
           {label}

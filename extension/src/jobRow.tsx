@@ -9,6 +9,7 @@ import { labelsOf } from './labels';
 import { PauseNote } from './pauseNote';
 import { ProgressBar, StateMark } from './stateMark';
 import type { IJob } from './tokens';
+import { jobCommand } from './twins';
 
 export interface IRowProps extends IDetailsProps {
   isOpen: boolean;
@@ -127,7 +128,7 @@ function ActionButton(props: {
       className="bp-Action"
       data-action={action}
       aria-label={label}
-      title={label}
+      title={[label, jobCommand(action, job.id)].filter(line => line).join('\n')}
       onClick={() => props.onAction(action, job)}
     >
       <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">

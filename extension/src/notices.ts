@@ -5,7 +5,7 @@
 import { Notification } from '@jupyterlab/apputils';
 import type { IStateDB } from '@jupyterlab/statedb';
 import { failedAt } from './failing';
-import { announcement, isTerminal } from './format';
+import { announcement, forToast, isTerminal } from './format';
 import { duration, STATES } from './phrases';
 import type { JobsModel } from './model';
 import type { IJob, IJobChange } from './tokens';
@@ -72,16 +72,19 @@ export class Notices {
       Notification.dismiss(earlier);
     }
     const actions = [{ label: 'Show', callback: () => this._options.show(job.id) }];
-    this._told.set(job.id, Notification.emit(text, type, { autoClose: TOAST_MS, actions }));
+    this._told.set(
+      job.id,
+      Notification.emit(forToast(text), type, { autoClose: TOAST_MS, actions })
+    );
   }
 
   private _ended(job: IJob): void {
     const took = job.started && job.ended ? ` after ${between(job.started, job.ended)}` : '';
     const tell = job.state === 'failed' ? Notification.error : Notification.success;
     const at = failedAt(job);
-    // JupyterLab cuts what is longer than 140 signs: what failed stands alone.
+    // A notification is short: what failed stands alone.
     const what = job.state === 'failed' ? job.reason?.text : null;
-    tell(what ?? `“${job.name}” has ${STATES[job.state]}${took}.`, {
+    tell(forToast(what ?? `“${job.name}” has ${STATES[job.state]}${took}.`), {
       autoClose: TOAST_MS,
       actions: [
         { label: 'Show', callback: () => this._options.show(job.id) },
@@ -119,7 +122,7 @@ export class Notices {
     }
     const names = jobs.slice(0, NAMED).map(job => `“${job.name}” has ${STATES[job.state]}`);
     const more = jobs.length > NAMED ? ` and ${jobs.length - NAMED} more` : '';
-    Notification.info(`While you were away: ${names.join(', ')}${more}.`, {
+    Notification.info(forToast(`While you were away: ${names.join(', ')}${more}.`), {
       autoClose: TOAST_MS,
       actions: [{ label: 'Show', callback: () => this._options.show(first.id) }]
     });

@@ -7,6 +7,7 @@ import type { IDocumentWidget } from '@jupyterlab/docregistry';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import { ICommandOptions, sendPath, sendPanel } from './commands';
 import { chosenAgain, failedAt, memoryOf, toCorrect } from './failing';
+import { forToast } from './format';
 import { subjectOf } from './notebookCells';
 import type { IJob, ISent } from './tokens';
 
@@ -45,7 +46,7 @@ export class Reopening {
     if (at === null || sent === null) {
       return;
     }
-    Notification.warning(`Correct ${toCorrect(at)}, then send “${job.name}” again.`, {
+    Notification.warning(forToast(`Correct ${toCorrect(at)}, then send “${job.name}” again.`), {
       autoClose: false,
       actions: [
         {

@@ -5,6 +5,7 @@ import { ISignal, Signal } from '@lumino/signaling';
 import type { AccessAction, Api } from './api';
 import { ACCESS } from './generated/actions';
 import type { IWish } from './tokens';
+import { command } from './twins';
 
 /** How often it is asked who asks, while the page is seen. */
 const EVERY_MS = 60_000;
@@ -65,15 +66,7 @@ export class Wishes {
 
 /** The same in a terminal. */
 export function accessCommand(action: AccessAction, given: IAccess): string {
-  const { words, positional } = ACCESS[action];
-  const values = positional.map(name => quoted(given[name] ?? ''));
-  const why = given.reason === undefined ? [] : ['--reason', quoted(given.reason)];
-  return ['benchpool', words, ...values, ...why].join(' ');
-}
-
-/** A word as a shell takes it for one. */
-function quoted(word: string): string {
-  return /^[\w@%+=:,./…-]+$/.test(word) ? word : `'${word.replace(/'/g, `'\\''`)}'`;
+  return command(ACCESS[action], [], { ...given });
 }
 
 /** What a wish says to who reads it. */

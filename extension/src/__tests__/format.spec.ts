@@ -206,3 +206,16 @@ describe('times in sentences and on hover', () => {
     expect(format.timingExact(job({ state: 'failed', ended: at(-5) }))).toBe(format.exact(at(-5)));
   });
 });
+
+describe('notifications', () => {
+  it('end with a whole clause or word where JupyterLab would cut them', () => {
+    const short = 'x'.repeat(140);
+    expect(format.forToast(short)).toBe(short);
+    const clause = `train failed with ${'E'.repeat(70)}: a reason; and more ${'of it '.repeat(20)}`;
+    expect(format.forToast(clause)).toBe(`train failed with ${'E'.repeat(70)}: a reason…`);
+    const words = format.forToast('word '.repeat(60));
+    expect(words).toMatch(/^(word )+word…$/);
+    expect(words.length).toBeLessThanOrEqual(140);
+    expect(format.forToast('x'.repeat(200))).toBe(`${'x'.repeat(139)}…`);
+  });
+});

@@ -178,6 +178,52 @@ export const CHANGEABLE: readonly IChangeable[] = [
   }
 ];
 
+/** What may be done to a job: its verb in a terminal, and the options of its fields. */
+export const JOB_VERBS = {
+  "pause": {
+    "words": "pause",
+    "positional": [],
+    "options": {
+      "reason": "--reason"
+    }
+  },
+  "resume": {
+    "words": "resume",
+    "positional": [],
+    "options": {
+      "reason": "--reason"
+    }
+  },
+  "cancel": {
+    "words": "cancel",
+    "positional": [],
+    "options": {
+      "reason": "--reason"
+    }
+  },
+  "change": {
+    "words": "change",
+    "positional": [],
+    "options": {
+      "priority": "--priority",
+      "workers": "--workers",
+      "gpus": "--gpus",
+      "time_limit_s": "--time-limit",
+      "project": "--project",
+      "gpu_models": "--gpu-model"
+    }
+  },
+  "rename": {
+    "words": "rename",
+    "positional": [
+      "name"
+    ],
+    "options": {
+      "name": "--name"
+    }
+  }
+} as const;
+
 /** What may be done about belonging to a project: where, and its verb in a terminal. */
 export const ACCESS = {
   "ask_access": {

@@ -36,9 +36,18 @@ def command(one: Operation[Any], part: str = "", /, **given: str) -> str:
 
 def _options(names: Iterable[str], given: dict[str, str]) -> Iterable[str]:
     for name in names:
-        yield FLAGS.get(name) or f"--{name.replace('_', '-')}"
+        yield flag(name)
         if given[name]:
             yield _word(given[name])
+
+
+def flag(name: str) -> str:
+    """Return the option of a field.
+
+    >>> flag("time_limit_s"), flag("reason")
+    ('--time-limit', '--reason')
+    """
+    return FLAGS.get(name) or f"--{name.replace('_', '-')}"
 
 
 def _word(text: str) -> str:

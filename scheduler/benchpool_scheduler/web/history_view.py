@@ -65,7 +65,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class JobsOf:
     """What the jobs of one project or user came to, in words."""
 
     name: str
@@ -127,7 +127,7 @@ def axis(most: float) -> list[float]:
     return [round(step * number, 6) for number in range(math.ceil(round(most / step, 6)) + 1)]
 
 
-def shares(jobs: Sequence[EndedJob], key: Callable[[Job], str]) -> list[Share]:
+def shares(jobs: Sequence[EndedJob], key: Callable[[Job], str]) -> list[JobsOf]:
     """Return what jobs came to by project or user, the most GPU-hours first."""
     found: defaultdict[str, list[EndedJob]] = defaultdict(list)
     for one in jobs:
@@ -136,12 +136,12 @@ def shares(jobs: Sequence[EndedJob], key: Callable[[Job], str]) -> list[Share]:
     return [_share(name, its) for name, its in ordered]
 
 
-def _share(name: str, jobs: Sequence[EndedJob]) -> Share:
+def _share(name: str, jobs: Sequence[EndedJob]) -> JobsOf:
     ends = Counter(one.job.state for one in jobs)
     waits = sorted(one.waited_s for one in jobs if one.waited_s is not None)
     pauses = [pause for one in jobs for pause in one.job.preemptions]
     lost = sum(pause.lost_gpu_s for pause in pauses)
-    return Share(
+    return JobsOf(
         name,
         len(jobs),
         ", ".join(f"{ends[state]} {state}" for state in ENDS if ends[state]),
