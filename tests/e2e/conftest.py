@@ -22,7 +22,7 @@ build:
   users: {susan: 1, joe: 1, jemma: 1}
 projects:
   - {name: research, quota: 6}
-  - {name: susan, parent: research, quota: 2, members: [susan]}
+  - {name: susan, parent: research, quota: 2, members: [susan], leads: [susan]}
   - {name: joe, parent: research, quota: 2, members: [joe]}
   - {name: jemma, parent: research, quota: 2, members: [jemma]}
   - {name: nora, parent: research, members: [nora]}

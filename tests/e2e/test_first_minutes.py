@@ -53,4 +53,58 @@ def test_a_newcomer_is_told_three_hints_opens_the_example_and_sends_its_cell(
     nora.open_panel()
     nora.expect_state("training-example", "succeeded")
     expect(hints).to_have_count(0)
-    workstation.stop_server("nora")
+
+    # What ends while the page is closed is told once, when it is opened again.
+    nora.act("training-example", "again")
+    nora.expect_state("training-example", "running")
+    nora.page.goto("about:blank")
+    newest = workstation.scheduler.get("/jobs", params={"user": "nora"}).json()[0]
+    workstation.wait_job(newest["id"], "succeeded", timeout_s=120)
+    away = nora.page.locator(".Toastify__toast", has_text="While you were away")
+    nora.open_file("training-example.ipynb")
+    expect(away).to_contain_text("While you were away: “training-example” has succeeded.")
+    nora.look("while-you-were-away")
+    nora.page.reload()
+    nora.wait_for_lab()
+    nora.open_panel()
+    nora.expect_state("training-example", "succeeded")
+    expect(away).to_have_count(0)
+
+
+def test_who_asks_for_a_project_is_let_in_by_its_lead_with_one_press(
+    workstation: RunningWorkstation, person: Callable[..., Person]
+) -> None:
+    nora, susan = person("nora"), person("susan")
+    nora.log_in()
+    nora.page.goto(f"{nora.url}/user/nora/lab")
+    nora.wait_for_lab()
+    nora.open_panel()
+    wishes = nora.panel.get_by_test_id("benchpool-wishes")
+    wishes.get_by_role("button", name="Ask for access to a project…").click()
+    dialog = nora.page.locator(".jp-Dialog")
+    expect(dialog).to_contain_text("benchpool access ask … --reason …")
+    dialog.locator("input").fill("susan")
+    dialog.get_by_role("button", name="Next").click()
+    expect(dialog).to_contain_text("Ask for access to susan")
+    dialog.locator("input").fill("we share data")
+    dialog.get_by_role("button", name="Ask").click()
+    expect(wishes).to_contain_text("You asked to belong to project susan")
+
+    susan.log_in()
+    susan.start_server(0)
+    susan.open_panel()
+    asked = susan.panel.get_by_test_id("benchpool-wishes")
+    expect(asked).to_contain_text("nora asks to belong to project susan: we share data")
+    let_in = asked.get_by_role("button", name="Let nora in")
+    expect(let_in).to_have_attribute("title", "benchpool access add susan nora")
+    susan.look("let-in")
+    let_in.click()
+    expect(let_in).to_have_count(0)
+
+    nora.page.reload()
+    nora.wait_for_lab()
+    nora.open_panel()
+    expect(nora.panel.locator(".bp-Pool-name", has_text="susan")).to_be_visible()
+    expect(wishes).not_to_contain_text("You asked")
+    for name in ("nora", "susan"):
+        workstation.stop_server(name)

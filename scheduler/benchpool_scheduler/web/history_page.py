@@ -39,7 +39,7 @@ WIDTH, HEIGHT, LEFT, FOOT = 760, 240, 72, 32
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class DaysShown:
     """Which days of UTC, and whose jobs."""
 
     first: date
@@ -119,7 +119,7 @@ class HistoryHandler(PageHandler):
             kept=self.site.pool.views.kept(),
         )
 
-    def _asked(self) -> Range:
+    def _asked(self) -> DaysShown:
         today = self.site.now().astimezone(UTC).date()
         last = self._date("to") or today
         first = self._date("from") or last - timedelta(days=CHOICES[1] - 1)
@@ -129,7 +129,7 @@ class HistoryHandler(PageHandler):
                 f"the last, and at most {LONGEST_DAYS} days.",
                 field="from",
             )
-        return Range(first, last, self.get_query_argument("whose", "") == "all")
+        return DaysShown(first, last, self.get_query_argument("whose", "") == "all")
 
     def _date(self, name: str) -> date | None:
         text = self.get_query_argument(name, "").strip()
@@ -140,15 +140,15 @@ class HistoryHandler(PageHandler):
                 f"{name} is {text!r}: give a day such as 2026-11-23.", field=name
             ) from None
 
-    def _days(self, days: int, *, all: bool) -> Range:
+    def _days(self, days: int, *, all: bool) -> DaysShown:
         today = self.site.now().astimezone(UTC).date()
-        return Range(today - timedelta(days=days - 1), today, all)
+        return DaysShown(today - timedelta(days=days - 1), today, all)
 
-    def _whose(self, asked: Range, *, all: bool) -> Range:
-        return Range(asked.first, asked.last, all)
+    def _whose(self, asked: DaysShown, *, all: bool) -> DaysShown:
+        return DaysShown(asked.first, asked.last, all)
 
 
-def _in(job: Job, asked: Range) -> bool:
+def _in(job: Job, asked: DaysShown) -> bool:
     if job.state not in ENDED_STATES or job.ended is None:
         return False
     return asked.first <= _day(job.ended) <= asked.last
