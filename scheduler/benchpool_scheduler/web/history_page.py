@@ -11,7 +11,7 @@ from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.web.history_view import (
     ENDS,
-    Bar,
+    DayBar,
     EndedJob,
     as_csv,
     axis,
@@ -163,7 +163,7 @@ def _height(value: float, most: float) -> float:
     return round((HEIGHT - FOOT) - (HEIGHT - FOOT - 8) * value / most, 2)
 
 
-def blocks(columns: list[Bar], most: float) -> list[Block]:
+def blocks(columns: list[DayBar], most: float) -> list[Block]:
     """Return the parts of all bars that are higher than nothing.
 
     Args:

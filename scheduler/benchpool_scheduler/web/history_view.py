@@ -46,7 +46,7 @@ class EndedJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class DayBar:
     """GPU-hours of the days from ``first`` to ``last``, by how their jobs ended."""
 
     first: date
@@ -87,7 +87,7 @@ def ended(job: Job, attempts: Iterable[Attempt]) -> EndedJob:
     return EndedJob(job, tuple(sorted(held)))
 
 
-def bars(jobs: Sequence[EndedJob], first: date, last: date) -> list[Bar]:
+def bars(jobs: Sequence[EndedJob], first: date, last: date) -> list[DayBar]:
     """Return the GPU-hours of each day or of some days together, of UTC; attempts are cut there."""
     days = (last - first).days + 1
     width = next((size for most, size in WIDTHS if days <= most), WIDTHS[-1][1])
@@ -98,7 +98,7 @@ def bars(jobs: Sequence[EndedJob], first: date, last: date) -> list[Bar]:
                 if first <= day <= last:
                     held_h[(day - first).days // width, one.job.state] += seconds * gpus / HOUR_S
     return [
-        Bar(
+        DayBar(
             first + timedelta(days=at * width),
             min(last, first + timedelta(days=(at + 1) * width - 1)),
             {state: held_h[at, state] for state in ENDS},
