@@ -30,7 +30,10 @@ def start(processes: Processes, kubeconfig: Path, stages: Path | str = "-") -> N
 
 
 def add(access: Access, name: str, *, gpus: int = 8, labels: dict[str, str] | None = None) -> None:
-    """Add a node; it is tainted, so that only pods that tolerate ``kwok`` come to it."""
+    """Add a node; it is tainted, so that only pods that tolerate ``kwok`` come to it.
+
+    kwok looks after it once it has its size: to one that has none it gives 1,000 cores.
+    """
     size = {"cpu": "64", "memory": "512Gi", "pods": "110", "ephemeral-storage": "1Ti"}
     room = size | {"nvidia.com/gpu": str(gpus)}
     own = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "type": "kwok"}
@@ -39,7 +42,6 @@ def add(access: Access, name: str, *, gpus: int = 8, labels: dict[str, str] | No
         "kind": "Node",
         "metadata": {
             "name": name,
-            "annotations": {FAKE: "fake"},
             "labels": own | (labels or {}),
         },
         "spec": {"taints": [{"key": FAKE, "value": "fake", "effect": "NoSchedule"}]},
@@ -47,6 +49,7 @@ def add(access: Access, name: str, *, gpus: int = 8, labels: dict[str, str] | No
     access.create(NODES, node)
     status = {"status": {"capacity": room, "allocatable": room}}
     access.patch(f"{NODES}/{name}/status", status)
+    access.patch(f"{NODES}/{name}", {"metadata": {"annotations": {FAKE: "fake"}}})
 
 
 def wait_ready(access: Access, name: str, seconds: float = 30) -> dict[str, Any]:
