@@ -171,10 +171,14 @@ export function askedBack(held: IQuota['build']['held'][number], now: number): s
 export function quotaLine(project: IProjectQuota): string {
   const waiting = project.waiting ? `, ${project.waiting} waiting` : '';
   const limit = project.limit === null ? '' : `, at most ${project.limit}`;
+  const hours = project.gpu_hours ? `; ${project.gpu_hours.text}` : '';
   if (project.quota === null) {
-    return `${count(project.allocated, 'GPU')} held, no bound on the guarantee${limit}${waiting}`;
+    return `${count(project.allocated, 'GPU')} held, no bound on the guarantee${limit}${waiting}${hours}`;
   }
-  return `${count(project.allocated, 'GPU')} held, ${project.quota} guaranteed${limit}${waiting}`;
+  return (
+    `${count(project.allocated, 'GPU')} held, ${project.quota} guaranteed` +
+    `${limit}${waiting}${hours}`
+  );
 }
 
 /** The status bar: `bench 1/2 · train 4 running, 2 waiting`. */

@@ -153,6 +153,11 @@ function Pool({ model }: { model: JobsModel }): React.JSX.Element {
             {text}
           </p>
         ))}
+      {quota?.gpu_hours && (
+        <p className="bp-Note" data-testid="benchpool-gpu-hours">
+          You used {quota.gpu_hours.text}.
+        </p>
+      )}
       {quota?.projects.map(project => (
         <p key={project.name} className="bp-Pool-project">
           <span className="bp-Pool-name">{project.name}</span> {quotaLine(project)}

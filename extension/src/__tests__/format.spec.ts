@@ -149,6 +149,10 @@ describe('use and quota', () => {
       '2 GPUs held, 2 guaranteed, at most 4, 1 waiting'
     );
     expect(format.quotaLine({ ...project!, quota: null })).toContain('no bound');
+    const hours = { used: 7, soft: null, hard: 9, renewed: at(0), text: '7.0 of 9 GPU-hours' };
+    expect(format.quotaLine({ ...project!, gpu_hours: hours })).toBe(
+      '2 GPUs held, 2 guaranteed; 7.0 of 9 GPU-hours'
+    );
   });
 });
 

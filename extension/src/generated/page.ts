@@ -198,6 +198,20 @@ export interface components {
             part: string;
         };
         /**
+         * GpuHours
+         * @description GPU-hours used in this calendar month, and the budget; it begins anew at ``renewed``.
+         *
+         *     Past ``soft`` the weight falls; from ``hard`` on new jobs are refused. Null is no bound.
+         *     ``text`` says it in words.
+         */
+        GpuHours: {
+            hard: number | null;
+            renewed: string;
+            soft: number | null;
+            text: string;
+            used: number;
+        };
+        /**
          * HeldBuild
          * @description Build GPUs held by one notebook server; the default server's name is empty.
          *
@@ -392,12 +406,15 @@ export interface components {
          *
          *     ``parent`` is the project above, null at the top. In the last week its jobs, and those of the
          *     projects below it, ``gave_back`` so many GPUs beyond its quota to others, in so many ``pauses``.
+         *     ``gpu_hours`` is null where it has no budget of a month.
          */
         ProjectQuota: {
             allocated: number;
             fair_share: number;
             /** @default 0 */
             gave_back: number;
+            /** @default null */
+            gpu_hours: components["schemas"]["GpuHours"] | null;
             limit: number | null;
             name: string;
             /** @default null */
@@ -410,11 +427,15 @@ export interface components {
         /**
          * Quota
          * @description Answer of ``quota``; ``files`` of each kind that has a bound.
+         *
+         *     ``gpu_hours`` is the user's own budget, of jobs and benches; null where there is none.
          */
         Quota: {
             build: components["schemas"]["BuildQuota"];
             /** @default [] */
             files: components["schemas"]["FilesQuota"][];
+            /** @default null */
+            gpu_hours: components["schemas"]["GpuHours"] | null;
             projects: components["schemas"]["ProjectQuota"][];
             user: string;
         };
@@ -609,6 +630,7 @@ export type EstimatedStart = components['schemas']['EstimatedStart'];
 export type ExampleNotebook = components['schemas']['ExampleNotebook'];
 export type Files = components['schemas']['Files'];
 export type FilesQuota = components['schemas']['FilesQuota'];
+export type GpuHours = components['schemas']['GpuHours'];
 export type HeldBuild = components['schemas']['HeldBuild'];
 export type Job = components['schemas']['Job'];
 export type LeftOutFile = components['schemas']['LeftOutFile'];

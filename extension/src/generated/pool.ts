@@ -1056,7 +1056,8 @@ export interface components {
          *         actor: The Hub's name of who asked; empty for nobody that the Hub knows. ``kind`` is
          *             ``service`` for the Hub and its services.
          *         address: Where the request came from.
-         *         action: The operation's name, or ``login``, ``logout``, ``audit-begun``, ``refusals``.
+         *         action: The operation's name, or ``login``, ``logout``, ``audit-begun``, ``refusals``, and
+         *             ``preempt``, whose actor is ``benchpool`` and whose ``after`` has the ``rule``.
          *         target: The job, lease or user that it was about.
          *         reason: What the actor said why, or the sentence of a refusal; ``code`` is its code.
          *         before, after: What it changed, by field, as it was and as it is.
@@ -1350,6 +1351,20 @@ export interface components {
             state: components["schemas"]["GpuState"];
             user: string | null;
             uuid: string;
+        };
+        /**
+         * GpuHours
+         * @description GPU-hours used in this calendar month, and the budget; it begins anew at ``renewed``.
+         *
+         *     Past ``soft`` the weight falls; from ``hard`` on new jobs are refused. Null is no bound.
+         *     ``text`` says it in words.
+         */
+        GpuHours: {
+            hard: number | null;
+            renewed: string;
+            soft: number | null;
+            text: string;
+            used: number;
         };
         /**
          * GpuState
@@ -2085,12 +2100,15 @@ export interface components {
          *
          *     ``parent`` is the project above, null at the top. In the last week its jobs, and those of the
          *     projects below it, ``gave_back`` so many GPUs beyond its quota to others, in so many ``pauses``.
+         *     ``gpu_hours`` is null where it has no budget of a month.
          */
         ProjectQuota: {
             allocated: number;
             fair_share: number;
             /** @default 0 */
             gave_back: number;
+            /** @default null */
+            gpu_hours: components["schemas"]["GpuHours"] | null;
             limit: number | null;
             name: string;
             /** @default null */
@@ -2133,11 +2151,15 @@ export interface components {
         /**
          * Quota
          * @description Answer of ``quota``; ``files`` of each kind that has a bound.
+         *
+         *     ``gpu_hours`` is the user's own budget, of jobs and benches; null where there is none.
          */
         Quota: {
             build: components["schemas"]["BuildQuota"];
             /** @default [] */
             files: components["schemas"]["FilesQuota"][];
+            /** @default null */
+            gpu_hours: components["schemas"]["GpuHours"] | null;
             projects: components["schemas"]["ProjectQuota"][];
             user: string;
         };
@@ -2549,6 +2571,7 @@ export type EstimateHorizon = components['schemas']['EstimateHorizon'];
 export type EstimatedStart = components['schemas']['EstimatedStart'];
 export type FilesQuota = components['schemas']['FilesQuota'];
 export type Gpu = components['schemas']['Gpu'];
+export type GpuHours = components['schemas']['GpuHours'];
 export type GpuState = components['schemas']['GpuState'];
 export type Health = components['schemas']['Health'];
 export type HeldBuild = components['schemas']['HeldBuild'];
@@ -2796,6 +2819,9 @@ export interface operations {
         parameters: {
             query?: {
                 since?: string | null;
+                until?: string | null;
+                search?: string | null;
+                events?: boolean;
                 actor?: string | null;
                 action?: string | null;
                 target?: string | null;

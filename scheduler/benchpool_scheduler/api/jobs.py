@@ -12,6 +12,7 @@ from benchpool_scheduler.contract import JobsQuery
 from benchpool_scheduler.contract.actions import JobActions
 from benchpool_scheduler.contract.operation import Operation, declared
 from benchpool_scheduler.contract.operations import Operations
+from benchpool_scheduler.service.access import rights
 
 
 async def submit(request: Request) -> Answer:
@@ -63,6 +64,9 @@ def act(action: str) -> Handle:
     """Return what does an action to a job."""
 
     async def handle(request: Request) -> Answer:
+        owner = request.pool.jobs.detail(request.caller, request.path["job"]).job.user
+        why = getattr(request.body, "reason", None)
+        rights.require_reason(request.caller, owner, action, why)
         return Answer(
             await request.pool.jobs.act(request.caller, request.path["job"], action, request.body)
         )

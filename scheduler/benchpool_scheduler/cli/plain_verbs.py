@@ -14,6 +14,7 @@ import click
 
 from benchpool_scheduler.cli import (
     access_views,
+    audit_views,
     bench_views,
     config_views,
     node_views,
@@ -58,7 +59,7 @@ SHOWN: Mapping[Any, Callable[[Screen, Any], None]] = {
     ConfigurationChange: config_views.change,
     ConfigurationText: config_views.text,
     list[ConfigurationVersion]: config_views.versions,
-    AuditCheck: views.audit_check,
+    AuditCheck: audit_views.audit_check,
     Doubts: views.doubts,
     StartEstimates: views.estimates,
     list[PoolNode]: node_views.nodes,

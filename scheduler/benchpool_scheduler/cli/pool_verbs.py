@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import click
 
 from benchpool_scheduler import phrases
-from benchpool_scheduler.cli import applying, entry, following, submitting, views
+from benchpool_scheduler.cli import applying, audit_views, entry, following, submitting, views
 from benchpool_scheduler.cli.node_verbs import WINDOW
 from benchpool_scheduler.cli.plain_verbs import plain
 from benchpool_scheduler.cli.report_verb import REPORT
@@ -22,17 +23,30 @@ from benchpool_scheduler.contract import AuditOutcome
 from benchpool_scheduler.contract.operation import Operation
 from benchpool_scheduler.contract.operations import OPERATIONS, Operations
 from benchpool_scheduler.contract.options import OPTIONS
+from benchpool_scheduler.phrases import audit_table
 
 
 def _audit(session: Session, options: Options) -> int:
-    asked = {**options, "since": entry.since(options["since"], datetime.now(UTC))}
-    if asked["outcome"] is not None:
+    return _records(session, options)
+
+
+def _events(session: Session, options: Options) -> int:
+    return _records(session, options, events=True)
+
+
+def _records(session: Session, options: Options, *, events: bool = False) -> int:
+    now = datetime.now(UTC)
+    asked = {name: value for name, value in options.items() if name != "csv"}
+    asked |= {name: entry.since(options[name], now) for name in ("since", "until")}
+    if asked.get("outcome") is not None:
         asked["outcome"] = AuditOutcome(asked["outcome"])
-    page = session.client.audit(**asked)
-    if session.screen.json:
+    page = session.client.audit(events=events, **asked)
+    if options["csv"]:
+        sys.stdout.write(audit_table(page.records))
+    elif session.screen.json:
         session.screen.value(page)
     else:
-        views.audit(session.screen, page)
+        audit_views.audit(session.screen, page)
     return 0
 
 
@@ -142,18 +156,28 @@ HISTORY = Verb(("history",), "Print what ran and ended as a trace that can be re
                        metavar="DAYS", help="How far back."),),
                "CSV in the columns that `benchpool replay` and `benchpool whatif --trace` read. "
                "For administrators.")  # fmt: skip
+_RECORDS = (
+    option("--since", metavar="T",
+           help="From this time on: RFC 3339, or how long ago, such as 2d."),
+    option("--until", metavar="T", help="Before this time, as with --since."),
+    option("--actor", metavar="NAME", help="Of this user or service."),
+    option("--action", metavar="NAME", help="Of this operation, such as cancel, set_config."),
+    option("--target", metavar="ID",
+           help="About this job, lease or user; the beginning is enough."),
+    option("--search", metavar="TEXT", help="With this text anywhere in it, such as R15."),
+    option("--limit", type=click.IntRange(1, 5000), default=50,
+           help="At most so many, the newest."),
+    option("--csv", is_flag=True, help="Print comma-separated values."),
+)  # fmt: skip
+EVENTS = Verb(("events",), "Show what people did, and whom the pool preempted by which rule.",
+              _events, _RECORDS,
+              "For administrators. What was refused, and logins, are in `benchpool audit` besides; "
+              "both read the same records.")  # fmt: skip
 AUDIT = Verb(("audit",), "Show who did what, from where and why; what was refused, and logins.",
              _audit,
-             (option("--since", metavar="T",
-                     help="From this time on: RFC 3339, or how long ago, such as 2d."),
-              option("--actor", metavar="NAME", help="Of this user or service."),
-              option("--action", metavar="NAME", help="Of this operation, such as cancel, login."),
-              option("--target", metavar="ID",
-                     help="About this job, lease or user; the beginning is enough."),
+             (*_RECORDS,
               option("--outcome", type=click.Choice([one.value for one in AuditOutcome]),
-                     help="With this outcome."),
-              option("--limit", type=click.IntRange(1, 5000), default=50,
-                     help="At most so many, the newest.")),
+                     help="With this outcome.")),
              "For administrators. With --json each record has what it changed, its number and its "
              "hash.")  # fmt: skip
 APPLY = Verb(("apply",), "Apply YAML: a benchpool.yaml, or objects as kubectl takes them.",
@@ -165,7 +189,7 @@ APPLY = Verb(("apply",), "Apply YAML: a benchpool.yaml, or objects as kubectl ta
 
 _AFTER: Mapping[Operation[Any], tuple[Verb, ...]] = {
     Operations.job: (LOGS, RESULTS),
-    Operations.line: (STATUS, HISTORY, REPORT, AUDIT, APPLY),
+    Operations.line: (STATUS, HISTORY, REPORT, EVENTS, AUDIT, APPLY),
     Operations.note_node: (WINDOW,),
 }
 """Verbs that do more than ask once, by the operation whose plain verb they stand behind."""

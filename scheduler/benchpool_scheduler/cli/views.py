@@ -10,8 +10,6 @@ from benchpool_scheduler import phrases
 from benchpool_scheduler.cli import words
 from benchpool_scheduler.cli.screen import Cell, Column, Screen
 from benchpool_scheduler.contract import (
-    AuditCheck,
-    AuditPage,
     Doubts,
     InLine,
     Job,
@@ -49,15 +47,6 @@ ATTEMPT_COLUMNS = (
     Column("END"),
     Column("GPUS", align="right"),
     Column("NODES", rest=True),
-)
-
-AUDIT_COLUMNS = (
-    Column("AT"),
-    Column("ACTOR", width=14),
-    Column("ACTION"),
-    Column("TARGET", width=10),
-    Column("OUTCOME"),
-    Column("WHAT", rest=True),
 )
 
 ESTIMATE_COLUMNS = (
@@ -218,44 +207,11 @@ def quota(screen: Screen, answer: Quota) -> None:
     )
     if answer.files:
         screen.facts([("Kept files", phrases.files_held(answer.files))])
+    if answer.gpu_hours is not None:
+        screen.facts([("GPU-hours", answer.gpu_hours.text)])
     if answer.projects:
         screen.line()
         projects(screen, answer.projects)
-
-
-def audit(screen: Screen, page: AuditPage) -> None:
-    """Show who did what, the newest first."""
-    if not page.records:
-        screen.line("The audit trail has no such record.")
-        return
-    screen.table(
-        AUDIT_COLUMNS,
-        [
-            (
-                one.at.astimezone().strftime("%Y-%m-%d %H:%M:%S"),
-                one.actor or "(nobody known)",
-                one.action,
-                one.target,
-                one.outcome.value,
-                phrases.changed(one.before, one.after, one.reason),
-            )
-            for one in page.records
-        ],
-    )
-    if page.more:
-        screen.aside("There are older ones: narrow them down, or ask for more with --limit.")
-
-
-def audit_check(screen: Screen, check: AuditCheck) -> None:
-    """Say whether the chain holds."""
-    if check.problem is not None:
-        screen.line(f"The audit trail does not hold: {check.problem}")
-    elif not check.last:
-        screen.line("The audit trail is empty.")
-    else:
-        screen.line(f"The audit trail holds: records {check.first} to {check.last}.")
-        screen.line("To see later that nothing was cut off, note this and give it then:")
-        screen.line(f"benchpool audit verify --number {check.last} --hash {check.hash}")
 
 
 def line(screen: Screen, waiting: Sequence[InLine]) -> None:
@@ -296,6 +252,11 @@ def projects(screen: Screen, listed: Sequence[ProjectQuota]) -> None:
             )
             for depth, one in as_tree(listed)
         ],
+    )
+    screen.facts(
+        (f"GPU-hours of {words.clean(one.name)}", one.gpu_hours.text)
+        for one in listed
+        if one.gpu_hours is not None
     )
 
 

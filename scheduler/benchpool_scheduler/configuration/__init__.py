@@ -14,6 +14,7 @@ from benchpool_scheduler.configuration.settings import (
     NodePool,
     PersonalProject,
     ProjectSettings,
+    UserHours,
 )
 from benchpool_scheduler.configuration.trying import attempt
 
@@ -26,6 +27,7 @@ __all__ = [
     "NodePool",
     "PersonalProject",
     "ProjectSettings",
+    "UserHours",
     "among",
     "attempt",
     "command_of",

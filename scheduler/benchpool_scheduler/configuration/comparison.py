@@ -10,6 +10,7 @@ from benchpool_scheduler.configuration.settings import (
     PersonalProject,
     ProjectSettings,
 )
+from benchpool_scheduler.core.fairness.gpu_hours import HourBudget
 from benchpool_scheduler.phrases import count
 
 _PROJECT_KEYS = {
@@ -43,6 +44,7 @@ def compare(old: Configuration, new: Configuration) -> list[str]:
         *_budgets(old, new),
         *_retention(old, new),
         *_prices(old, new),
+        *_gpu_hours(old, new),
     ]
 
 
@@ -90,6 +92,8 @@ def _projects(old: Configuration, new: Configuration) -> Iterable[str]:
         else:
             quota = _value(settings.project.quota, "quota")
             yield f"Project {name} ({_people(settings)}) is new, guaranteed quota {quota}."
+            if settings.gpu_hours.bounds:
+                yield f"Project {name}: budget of a month {_hours(settings.gpu_hours)}."
             if settings.each is not None:
                 yield f"Project {name}: {_each(settings.each)}."
 
@@ -100,6 +104,9 @@ def _project(was: ProjectSettings, now: ProjectSettings) -> Iterable[str]:
         if before != after:
             change = f"{_value(before, key)} → {_value(after, key)}"
             yield f"Project {now.name} ({_people(now)}): {words} {change}."
+    if was.gpu_hours != now.gpu_hours:
+        change = f"{_hours(was.gpu_hours)} → {_hours(now.gpu_hours)}"
+        yield f"Project {now.name} ({_people(now)}): budget of a month {change}."
     if was.each != now.each:
         yield f"Project {now.name} ({_people(now)}): {_each(was.each)} → {_each(now.each)}."
     for person in sorted(set(now.members) - set(was.members)):
@@ -162,6 +169,30 @@ def _prices(old: Configuration, new: Configuration) -> Iterable[str]:
         if before != after:
             told = ("none" if it is None else f"{it:g}" for it in (before, after))
             yield f"Price of an hour of {model}: {' → '.join(told)}."
+
+
+def _gpu_hours(old: Configuration, new: Configuration) -> Iterable[str]:
+    was, now = old.gpu_hours, new.gpu_hours
+    if was.time_zone != now.time_zone:
+        yield f"Time zone of the months that budgets count: {was.time_zone} → {now.time_zone}."
+    if was.default != now.default:
+        change = f"{_hours(was.default)} → {_hours(now.default)}"
+        yield f"Budget of a month of users whom nothing else names: {change}."
+    for user in sorted(was.users.keys() | now.users.keys()):
+        if was.of(user) != now.of(user):
+            change = f"{_hours(was.of(user))} → {_hours(now.of(user))}"
+            yield f"Budget of a month of user {user}: {change}."
+
+
+def _hours(budget: HourBudget) -> str:
+    """Return a budget in words.
+
+    >>> _hours(HourBudget(soft=100, hard=200)), _hours(HourBudget())
+    ('soft 100, hard 200 GPU-hours', 'none')
+    """
+    parts = (("soft", budget.soft), ("hard", budget.hard))
+    told = ", ".join(f"{word} {hours:g}" for word, hours in parts if hours is not None)
+    return f"{told} GPU-hours" if told else "none"
 
 
 def _each(each: PersonalProject | None) -> str:

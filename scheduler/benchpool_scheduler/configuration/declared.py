@@ -20,6 +20,7 @@ from benchpool_scheduler.configuration.loader import load
 from benchpool_scheduler.contract.kubernetes import Kind
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.resources.declaring import Resource
+from benchpool_scheduler.resources.gpu_hours import UserHoursSpec
 from benchpool_scheduler.resources.pools import (
     NODE_POOLS,
     POOL_SETTINGS,
@@ -107,7 +108,7 @@ def document(declared: Iterable[Declared]) -> Document:
     return Document("\n".join(lines) + "\n", of_line)
 
 
-SETTINGS = ("build", "policy", "topology", "budgets", "retention", "prices")
+SETTINGS = ("build", "policy", "topology", "budgets", "retention", "prices", "gpu_hours")
 """Sections that are the fields of ``PoolSettings``."""
 
 
@@ -163,6 +164,10 @@ def _settings(spec: PoolSettingsSpec) -> dict[str, Any]:
         found["retention"] = _plain(spec.retention)
     if spec.prices is not None:
         found["prices"] = _plain(spec.prices)
+    if spec.gpu_hours is not None:
+        hours = _plain(spec.gpu_hours)
+        hours["users"] = {user: _plain(one) for user, one in spec.gpu_hours.users.items()}
+        found["gpu_hours"] = hours
     return found
 
 
@@ -171,7 +176,7 @@ def _project(one: Declared) -> dict[str, Any]:
     found = _plain(spec)
     found["name"] = found.get("name") or one.name
     found.pop("order", None)
-    for key in ("cpus", "memory_gib", "each"):
+    for key in ("cpus", "memory_gib", "each", "gpu_hours"):
         if found.get(key) is not None:
             bound = {name: value for name, value in _plain(found[key]).items() if value is not None}
             found[key] = bound
@@ -199,8 +204,8 @@ def _flow(value: object) -> str:
 
 
 def _read_settings(settings: Mapping[str, Any], source: str) -> PoolSettingsSpec:
-    names = ("build", "policy", "budgets", "retention", "prices")
-    build, policy, budgets, retention, prices = (settings.get(key) for key in names)
+    keys = ("build", "policy", "budgets", "retention", "prices", "gpu_hours")
+    build, policy, budgets, retention, prices, hours = (settings.get(key) for key in keys)
     return PoolSettingsSpec(
         build=None if build is None else _convert(build, BuildSpec, source),
         policy=None if policy is None else _convert(policy, PolicySpec, source),
@@ -208,6 +213,7 @@ def _read_settings(settings: Mapping[str, Any], source: str) -> PoolSettingsSpec
         topology=list(settings.get("topology") or ()),
         retention=None if retention is None else _convert(retention, RetentionSpec, source),
         prices=None if prices is None else _convert(prices, PricesSpec, source),
+        gpu_hours=None if hours is None else _convert(hours, UserHoursSpec, source),
     )
 
 

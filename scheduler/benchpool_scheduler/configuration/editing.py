@@ -27,9 +27,9 @@ from benchpool_scheduler.errors import InvalidInput
 
 Place = tuple[str, ...]
 
-BOUNDS = ("cpus", "memory_gib", "each")
+BOUNDS = ("cpus", "memory_gib", "each", "gpu_hours")
 QUOTAS = ("users", "groups")
-PLAIN_SECTIONS = ("policy", "budgets", "retention")
+PLAIN_SECTIONS = ("policy", "budgets", "retention", "gpu_hours")
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The same as ``safe_load``, and ten times as fast where PyYAML has its library."""
 _DASH = re.compile(r"^projects:[^\n]*\n(?:[ \t]*(?:#[^\n]*)?\n)*( *)-", re.MULTILINE)
@@ -116,6 +116,8 @@ def place_of(key: str) -> Place:
         return ("projects", ".".join(parts[:-last]), *parts[-last:])
     if section == "build" and len(parts) >= 2 and parts[0] in QUOTAS:
         return "build", parts[0], rest.partition(".")[2]
+    if section == "gpu_hours" and len(parts) >= 3 and parts[0] == "users":
+        return section, "users", ".".join(parts[1:-1]), parts[-1]
     if section in ("build", *PLAIN_SECTIONS) and len(parts) == 1 and rest not in ("", *QUOTAS):
         return section, rest
     example = "build.users.NAME, projects.NAME.quota or policy.grace_s"

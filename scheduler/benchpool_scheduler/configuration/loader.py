@@ -8,6 +8,7 @@ from typing import Any, Literal, cast
 
 from yaml import MappingNode
 
+from benchpool_scheduler.configuration import gpu_hours
 from benchpool_scheduler.configuration.nodes import Item, compose, nearest
 from benchpool_scheduler.configuration.settings import (
     EVERYBODY,
@@ -20,28 +21,32 @@ from benchpool_scheduler.configuration.settings import (
     Prices,
     ProjectSettings,
     Retention,
+    UserHours,
 )
 from benchpool_scheduler.configuration.tree import check_tree, tree_warnings
 from benchpool_scheduler.core.capacity.domains import NODE_LEVEL
+from benchpool_scheduler.core.fairness.gpu_hours import HourBudget
 from benchpool_scheduler.core.model import Bound, Policy, Project, ProjectName
 from benchpool_scheduler.errors import InvalidInput
 
 VERSION = 1
 SECTIONS = (
     *("version", "build", "projects", "pools", "topology", "policy", "budgets", "retention"),
-    "prices",
+    *("prices", "gpu_hours"),
 )
 BUILD = ("default", "groups", "users", "reserve", "oversubscribe", "lend_idle")
 PROJECT = (
     *("name", "parent", "quota", "limit", "weight", "priority", "cpus", "memory_gib"),
-    *("min_runtime_s", "used_gpu_s", "members", "leads", "each"),
+    *("min_runtime_s", "used_gpu_s", "members", "leads", "each", "gpu_hours"),
 )
 EACH = ("quota", "limit", "weight")
 POLICY = tuple(field.name for field in fields(Policy))
 BUDGETS = tuple(field.name for field in fields(Budgets))
 RETENTION = tuple(field.name for field in fields(Retention))
 PRICES = tuple(field.name for field in fields(Prices))
-KEYS = frozenset((*SECTIONS, *BUILD, *PROJECT, *POLICY, *BUDGETS, *RETENTION, *PRICES))
+KEYS = frozenset(
+    (*SECTIONS, *BUILD, *PROJECT, *POLICY, *BUDGETS, *RETENTION, *PRICES, *gpu_hours.SECTION)
+)
 """Every key that a configuration may have, but those of lists below them."""
 MOST_GPUS = 1_000_000
 MOST_LEVELS = 8
@@ -92,6 +97,7 @@ def read(document: Item, text: str) -> Configuration:
         budgets=_budgets(top["budgets"]) if _given(top, "budgets") else Budgets(),
         retention=_retention(top["retention"]) if _given(top, "retention") else Retention(),
         prices=_prices(top["prices"]) if _given(top, "prices") else Prices(),
+        gpu_hours=gpu_hours.of_users(top["gpu_hours"]) if _given(top, "gpu_hours") else UserHours(),
         warnings=tree_warnings(projects),
         text=text,
         source=document.source,
@@ -186,6 +192,9 @@ def _project(item: Item) -> ProjectSettings:
         leads=_people(keys, "leads"),
         line=item.line,
         each=_each(keys["each"], keys) if _given(keys, "each") else None,
+        gpu_hours=(
+            gpu_hours.budget(keys["gpu_hours"]) if _given(keys, "gpu_hours") else HourBudget()
+        ),
     )
 
 

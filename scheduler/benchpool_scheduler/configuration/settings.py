@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from benchpool_scheduler.core.fairness.gpu_hours import HourBudget
 from benchpool_scheduler.core.model import Policy, Project, ProjectName
 from benchpool_scheduler.worker.folders import Part
 
@@ -49,6 +50,7 @@ class ProjectSettings:
     ``members`` and ``leads`` hold user names, and groups as ``group:NAME``; members may be
     ``EVERYBODY``. With ``each`` it holds no jobs itself: every member has a project of their own
     below it, see ``personal``. ``line`` is where the file names it, 0 where no file does.
+    ``gpu_hours`` is its budget of a month; what is used below it counts, too.
     """
 
     project: Project
@@ -56,6 +58,7 @@ class ProjectSettings:
     leads: tuple[str, ...] = ()
     line: int = field(default=0, compare=False)
     each: PersonalProject | None = None
+    gpu_hours: HourBudget = field(default_factory=HourBudget)
 
     @property
     def name(self) -> ProjectName:
@@ -116,6 +119,28 @@ class Budgets:
 
 
 @dataclass(frozen=True, slots=True)
+class UserHours:
+    """Budgets of GPU-hours of users in a calendar month.
+
+    Attributes:
+        time_zone: Whose months count, for users and projects.
+        default: Of a user whom ``users`` does not name.
+    """
+
+    time_zone: str = "UTC"
+    default: HourBudget = field(default_factory=HourBudget)
+    users: Mapping[str, HourBudget] = field(default_factory=dict)
+
+    def of(self, user: str) -> HourBudget:
+        """Return the budget of a user.
+
+        >>> UserHours(default=HourBudget(hard=9)).of("susan").hard
+        9
+        """
+        return self.users.get(user, self.default)
+
+
+@dataclass(frozen=True, slots=True)
 class Retention:
     """How long what is over is kept.
 
@@ -126,6 +151,7 @@ class Retention:
         checkpoints_days: Days that checkpoints are kept after the end of their job; None, and more
             than ``ended_days``, are as long as the job. ``results_days`` and ``logs_days`` alike.
         use_days: Days that what an ended job used is kept, for history and what-ifs.
+        audit_days: Days that records of the audit trail are kept at least.
     """
 
     ended_days: float = 30.0
@@ -135,6 +161,7 @@ class Retention:
     results_days: float | None = None
     logs_days: float | None = None
     use_days: float = 400.0
+    audit_days: float = 400.0
 
     def days_of(self, part: Part) -> float:
         """Return for how many days after its job's end a kind of files is kept.
@@ -179,6 +206,7 @@ class Configuration:
     budgets: Budgets = field(default_factory=Budgets)
     retention: Retention = field(default_factory=Retention)
     prices: Prices = field(default_factory=Prices)
+    gpu_hours: UserHours = field(default_factory=UserHours)
     warnings: tuple[str, ...] = field(default=(), compare=False)
     text: str = field(default="", repr=False, compare=False)
     source: str = field(default="benchpool.yaml", repr=False, compare=False)
@@ -203,6 +231,14 @@ class Configuration:
     def project(self, name: str) -> ProjectSettings | None:
         """Return the settings of one project, or None."""
         return self._by_name.get(name)
+
+    def upwards(self, name: str) -> Iterator[ProjectSettings]:
+        """Yield a project and those above it, the lowest first."""
+        found = self.project(name)
+        while found is not None:
+            yield found
+            parent = found.project.parent
+            found = None if parent is None else self.project(parent)
 
     def is_parent(self, name: str) -> bool:
         """Tell whether other projects lie below this one; it then holds no jobs itself."""

@@ -27,7 +27,8 @@ class AuditRecord(Struct, frozen=True, kw_only=True):
         actor: The Hub's name of who asked; empty for nobody that the Hub knows. ``kind`` is
             ``service`` for the Hub and its services.
         address: Where the request came from.
-        action: The operation's name, or ``login``, ``logout``, ``audit-begun``, ``refusals``.
+        action: The operation's name, or ``login``, ``logout``, ``audit-begun``, ``refusals``, and
+            ``preempt``, whose actor is ``benchpool`` and whose ``after`` has the ``rule``.
         target: The job, lease or user that it was about.
         reason: What the actor said why, or the sentence of a refusal; ``code`` is its code.
         before, after: What it changed, by field, as it was and as it is.
@@ -56,6 +57,13 @@ class AuditQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Which records, the newest first; ``below`` goes on after an answer with ``more``."""
 
     since: Annotated[datetime, Meta(tz=True, description="Not older than this.")] | None = None
+    until: Annotated[datetime, Meta(tz=True, description="Older than this.")] | None = None
+    search: (
+        Annotated[str, Meta(max_length=255, description="With this text anywhere in it.")] | None
+    ) = None
+    events: Annotated[
+        bool, Meta(description="Only what was done, without logins and what was refused.")
+    ] = False
     actor: Annotated[str, Meta(max_length=255, description="Of this user or service.")] | None = (
         None
     )

@@ -52,11 +52,26 @@ class BuildQuota(Struct, frozen=True):
     free: int
 
 
+class GpuHours(Struct, frozen=True):
+    """GPU-hours used in this calendar month, and the budget; it begins anew at ``renewed``.
+
+    Past ``soft`` the weight falls; from ``hard`` on new jobs are refused. Null is no bound.
+    ``text`` says it in words.
+    """
+
+    used: float
+    soft: float | None
+    hard: float | None
+    renewed: datetime
+    text: str
+
+
 class ProjectQuota(Struct, frozen=True):
     """One project of a user: ``quota`` and ``limit`` are null where there is no bound.
 
     ``parent`` is the project above, null at the top. In the last week its jobs, and those of the
     projects below it, ``gave_back`` so many GPUs beyond its quota to others, in so many ``pauses``.
+    ``gpu_hours`` is null where it has no budget of a month.
     """
 
     name: str
@@ -68,6 +83,7 @@ class ProjectQuota(Struct, frozen=True):
     parent: str | None = None
     gave_back: int = 0
     pauses: int = 0
+    gpu_hours: GpuHours | None = None
 
 
 def as_tree(projects: Sequence[ProjectQuota]) -> list[tuple[int, ProjectQuota]]:
@@ -105,12 +121,16 @@ class FilesQuota(Struct, frozen=True):
 
 
 class Quota(Struct, frozen=True):
-    """Answer of ``quota``; ``files`` of each kind that has a bound."""
+    """Answer of ``quota``; ``files`` of each kind that has a bound.
+
+    ``gpu_hours`` is the user's own budget, of jobs and benches; null where there is none.
+    """
 
     user: str
     build: BuildQuota
     projects: list[ProjectQuota]
     files: list[FilesQuota] = []
+    gpu_hours: GpuHours | None = None
 
 
 class GpuState(StrEnum):

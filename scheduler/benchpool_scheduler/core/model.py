@@ -139,6 +139,8 @@ class JobFacts:
             1.
         only: The nodes that it may use, e.g. where its volume can be had; None for any.
         barred: Nodes that it may not use for now, because they did not take it.
+        blocked: Why it may not start whatever is free; it then asks for nothing. None where it may.
+        behind: Its user is past a soft budget: others of its priority in its project go first (R7).
     """
 
     id: JobId
@@ -160,6 +162,8 @@ class JobFacts:
     done_s: float = 0.0
     only: frozenset[NodeName] | None = None
     barred: frozenset[NodeName] = frozenset()
+    blocked: WaitReason | None = None
+    behind: bool = False
 
     def ran_at(self, now_s: float) -> float:
         """Return the time since its last start at an instant."""

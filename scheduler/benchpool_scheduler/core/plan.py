@@ -340,6 +340,7 @@ class Pass:
         waiting = chain(self.queue.waiting(), self.backfill.waiting())
         reasons = reasons_of(self.state, self.candidates, waiting)
         reasons.update(held_back(self.backfill, reasons))
+        reasons.update(self.state.blocked)
         return reasons
 
     def _wake_s(self) -> float | None:

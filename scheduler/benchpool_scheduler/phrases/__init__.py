@@ -14,6 +14,7 @@ from benchpool_scheduler.phrases.ends import (
     attempt_end,
     failed_with,
     files_held,
+    hours_used,
     kept_days,
     kept_for,
     log_end,
@@ -43,6 +44,7 @@ from benchpool_scheduler.phrases.pauses import (
     saving,
     what_was_saved,
 )
+from benchpool_scheduler.phrases.tables import as_csv, audit_table
 from benchpool_scheduler.phrases.texts import (
     UNSEEN,
     changed,
@@ -76,8 +78,10 @@ __all__ = [
     "Estimated",
     "KeptUntil",
     "ago",
+    "as_csv",
     "at_most",
     "attempt_end",
+    "audit_table",
     "back",
     "changed",
     "count",
@@ -90,6 +94,7 @@ __all__ = [
     "gpu_time",
     "gpus_of_job",
     "horizon_row",
+    "hours_used",
     "is_are",
     "kept_days",
     "kept_for",

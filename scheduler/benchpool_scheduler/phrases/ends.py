@@ -88,6 +88,21 @@ def files_held(held: Iterable[HeldFiles]) -> str:
     )
 
 
+def hours_used(used: float, soft: float | None, hard: float | None, renewed: str) -> str:
+    """Return what was used of a budget of GPU-hours in this month.
+
+    >>> hours_used(812.44, 600, 1000, "1 June 2027")
+    '812.4 of 1000 GPU-hours this month, past the soft budget of 600; begins anew on 1 June 2027'
+    >>> hours_used(3, 100, None, "1 December 2026")
+    '3.0 of softly 100 GPU-hours this month; begins anew on 1 December 2026'
+    """
+    of = f"{hard:g}" if hard is not None else f"softly {soft or 0:g}"
+    past = soft is not None and used > soft
+    told = f", past the soft budget{f' of {soft:g}' if hard is not None else ''}" if past else ""
+    full = ", all used up" if hard is not None and used >= hard else told
+    return f"{used:.1f} of {of} GPU-hours this month{full}; begins anew on {renewed}"
+
+
 def run_beyond(jobs: int) -> str:
     """Return what is said of jobs that may still run when a machine's maintenance begins.
 

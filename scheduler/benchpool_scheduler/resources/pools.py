@@ -17,6 +17,7 @@ from benchpool_scheduler.resources.declaring import (
     Rule,
     kind,
 )
+from benchpool_scheduler.resources.gpu_hours import HourBudgetSpec, UserHoursSpec
 
 People = Annotated[list[Person], Meta(max_length=1000)]
 Amount = Annotated[float, Meta(ge=0, le=1e9)]
@@ -61,7 +62,11 @@ class ProjectSpec(
     frozen=True,
     forbid_unknown_fields=True,
     omit_defaults=True,
-    rename={"memory_gib": "memoryGib", "min_runtime_s": "minRuntimeSeconds"},
+    rename={
+        "memory_gib": "memoryGib",
+        "min_runtime_s": "minRuntimeSeconds",
+        "gpu_hours": "gpuHours",
+    },
 ):
     """A queue of the pool: a person, a team, an activity; projects form a tree."""
 
@@ -107,6 +112,7 @@ class ProjectSpec(
         Meta(description="Users, groups as `group:NAME`, `*` for whoever has no other project."),
     ] = []
     leads: Annotated[People, Meta(description="Who may see and steer all its jobs.")] = []
+    gpu_hours: HourBudgetSpec | None = None
     order: Annotated[
         int,
         Meta(ge=0, le=1_000_000, description="Its age among projects; the smallest is the oldest."),
@@ -288,6 +294,7 @@ class RetentionSpec(
     results_days: Days | None = None
     logs_days: Days | None = None
     use_days: Days | None = None
+    audit_days: Days | None = None
 
 
 class PricesSpec(
@@ -302,7 +309,13 @@ class PricesSpec(
     ] = {}
 
 
-class PoolSettingsSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class PoolSettingsSpec(
+    Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    rename={"gpu_hours": "gpuHours"},
+):
     """What ``benchpool.yaml`` says beside projects and pools."""
 
     build: BuildSpec | None = None
@@ -317,6 +330,7 @@ class PoolSettingsSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_def
     ] = []
     retention: RetentionSpec | None = None
     prices: PricesSpec | None = None
+    gpu_hours: UserHoursSpec | None = None
 
 
 class StartCalibration(Struct, frozen=True, omit_defaults=True, rename="camel"):

@@ -20,7 +20,13 @@ from pathlib import Path
 
 import msgspec
 
-from benchpool_scheduler.contract.audit import AuditCheck, AuditPage, AuditQuery, AuditRecord
+from benchpool_scheduler.contract.audit import (
+    AuditCheck,
+    AuditOutcome,
+    AuditPage,
+    AuditQuery,
+    AuditRecord,
+)
 from benchpool_scheduler.store.appending import append_whole
 
 FILE_BYTES = 8 * 1024 * 1024
@@ -265,8 +271,25 @@ def _decoded(line: bytes) -> AuditRecord | None:
 def _asked(record: AuditRecord, query: AuditQuery) -> bool:
     return (
         (query.below is None or record.number < query.below)
+        and (query.until is None or record.at < query.until)
+        and (not query.events or _is_event(record))
+        and (query.search is None or _has(record, query.search.casefold()))
         and (query.actor is None or record.actor == query.actor)
         and (query.action is None or record.action == query.action)
         and (query.target is None or record.target.startswith(query.target))
         and (query.outcome is None or record.outcome is query.outcome)
     )
+
+
+NO_EVENTS = frozenset({"login", "logout", "audit-begun", "refusals"})
+
+
+def _is_event(record: AuditRecord) -> bool:
+    """Tell whether something of the pool was changed, by a person or by the pool itself."""
+    return record.outcome is AuditOutcome.DONE and record.action not in NO_EVENTS
+
+
+def _has(record: AuditRecord, text: str) -> bool:
+    values = (*record.before.values(), *record.after.values())
+    parts = (record.actor, record.action, record.target, record.reason, *map(str, values))
+    return any(text in part.casefold() for part in parts)

@@ -1,8 +1,9 @@
-"""What ended jobs used, for longer than their records are kept: lines of JSON in a file a month.
+"""What ended jobs and benches used, for longer than their records are kept: lines of JSON.
 
-    past-jobs/2026-11.jsonl              jobs whose records were removed in November 2026
+    past-jobs/2026-11.jsonl              what was removed in November 2026
 
-A line is on disk before the record goes, so a crash in between writes it twice: who reads takes
+A line is a job, or a bench (``PastBench``); releases that know no benches leave those out. It is on
+disk before the record goes, so a crash in between writes it twice: who reads takes
 each job once.
 """
 
@@ -20,13 +21,32 @@ import msgspec
 from benchpool_scheduler.store.appending import append_whole
 
 
+class HeldInterval(msgspec.Struct, frozen=True, array_like=True):
+    """GPUs from one instant to another, in epoch seconds; ``ended`` is None while they are held."""
+
+    begun: float
+    ended: float | None
+    gpus: int
+
+
+class PastBench(msgspec.Struct, frozen=True):
+    """A bench that was given back: its lease's id, whose it was, and what it held since when."""
+
+    bench: str
+    user: str
+    gpus: int
+    since: float
+    until: float
+
+
 class PastJob(msgspec.Struct, frozen=True, omit_defaults=True):
     """An ended job as history and what-ifs know it; times are epoch seconds.
 
     Attributes:
         ran_s: Of all attempts together. ``unsaved_s``: what each pause cost of it, as measured;
             ``lost_s``: as estimated with the restart, where it was not. Seconds of its run time.
-        gpus: Of all workers together.
+        gpus: Of all workers together. ``held``: of each worker from its start to its end; empty in
+            lines of releases that did not keep it.
     """
 
     id: str
@@ -41,6 +61,7 @@ class PastJob(msgspec.Struct, frozen=True, omit_defaults=True):
     time_limit_s: float | None = None
     lost_s: tuple[float, ...] = ()
     unsaved_s: tuple[float, ...] = ()
+    held: tuple[HeldInterval, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +74,7 @@ class PastJobs:
 
     folder: Path
 
-    def add(self, jobs: Sequence[PastJob], now: float) -> None:
+    def add(self, jobs: Sequence[PastJob | PastBench], now: float) -> None:
         """Keep these; they are on disk when this returns. Errors: OSError, then nothing is added.
 
         Args:
@@ -80,13 +101,32 @@ class PastJobs:
             since: Epoch seconds.
         """
         seen: set[str] = set()
+        for line in self._lines(since):
+            job = _decoded(line)
+            if job is not None and job.ended >= since and job.id not in seen:
+                seen.add(job.id)
+                yield job
+
+    def read_benches(self, since: float) -> Iterator[PastBench]:
+        """Yield the benches that were given back at ``since`` or later, each once.
+
+        Args:
+            since: Epoch seconds.
+        """
+        newest: dict[str, PastBench] = {}
+        for line in self._lines(since):
+            bench = _bench(line)
+            if bench is not None and bench.until >= since:
+                newest[bench.bench] = bench  # a crash may have come before the bench was gone
+        yield from newest.values()
+
+    def _lines(self, since: float) -> Iterator[bytes]:
+        """Yield the lines of files that may hold what ended then or later."""
+        first = f"{datetime.fromtimestamp(since, UTC):%Y-%m}"
         for file in self._files():
-            with file.open("rb") as lines:
-                for line in lines:
-                    job = _decoded(line)
-                    if job is not None and job.ended >= since and job.id not in seen:
-                        seen.add(job.id)
-                        yield job
+            if file.stem >= first:
+                with file.open("rb") as lines:
+                    yield from lines
 
     def expire(self, before: float) -> None:
         """Delete the files in which everything ended before that time, but not the newest.
@@ -96,7 +136,7 @@ class PastJobs:
         """
         for file in self._files()[:-1]:
             with file.open("rb") as lines:
-                ended = [job.ended for line in lines if (job := _decoded(line)) is not None]
+                ended = [at for line in lines if (at := _ended(line)) is not None]
             if max(ended, default=0.0) < before:
                 file.unlink()
 
@@ -137,7 +177,7 @@ def put_back(copy: Path, past: Path) -> int:
             new.write_bytes(begun + b"".join(line + b"\n" for line in missing))
             new.chmod(0o600)
             new.replace(target)
-            added += sum(_decoded(line) is not None for line in missing)
+            added += sum(_ended(line) is not None for line in missing)
     return added
 
 
@@ -146,3 +186,16 @@ def _decoded(line: bytes) -> PastJob | None:
         return msgspec.json.decode(line, type=PastJob)
     except msgspec.DecodeError:
         return None
+
+
+def _bench(line: bytes) -> PastBench | None:
+    try:
+        return msgspec.json.decode(line, type=PastBench)
+    except msgspec.DecodeError:
+        return None
+
+
+def _ended(line: bytes) -> float | None:
+    """Return when the job or bench of a line ended; None for one that cannot be read."""
+    job, bench = _decoded(line), _bench(line)
+    return job.ended if job is not None else None if bench is None else bench.until

@@ -60,6 +60,7 @@ class DashboardHandler(PageHandler):
                 self.get_query_arguments("fold"),
                 self.get_query_argument("at", ""),
             ),
+            hours=_own_hours(pool, caller),
             access=await access_view(pool, caller, now),
             queue_sentence=queue_sentence(jobs, status),
             running_sentence=running_sentence(jobs, status),
@@ -73,6 +74,12 @@ class DashboardHandler(PageHandler):
         asked = [one.name for one in fields(JobsQuery) if one.kind == "text"]
         given = {name: self.get_query_argument(name, "") for name in asked}
         return {name: value for name, value in given.items() if value}
+
+
+def _own_hours(pool: Pool, caller: Caller) -> str:
+    """Return what the reader has used of a budget of GPU-hours; empty where there is none."""
+    hours = pool.views.quota(caller).gpu_hours if caller.kind == "user" else None
+    return "" if hours is None else hours.text
 
 
 def racks(pool: Pool) -> dict[str, str]:

@@ -30,6 +30,7 @@ class ProjectRow:
     limit: str
     waiting: int
     gave_back: str
+    gpu_hours: str
     depth: int
     below: int
     folded: bool
@@ -106,6 +107,7 @@ def _row(
         limit="none" if project.limit is None else str(project.limit),
         waiting=project.waiting,
         gave_back=_gave_back(project),
+        gpu_hours="" if project.gpu_hours is None else project.gpu_hours.text,
         depth=depth,
         below=below,
         folded=folded,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.contract.configuration import Setting
+from benchpool_scheduler.core.fairness.gpu_hours import HourBudget
 from benchpool_scheduler.errors import InvalidInput
 
 PREFIX = "set:"
@@ -40,18 +41,27 @@ def _shown(configuration: Configuration) -> Iterator[tuple[str, str]]:
     for kind, quotas in (("users", build.users), ("groups", build.groups)):
         for name, quota in quotas.items():
             yield f"build.{kind}.{name}", str(quota)
+    yield from _hours("gpu_hours", configuration.gpu_hours.default)
+    for user, budget in configuration.gpu_hours.users.items():
+        yield from _hours(f"gpu_hours.users.{user}", budget)
     for settings in configuration.projects:
         project, at = settings.project, f"projects.{settings.name}"
         yield f"{at}.quota", "unlimited" if project.quota is None else str(project.quota)
         yield f"{at}.limit", "" if project.limit is None else str(project.limit)
         yield f"{at}.weight", "" if project.weight is None else f"{project.weight:g}"
         yield f"{at}.priority", str(project.priority)
+        yield from _hours(f"{at}.gpu_hours", settings.gpu_hours)
         if settings.each is not None:
             each = settings.each
             yield f"{at}.each.quota", "unlimited" if each.quota is None else str(each.quota)
             yield f"{at}.each.limit", "" if each.limit is None else str(each.limit)
         yield f"{at}.members", ", ".join(settings.members)
         yield f"{at}.leads", ", ".join(settings.leads)
+
+
+def _hours(at: str, budget: HourBudget) -> Iterator[tuple[str, str]]:
+    yield f"{at}.soft", "" if budget.soft is None else f"{budget.soft:.10g}"
+    yield f"{at}.hard", "" if budget.hard is None else f"{budget.hard:.10g}"
 
 
 @dataclass(frozen=True, slots=True)

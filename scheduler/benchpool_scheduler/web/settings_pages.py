@@ -171,6 +171,7 @@ class SettingsHandler(PageHandler):
             parents={p.name for p in configuration.projects if configuration.is_parent(p.name)},
             standing={one.name: one for one in status.projects},
             build=configuration.build,
+            gpu_hours=configuration.gpu_hours,
             own=OWN,
         )
 

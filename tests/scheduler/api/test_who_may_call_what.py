@@ -54,9 +54,9 @@ LEASE = {"user": "susan", "server": "", "spawn": "s1", "gpus": 1}
 BODIES: Mapping[str, Any] = {
     "submit": lambda who: {"entry": SLEEPER, "project": project_of(who)},
     "preview": lambda who: {"entry": SLEEPER, "project": project_of(who)},
-    "pause": {},
+    "pause": {"reason": "new disk"},
     "resume": {},
-    "cancel": {},
+    "cancel": {"reason": "new disk"},
     "change": {"priority": 60},
     "rename": {"name": "other"},
     "discard": {"logs": True},

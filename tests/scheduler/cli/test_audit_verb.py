@@ -35,3 +35,22 @@ def test_others_are_refused(benchpool: Benchpool) -> None:
     for words in (("audit",), ("audit", "verify")):
         said = benchpool(*words)
         assert (said.status, "administrator" in said.err) == (3, True), said
+
+
+def test_events_are_what_was_done_and_a_stop_of_others_asks_for_a_reason(
+    benchpool: Benchpool,
+) -> None:
+    code = "import time; time.sleep(600)"
+    sent = benchpool("submit", "--name", "=fit", "--json", "--", sys.executable, "-c", code).json
+    refused = benchpool("cancel", sent["id"], by="root")
+    assert (refused.status, "--reason" in refused.err) == (2, True), refused
+    done = benchpool("cancel", sent["id"], "--reason", "power cut", by="root")
+    assert done.status == 0, done.err
+    shown = benchpool("events", "--search", "POWER", by="root")
+    assert "power cut" in shown.out
+    assert "submit" not in shown.out
+    listed = benchpool("events", "--csv", by="root").out
+    assert listed.startswith("number,at,actor,")
+    assert "reason-missing" not in listed
+    assert benchpool("cancel", sent["id"]).status in (0, 3)  # one's own needs none
+    assert benchpool("events").status == 3

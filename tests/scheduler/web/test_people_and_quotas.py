@@ -134,6 +134,26 @@ async def test_who_starts_and_who_gives_way_is_said_before_a_quota_is_saved(
     assert file.read_text() == TEXT
 
 
+async def test_a_budget_of_gpu_hours_is_set_on_the_page_and_shown_where_quotas_are(
+    pool: Pool, address: str, browser: Browser, file: Path
+) -> None:
+    page = await opened_by(browser, address, "quotas")
+    await page.get_by_label("Hard budget of GPU-hours of project susan").fill("6000")
+    await page.get_by_label("Soft budget of GPU-hours of all other users").fill("300")
+    plan = page.locator("#plan")
+    await expect(plan).to_contain_text("Project susan (susan): budget of a month none → hard 6000")
+    await expect(plan).to_contain_text("projects.susan.gpu_hours.hard=6000 gpu_hours.soft=300")
+    await page.get_by_label("Reason, kept beside the change").fill("the grant")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_text("In force as version 2.")).to_be_visible()
+    await expect(page.locator("#gpu-hours")).to_contain_text("0.0 of 6000 GPU-hours this month")
+    await shot(page, "quotas-hours")
+    assert "gpu_hours:" in file.read_text()
+    page = await opened_by(browser, address, "")
+    await expect(page.locator("#projects")).to_contain_text("0.0 of 6000 GPU-hours this month")
+    await expect(page.locator("#projects-h")).to_contain_text("you used 0.0 of softly 300")
+
+
 async def test_pasted_people_get_a_bench_and_a_project_each(
     pool: Pool, address: str, browser: Browser, file: Path
 ) -> None:

@@ -27,6 +27,9 @@ class AuditOperations:
         self,
         *,
         since: datetime | None = None,
+        until: datetime | None = None,
+        search: str | None = None,
+        events: bool = False,
         actor: str | None = None,
         action: str | None = None,
         target: str | None = None,
@@ -40,6 +43,9 @@ class AuditOperations:
         """
         query = {
             "since": since,
+            "until": until,
+            "search": search,
+            "events": events or None,
             "actor": actor,
             "action": action,
             "target": target,

@@ -89,6 +89,7 @@ class ClusterState:
         self.units = PreemptionUnits(self.tree, self.policy)
         self.endings = Endings()
         self.waiting = WaitingJobs()
+        self.blocked: dict[JobId, WaitReason] = {}
         self.nominated: dict[int, JobInfo] = {}
         self.moving: dict[int, JobInfo] = {}
         self.running: list[set[JobInfo]] = [set() for _ in self.tree.branches]
@@ -234,13 +235,17 @@ class ClusterState:
         """Book again what those ask for that can run now and could not before, or the reverse."""
         before, self._possible = self._possible, {}
         for info in self.jobs.values():
-            if info.queued and before[info.signature] != self.possible(info):
+            waits = info.queued and info.job.blocked is None
+            if waits and before[info.signature] != self.possible(info):
                 sign = 1 if self.possible(info) else -1
                 self.ledger.ask(info, info.request.times(sign * info.spec.workers))
 
     def _enter(self, info: JobInfo) -> None:
         job = info.job
         self.endings.put(info)
+        if info.queued and job.blocked is not None:
+            self.blocked[job.id] = job.blocked
+            return
         if info.queued:
             if self.possible(info):
                 self.ledger.ask(info, info.request.times(job.spec.workers))
@@ -272,6 +277,9 @@ class ClusterState:
     def _forget(self, info: JobInfo) -> None:
         job = info.job
         self.endings.drop(info)
+        if info.queued and job.blocked is not None:
+            del self.blocked[job.id]
+            return
         if info.queued:
             if self.possible(info):
                 self.ledger.ask(info, NOTHING - info.request.times(job.spec.workers))

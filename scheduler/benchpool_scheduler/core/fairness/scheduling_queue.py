@@ -280,8 +280,8 @@ class ProjectQueue:
 
     def _turn_of(
         self, users: dict[str, list[tuple[int, int, Cursor]]], user: str
-    ) -> tuple[int, float, int, int]:
+    ) -> tuple[bool, int, float, int, int]:
         workers, age, cursor = users[user][0]
         turn = (cursor.info.branch.index, user)
         held = self.usage.ledger.by_user.get(turn, 0)
-        return held, self.past.get(turn, 0.0), workers, age
+        return cursor.info.job.behind, held, self.past.get(turn, 0.0), workers, age

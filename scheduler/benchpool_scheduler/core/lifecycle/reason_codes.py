@@ -45,6 +45,9 @@ class ReasonCode(StrEnum):
     NODES_CLOSED = "nodes-closed"
     """The nodes that could run it are closed, or will be before its time limit ends."""
 
+    BUDGET_USED_UP = "budget-used-up"
+    """Its project or user has used up the GPU-hours of the month; what has run before goes on."""
+
     # Where a job is besides, said by the service.
     NEXT_PASS = "next-pass"  # noqa: S105
     """The job has just come into the queue; no pass has seen it yet."""

@@ -7,10 +7,8 @@ none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from benchpool_scheduler.configuration import Configuration, ProjectSettings, among
-from benchpool_scheduler.errors import Forbidden, NotFound
+from benchpool_scheduler.configuration import Configuration, among
+from benchpool_scheduler.errors import Forbidden, InvalidInput, NotFound
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.store.records import JobRecord, LeaseRecord
 
@@ -32,27 +30,19 @@ def is_among(caller: Caller, people: tuple[str, ...]) -> bool:
 
 def leads(caller: Caller, project: str, configuration: Configuration) -> bool:
     """Tell whether the caller leads a project or one above it."""
-    return any(is_among(caller, above.leads) for above in _upwards(project, configuration))
+    return any(is_among(caller, above.leads) for above in configuration.upwards(project))
 
 
 def led_projects(caller: Caller, configuration: Configuration) -> tuple[str, ...]:
     """Return the projects that the caller leads, or that lie below one that it leads."""
     led: dict[str, bool] = {}
     for settings in configuration.projects:
-        for above in _upwards(settings.name, configuration):
+        for above in configuration.upwards(settings.name):
             found = led.get(above.name) or is_among(caller, above.leads)
             if found:
                 led[settings.name] = True
                 break
     return tuple(led)
-
-
-def _upwards(project: str, configuration: Configuration) -> Iterator[ProjectSettings]:
-    found = configuration.project(project)
-    while found is not None:
-        yield found
-        parent = found.project.parent
-        found = None if parent is None else configuration.project(parent)
 
 
 def may_use(caller: Caller, job: JobRecord, configuration: Configuration) -> bool:
@@ -102,6 +92,25 @@ def require_admin(caller: Caller, action: str) -> None:
     """Refuse others than administrators and services. Errors: Forbidden."""
     if not rules_all(caller):
         raise Forbidden(f"Only an administrator may {action}; you are {caller.name}.")
+
+
+STOPS = frozenset({"pause", "cancel"})
+"""What stops work: whoever does it to another's job as an administrator says why."""
+
+
+def require_reason(caller: Caller, owner: str, action: str, reason: str | None) -> None:
+    """Refuse to stop somebody else's job without a word. Errors: InvalidInput ``reason-missing``.
+
+    Services act for somebody who has said why elsewhere.
+    """
+    others = caller.kind == "user" and caller.admin and caller.name != owner
+    if others and action in STOPS and not (reason or "").strip():
+        raise InvalidInput(
+            f"This job is {owner}'s, who reads why it is stopped: give a short reason with "
+            "--reason, or on the job's page.",
+            code="reason-missing",
+            field="reason",
+        )
 
 
 def require_same_user(caller: Caller, user: str) -> None:

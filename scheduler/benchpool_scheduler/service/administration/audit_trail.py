@@ -30,6 +30,8 @@ from benchpool_scheduler.store.audit_files import AuditFiles
 
 log = logging.getLogger(__name__)
 
+DAY_S = 24 * 3600.0
+
 REFUSALS_A_MINUTE = 60
 """At most this many refusals a minute of one caller are written singly, and of all strangers."""
 
@@ -78,12 +80,17 @@ class AuditTrail:
 
     async def record(self, deed: Deed) -> None:
         """Write what was done; it is on disk when this returns, or the problem is told."""
+        self._files.keep_s = self._observed.now.configuration.retention.audit_days * DAY_S
         try:
             await self._files.append(self._record(deed))
         except OSError as failed:
             self._tell(failed)
         else:
             self._observed.report(_PROBLEM, None)
+
+    def tell(self, deed: Deed) -> None:
+        """Write what the pool did by itself, without waiting for it."""
+        self._soon(deed)
 
     def note(self, deed: Deed) -> None:
         """Write what was refused, without waiting for it."""

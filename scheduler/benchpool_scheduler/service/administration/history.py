@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from benchpool_scheduler.contract.spec import SELF_TEST
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.ledger.hours_used import held_by
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.simulation.replay.engine import Costs
@@ -125,6 +126,7 @@ def past_job(ledger: Ledger, record: JobRecord) -> PastJob:
         workers=record.spec.workers,
         priority=record.spec.priority,
         time_limit_s=record.spec.time_limit_s,
+        held=tuple(held_by(ledger.attempts(record.id))),
     )
 
 

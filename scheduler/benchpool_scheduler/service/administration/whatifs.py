@@ -12,7 +12,15 @@ from dataclasses import dataclass, replace
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.configuration import Configuration
-from benchpool_scheduler.core.model import Policy, Project, ProjectName, Snapshot
+from benchpool_scheduler.core.model import (
+    JobFacts,
+    JobId,
+    Policy,
+    Project,
+    ProjectName,
+    Snapshot,
+    WaitReason,
+)
 from benchpool_scheduler.core.whatif import whatif
 from benchpool_scheduler.core.whatif.expansion import with_nodes
 from benchpool_scheduler.errors import InvalidInput, TooMany
@@ -25,6 +33,7 @@ from benchpool_scheduler.service.administration.reconfiguration import Reconfigu
 from benchpool_scheduler.service.cluster_state import node_inputs, snapshots
 from benchpool_scheduler.service.cluster_state.node_inputs import NodeInputs
 from benchpool_scheduler.service.cluster_state.state_cache import StateCache
+from benchpool_scheduler.service.ledger.hours_used import HoursUsed
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import job_reasons
 from benchpool_scheduler.service.observed.observed import Observed
@@ -40,12 +49,23 @@ class OtherSettings:
 
     Attributes:
         moved: Jobs of these projects of the core are in others then.
+        hours: What budgets of GPU-hours say of jobs then: why they may not start, and whether
+            others of their project go first.
     """
 
     node_inputs: NodeInputs
     projects: tuple[Project, ...]
     policy: Policy
     moved: Mapping[ProjectName, ProjectName]
+    hours: Mapping[JobId, tuple[WaitReason | None, bool]]
+
+    def of(self, job: JobFacts) -> JobFacts:
+        """Return a job as it would be seen."""
+        blocked, behind = self.hours.get(job.id, (job.blocked, job.behind))
+        project = self.moved.get(job.project, job.project)
+        if (project, blocked, behind) == (job.project, job.blocked, job.behind):
+            return job
+        return replace(job, project=project, blocked=blocked, behind=behind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +80,12 @@ class Twins:
         """Return the pool as it would be."""
         pool, asked, settings = self.before, self.question, self.settings
         if settings is not None:
-            moved = settings.moved
             pool = replace(
                 pool,
                 nodes=node_inputs.nodes(settings.node_inputs),
                 projects=settings.projects,
                 policy=settings.policy,
-                jobs=tuple(
-                    replace(job, project=moved[job.project]) if job.project in moved else job
-                    for job in pool.jobs
-                ),
+                jobs=tuple(map(settings.of, pool.jobs)),
             )
         return with_nodes(pool, asked.more_gpus, asked.gpu_model, asked.gpus_per_node)
 
@@ -84,12 +100,14 @@ class WhatIfs:
         state_cache: StateCache,
         reconfiguration: Reconfiguration,
         history: RecordedHistory,
+        hours: HoursUsed,
     ) -> None:
         self._ledger = ledger
         self._observed = observed
         self._state_cache = state_cache
         self._reconfiguration = reconfiguration
         self._history = history
+        self._hours = hours
         self._busy = asyncio.Lock()
 
     async def ask(self, caller: Caller, question: contract.WhatIfQuestion) -> contract.WhatIf:
@@ -158,6 +176,7 @@ class WhatIfs:
             if new is None:
                 return Twins(before, question, None)
             other = seen.with_configuration(new)
+            other = replace(other, hours=self._hours.monthly(other.configuration))
             names = self._ledger.counters.projects()
             homes = snapshots.homes(other, names)
             entries = (self._ledger.counters.entry(job) for job in self._state_cache.quarantined)
@@ -170,6 +189,13 @@ class WhatIfs:
                     was: homes[name]
                     for name, was in snapshots.homes(seen, names).items()
                     if was != homes[name]
+                },
+                hours={
+                    JobId(it.id): (
+                        other.hours.blocks(it, other.configuration),
+                        it.user in other.hours.behind,
+                    )
+                    for it in self._ledger.live()
                 },
             )
         return Twins(before, question, settings)

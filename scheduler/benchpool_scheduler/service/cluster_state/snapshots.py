@@ -81,10 +81,21 @@ def projects(seen: Observations, names: Iterable[ProjectName]) -> tuple[Project,
     known = [settings.project for settings in seen.configuration.projects]
     if used := seen.usage.projects:
         known = [replace(p, used_gpu_s=used.get(p.name, p.used_gpu_s)) for p in known]
+    if bent := seen.hours.weights:
+        known = [
+            replace(p, weight=_weight(p) * bent[p.name]) if p.name in bent else p for p in known
+        ]
     missing = dict.fromkeys(sorted(names))
     for project in known:
         missing.pop(project.name, None)
     return (*known, *(Project(name=name, quota=0, limit=0, weight=0.0) for name in missing))
+
+
+def _weight(project: Project) -> float:
+    """Return the weight that counts where none is set, too (R5)."""
+    if project.weight is not None:
+        return project.weight
+    return 1.0 if project.quota is None else float(project.quota)
 
 
 # --------------------------------------------------------------------------- jobs
@@ -135,6 +146,8 @@ def jobs_of(
                 *closed_to(record.spec, seen, now),
             ),
         ),
+        blocked=seen.hours.blocks(record, seen.configuration),
+        behind=record.user in seen.hours.behind,
         expected_run_s=learned.expected_run_s,
         done_s=learned.done_s,
         **_times(record, attempt if held else None, now),

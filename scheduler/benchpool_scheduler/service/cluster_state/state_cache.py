@@ -11,7 +11,7 @@ import asyncio
 import heapq
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.lifecycle.states import JobState
@@ -30,6 +30,7 @@ from benchpool_scheduler.core.whatif.preview import PreviewOutcome, preview_on
 from benchpool_scheduler.service.cluster_state import node_inputs, snapshots
 from benchpool_scheduler.service.cluster_state.node_inputs import NodeInputs
 from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.ledger.monthly_hours import MonthlyHours
 from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process import interpreter
@@ -50,6 +51,7 @@ class ClusterSpec:
 
     Attributes:
         homes: In which project of the core the jobs of each project are.
+        hours: Who is past a budget; it is in what the core sees of jobs.
     """
 
     node_inputs: NodeInputs
@@ -58,6 +60,7 @@ class ClusterSpec:
     users: tuple[UserUse, ...]
     policy: Policy
     homes: Mapping[str, ProjectName]
+    hours: MonthlyHours = field(default_factory=MonthlyHours)
 
     @property
     def slices(self) -> frozenset[str]:
@@ -66,10 +69,11 @@ class ClusterSpec:
 
     def sees_jobs_as(self, other: ClusterSpec) -> bool:
         """Tell whether the jobs look the same in another frame."""
-        return (self.homes, self.slices, self.node_inputs.said) == (
+        return (self.homes, self.slices, self.node_inputs.said, self.hours) == (
             other.homes,
             other.slices,
             other.node_inputs.said,
+            other.hours,
         )
 
 
@@ -151,6 +155,7 @@ class StateCache:
             users=seen.usage.users,
             policy=seen.configuration.policy,
             homes=homes,
+            hours=seen.hours,
         )
         return PassInput(spec, seen, self._observed.settings.clock.now(), touched)
 

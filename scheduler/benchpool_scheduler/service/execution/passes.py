@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -78,7 +78,7 @@ class Passes:
         before: Called at the begin of each pass, with the ledger's lock: benches come first (R3).
 
     Attributes:
-        made: News after each pass.
+        made: News after each pass. ``preempted``: what it has preempted, when it is written.
     """
 
     def __init__(
@@ -95,6 +95,7 @@ class Passes:
         self._state_cache = state_cache
         self._before = before
         self.made: Topic[PassNews] = Topic()
+        self.preempted: Topic[Sequence[Preempt]] = Topic()
         self.wanted = asyncio.Event()
         self._wake: float | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="benchpool-pass")
@@ -160,6 +161,8 @@ class Passes:
             await self._ledger.commit(*found.changes, as_written=stopping)
             self._actions.carry_out(found.work)
             self._remember(found.plan, begun)
+        if preempted := [it for it in found.plan.commands if isinstance(it, Preempt)]:
+            self.preempted.publish(preempted)
         self.made.publish(found.news)
 
     def _decide(self, given: PassInput) -> PassOutput:

@@ -64,7 +64,9 @@ class Removal:
 
     async def _drop(self, jobs: list[JobRecord], now: float) -> None:
         kept = [past_job(self._ledger, job) for job in jobs if SELF_TEST not in job.spec.tags]
-        await asyncio.to_thread(self._past.add, [job for job in kept if job.ran_s > 0], now)
+        await asyncio.to_thread(
+            self._past.add, [job for job in kept if job.ran_s > 0 or job.held], now
+        )
         for job in jobs:
             await self._runtime.forget(job.id)
         async with self._ledger.lock:

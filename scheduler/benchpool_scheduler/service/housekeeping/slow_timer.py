@@ -17,7 +17,9 @@ from benchpool_scheduler.service.benches import unfit_quotas
 from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.execution.stops import Stops
 from benchpool_scheduler.service.housekeeping import disk
+from benchpool_scheduler.service.housekeeping.month import see_hours
 from benchpool_scheduler.service.housekeeping.retention import Removal
+from benchpool_scheduler.service.ledger.hours_used import HoursUsed
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.usage_decay import HOUR_S, UsageDecay, rates
 from benchpool_scheduler.service.observed.observed import Observed
@@ -46,6 +48,7 @@ class Housekeeping:
         observed: Observed,
         runtime: Runtime,
         usage: UsageDecay,
+        hours: HoursUsed,
         leases: Leases,
         removal: Removal,
         adoption: Adoption,
@@ -57,6 +60,7 @@ class Housekeeping:
         self._observed = observed
         self._runtime = runtime
         self._usage = usage
+        self._hours = hours
         self._leases = leases
         self.removal = removal
         self._adoption = adoption
@@ -100,6 +104,7 @@ class Housekeeping:
         await self._stops.repeat()
         self.count_use()
         changed |= self._tell_use()
+        changed |= await see_hours(self._hours, self._observed)
         changed |= self._leases.renew_calls()
         if changed:
             self._want_pass()

@@ -12,6 +12,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from benchpool_scheduler.contract import JobSpec, JobSubmission
+from benchpool_scheduler.contract.spec import SELF_TEST
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.errors import BenchpoolError, Refused
 from benchpool_scheduler.service.access import membership
@@ -21,6 +22,7 @@ from benchpool_scheduler.service.jobs import feasibility, repeats, submission_ch
 from benchpool_scheduler.service.jobs.homes import Homes
 from benchpool_scheduler.service.jobs.kept_files import KeptFiles
 from benchpool_scheduler.service.jobs.uploads import UploadedContents
+from benchpool_scheduler.service.ledger.hours_used import HoursUsed
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import AddJob, JobRecord, Note
@@ -42,6 +44,7 @@ class Admission:
         objects: UploadedContents,
         homes: Homes,
         files: KeptFiles,
+        hours: HoursUsed,
         want_pass: Callable[[], None],
     ) -> None:
         self._ledger = ledger
@@ -49,6 +52,7 @@ class Admission:
         self._objects = objects
         self._homes = homes
         self._files = files
+        self._hours = hours
         self._want_pass = want_pass
         self._feasibility = feasibility.Feasibility(observed)
         self._on_their_way: dict[tuple[str, str], asyncio.Future[JobRecord]] = {}
@@ -124,6 +128,7 @@ class Admission:
     ) -> JobRecord:
         try:
             self._observed.now.safe_mode.require_open()
+            await self._hours.refresh(self._observed.now.configuration)
             record = self.checked(caller, submission, job)
             if paused is not None:
                 record = replace(record, state=JobState.PAUSED, note=paused)
@@ -174,7 +179,9 @@ class Admission:
         changed = replace(submission, **structs.asdict(spec), project=project)
         submission_checks.check_least(changed)
         if project != job.project:
-            membership.project_of(caller, changed, self._observed.now.configuration)
+            configuration = self._observed.now.configuration
+            settings = membership.project_of(caller, changed, configuration)
+            self._hours.check(settings.name, job.user, configuration)
         elif _asks_for_less(spec, job.spec):
             return
         self._feasibility.check(replace(job, spec=spec, project=project), changed)
@@ -194,6 +201,8 @@ class Admission:
         configuration = self._observed.now.configuration
         submission_checks.check_shape(submission)
         settings = membership.project_of(caller, submission, configuration)
+        if SELF_TEST not in submission.tags:
+            self._hours.check(settings.name, caller.name, configuration)
         submission_checks.check_image(submission, images=self._observed.settings.images)
         feasibility.check_levels(submission, configuration)
         now = self._observed.settings.clock.now()

@@ -9,7 +9,7 @@ no lock. Progress is the exception: it is only remembered, and saved with the ne
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -65,6 +65,7 @@ class Ledger:
         jobs_changed: News after each commit: the ids of the jobs that changed.
         job_dropped: News of each job that was removed, as it was.
         lease_taken: News of each lease that is held now; ``lease_returned`` of each that was.
+        before_return: Called before the record of leases goes.
         gpus_moved: News of GPUs whose holder may be another than before.
     """
 
@@ -76,6 +77,7 @@ class Ledger:
         self.lease_taken: Topic[LeaseRecord] = Topic()
         self.lease_returned: Topic[LeaseRecord] = Topic()
         self.gpus_moved: Topic[Collection[str]] = Topic()
+        self.before_return: Callable[[Sequence[LeaseRecord]], Awaitable[None]] | None = None
         self.job_index = JobIndex()
         self.whole = asyncio.Event()
         self.counters = JobCounters()
@@ -220,6 +222,10 @@ class Ledger:
         """
         if not changes:
             return
+        if self.before_return is not None:
+            going = (self._leases.get(it.id) for it in changes if isinstance(it, DropLease))
+            if leases := [lease for lease in going if lease is not None]:
+                await self.before_return(leases)
         await self.store.commit(*changes, as_written=as_written)
         for number, part in enumerate(_parts(changes)):
             if number:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from benchpool_scheduler.configuration import Configuration, with_personal
 from benchpool_scheduler.hub import HubUser
 from benchpool_scheduler.runtime import Device, NodeFacts
+from benchpool_scheduler.service.ledger.monthly_hours import MonthlyHours
 from benchpool_scheduler.service.ledger.usage_decay import ToldUsage
 from benchpool_scheduler.service.observed.inventory import Inventory
 from benchpool_scheduler.service.observed.latest_pass import LatestPass
@@ -27,6 +28,7 @@ class Observations:
         users: The Hub's users and their build quotas, by that configuration.
         called: How many GPUs servers in line for benches wait for, by node.
         usage: What the core is told of past use above quota (R7).
+        hours: Who is past a budget of GPU-hours in this month.
         drained: Names of machines that take no starts for a fault of their own.
         nodes: What administrators said of machines, by name; ``closed``: those that take no starts
             now because of it.
@@ -41,6 +43,7 @@ class Observations:
     users: Users
     called: Mapping[str, int] = field(default_factory=dict)
     usage: ToldUsage = field(default_factory=ToldUsage)
+    hours: MonthlyHours = field(default_factory=MonthlyHours)
     drained: frozenset[str] = frozenset()
     nodes: Mapping[str, NodeRecord] = field(default_factory=dict)
     closed: frozenset[str] = frozenset()

@@ -22,6 +22,7 @@ from benchpool_scheduler.service.administration.audit_trail import AuditTrail
 from benchpool_scheduler.service.administration.backups import Backups
 from benchpool_scheduler.service.administration.history import RecordedHistory
 from benchpool_scheduler.service.administration.nodes import NodeCare
+from benchpool_scheduler.service.administration.preemption_trail import PreemptionTrail
 from benchpool_scheduler.service.administration.project_access import ProjectAccess
 from benchpool_scheduler.service.administration.reconfiguration import Keep, Reconfiguration
 from benchpool_scheduler.service.administration.whatifs import WhatIfs
@@ -35,6 +36,7 @@ from benchpool_scheduler.service.execution.drain import Drain
 from benchpool_scheduler.service.execution.passes import Passes
 from benchpool_scheduler.service.execution.watching import Watcher
 from benchpool_scheduler.service.housekeeping.auditor import Auditor
+from benchpool_scheduler.service.housekeeping.month import see_hours, tell_hours
 from benchpool_scheduler.service.housekeeping.retention import Removal
 from benchpool_scheduler.service.housekeeping.slow_timer import Housekeeping
 from benchpool_scheduler.service.jobs.admission import Admission
@@ -47,6 +49,7 @@ from benchpool_scheduler.service.jobs.kept_files import KeptFiles
 from benchpool_scheduler.service.jobs.logs import JobLogs
 from benchpool_scheduler.service.jobs.previews import Previews
 from benchpool_scheduler.service.jobs.uploads import ContentStore, UploadedContents
+from benchpool_scheduler.service.ledger.hours_used import HoursUsed
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.usage_decay import HOUR_S, UsageDecay
 from benchpool_scheduler.service.observed.observed import Observed
@@ -157,6 +160,9 @@ class Pool:
         self.runtime = runtime
         self.ledger = ledger = Ledger(store)
         self.usage = UsageDecay()
+        folder = settings.state / "scheduler"
+        past = PastJobs(folder / "past-jobs")
+        self.hours = HoursUsed(ledger, settings.clock.now, past)
         self._parts = LastingParts(ended)
         self._older = OlderJobs(ledger)
         self._step = step
@@ -165,18 +171,22 @@ class Pool:
         self.nodes = NodeCare(ledger, observed, self.want_pass)
         self.backups = Backups(ledger, observed, configuration_file, backups_kept)
         self._build_views(ledger, observed, announce)
-        past = PastJobs(settings.state / "scheduler" / "past-jobs")
         self._build_verbs(ledger, observed, contents, past)
         self.configuration = Reconfiguration(
             ledger, observed, configuration_file, self._reconfigured, keep_configuration
         )
-        wishes = settings.state / "scheduler" / access_wishes.FILE
-        self.access = ProjectAccess(observed, self.configuration, wishes)
         self.history = RecordedHistory(ledger, observed, past)
-        self.whatifs = WhatIfs(ledger, observed, self.state_cache, self.configuration, self.history)
         self.use = UseHistory(ledger, observed, self.views.gpu_states, self.history)
-        self.audit = AuditTrail(observed, AuditFiles(settings.state / "scheduler" / "audit"))
+        self._build_trail(observed, folder)
         self._subscribe()
+
+    def _build_trail(self, observed: Observed, folder: Path) -> None:
+        """Make what is kept in files of its own, and what reads it."""
+        self.access = ProjectAccess(observed, self.configuration, folder / access_wishes.FILE)
+        self.whatifs = WhatIfs(
+            self.ledger, observed, self.state_cache, self.configuration, self.history, self.hours
+        )
+        self.audit = AuditTrail(observed, AuditFiles(folder / "audit"))
 
     def _build_execution(self, ledger: Ledger, observed: Observed) -> None:
         """Make what decides and acts."""
@@ -201,7 +211,11 @@ class Pool:
         self.estimates = Estimates(ledger, observed, self.state_cache)
         job_views = JobViews(ledger, observed, self.estimates)
         self.views = PoolViews(
-            ledger, observed, self.reservations.waiting, lambda: self.benches.asked.all()
+            ledger,
+            observed,
+            self.hours,
+            self.reservations.waiting,
+            lambda: self.benches.asked.all(),
         )
         self.people = People(ledger, observed)
         self.announcer = Announcer(ledger, job_views, announce)
@@ -223,7 +237,9 @@ class Pool:
         self.contents = JobContents(ledger, self.uploads)
         self.homes = Homes(observed)
         self.files = KeptFiles(ledger, observed, self.runtime)
-        admission = Admission(ledger, observed, self.uploads, self.homes, self.files, want_pass)
+        admission = Admission(
+            ledger, observed, self.uploads, self.homes, self.files, self.hours, want_pass
+        )
         commands = Commands(ledger, observed, self.actions, admission, want_pass)
         previews = Previews(ledger, observed, self.state_cache, admission, self.estimates)
         self.jobs = Jobs(ledger, observed, admission, commands, previews, self._job_views)
@@ -238,6 +254,7 @@ class Pool:
             observed,
             self.runtime,
             self.usage,
+            self.hours,
             self.reservations,
             Removal(ledger, observed, self.runtime, self.uploads, past),
             self.adoption,
@@ -282,6 +299,7 @@ class Pool:
             self.estimates.pass_made,
         ):
             self.passes.made.subscribe(made)
+        self.passes.preempted.subscribe(PreemptionTrail(self.ledger, self.audit).preempted)
         self.passes.made.subscribe(self._older.pass_made)
         self.estimates.changed.subscribe(self.feed_writer.tell)
         self.benches.changed.subscribe(self.feed_writer.bench_asked)
@@ -313,6 +331,7 @@ class Pool:
             await self.housekeeping.see_machines()
             await self.gates.hold_all()
             self.housekeeping.count_use()
+            await see_hours(self.hours, self.observed)
         except BaseException:
             await self.runtime.close()
             await self.ledger.store.close()
@@ -366,6 +385,7 @@ class Pool:
         self.passes.want()
 
     def _reconfigured(self) -> None:
+        tell_hours(self.hours, self.observed)
         self.state_cache.renew()
         self.want_pass()
 

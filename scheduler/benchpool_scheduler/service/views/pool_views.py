@@ -13,15 +13,17 @@ from benchpool_scheduler import contract
 from benchpool_scheduler.contract import GpuState
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.core.model import Project
-from benchpool_scheduler.phrases import count, kept_days
+from benchpool_scheduler.phrases import count, hours_used, kept_days
 from benchpool_scheduler.runtime import Part
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.access.membership import usable_projects
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.benches.bench_activity import idle_gpus, last_active
+from benchpool_scheduler.service.ledger.hours_used import HoursUsed, Kind
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.service.views.gpu_states import GpuStates
 from benchpool_scheduler.service.views.sight import Sight
 
@@ -45,11 +47,13 @@ class PoolViews:
         self,
         ledger: Ledger,
         observed: Observed,
+        hours: HoursUsed,
         bench_line: Callable[[], int] = lambda: 0,
         asked_back: Callable[[], Mapping[str, contract.AskedBack]] = dict,
     ) -> None:
         self._ledger = ledger
         self._observed = observed
+        self._hours = hours
         self._bench_line = bench_line
         self._asked_back = asked_back
         self.gpu_states = GpuStates(ledger, observed)
@@ -185,6 +189,22 @@ class PoolViews:
             user=user,
             build=contract.BuildQuota(quota=quota, rule=rule, held=held, free=free),
             projects=self._projects(settings.project for settings in own),
+            gpu_hours=self._budget("user", user),
+        )
+
+    def _budget(self, kind: Kind, name: str) -> contract.GpuHours | None:
+        """Return a budget of this month with what is used of it, None where there is none."""
+        account = self._hours.account(kind, name, self._observed.now.configuration)
+        if account is None:
+            return None
+        return contract.GpuHours(
+            used=round(account.used_h, 2),
+            soft=account.budget.soft,
+            hard=account.budget.hard,
+            renewed=moment(self._hours.renewed()),
+            text=hours_used(
+                account.used_h, account.budget.soft, account.budget.hard, self._hours.renewal_day()
+            ),
         )
 
     def _projects(self, projects: Iterable[Project]) -> list[contract.ProjectQuota]:
@@ -204,6 +224,7 @@ class PoolViews:
                     parent=project.parent,
                     gave_back=gave_back[project.name],
                     pauses=pauses[project.name],
+                    gpu_hours=self._budget("project", project.name),
                 )
             )
         return found

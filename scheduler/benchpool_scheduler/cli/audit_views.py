@@ -1,0 +1,51 @@
+"""The audit trail in a terminal."""
+
+from __future__ import annotations
+
+from benchpool_scheduler import phrases
+from benchpool_scheduler.cli.screen import Column, Screen
+from benchpool_scheduler.contract import AuditCheck, AuditPage
+
+AUDIT_COLUMNS = (
+    Column("AT"),
+    Column("ACTOR", width=14),
+    Column("ACTION"),
+    Column("TARGET", width=10),
+    Column("OUTCOME"),
+    Column("WHAT", rest=True),
+)
+
+
+def audit(screen: Screen, page: AuditPage) -> None:
+    """Show who did what, the newest first."""
+    if not page.records:
+        screen.line("The audit trail has no such record.")
+        return
+    screen.table(
+        AUDIT_COLUMNS,
+        [
+            (
+                one.at.astimezone().strftime("%Y-%m-%d %H:%M:%S"),
+                one.actor or "(nobody known)",
+                one.action,
+                one.target,
+                one.outcome.value,
+                phrases.changed(one.before, one.after, one.reason),
+            )
+            for one in page.records
+        ],
+    )
+    if page.more:
+        screen.aside("There are older ones: narrow them down, or ask for more with --limit.")
+
+
+def audit_check(screen: Screen, check: AuditCheck) -> None:
+    """Say whether the chain holds."""
+    if check.problem is not None:
+        screen.line(f"The audit trail does not hold: {check.problem}")
+    elif not check.last:
+        screen.line("The audit trail is empty.")
+    else:
+        screen.line(f"The audit trail holds: records {check.first} to {check.last}.")
+        screen.line("To see later that nothing was cut off, note this and give it then:")
+        screen.line(f"benchpool audit verify --number {check.last} --hash {check.hash}")

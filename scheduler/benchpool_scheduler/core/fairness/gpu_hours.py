@@ -1,0 +1,104 @@
+"""Budgets of GPU-hours in a calendar month: past the soft one the weight falls, the hard one holds.
+
+A budget bounds a sum over time, beside the quotas that bound what is held at once. What has run
+is never stopped by it, and guaranteed quotas are never touched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
+from benchpool_scheduler.core.model import WaitReason
+
+HOUR_S = 3600.0
+STEPS = 20
+"""The weight falls in steps of a twentieth: each step is a new division of the surplus."""
+
+
+@dataclass(frozen=True, slots=True)
+class HourBudget:
+    """GPU-hours that may be used in a month; None is no bound."""
+
+    soft: float | None = None
+    hard: float | None = None
+
+    @property
+    def bounds(self) -> bool:
+        """Whether it says anything."""
+        return self.soft is not None or self.hard is not None
+
+
+@dataclass(frozen=True, slots=True)
+class HourAccount:
+    """What a project or user has used of its budget in the month that is under way.
+
+    Attributes:
+        used_h: GPU-hours.
+    """
+
+    kind: Literal["project", "user"]
+    name: str
+    budget: HourBudget
+    used_h: float
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing new may begin."""
+        return self.budget.hard is not None and self.used_h >= self.budget.hard
+
+    @property
+    def past_soft(self) -> bool:
+        """Whether it has used more than is meant."""
+        return self.budget.soft is not None and self.used_h > self.budget.soft
+
+    @property
+    def weight_part(self) -> float:
+        """Return by what its weight is multiplied (R5, R7): 1 within the soft budget.
+
+        Past it that is soft budget / hours used, rounded up to a twentieth: whoever has used twice
+        as much as is meant earns half the surplus.
+
+        >>> [HourAccount("project", "a", HourBudget(soft=100), used).weight_part
+        ...  for used in (100, 101, 200, 1e9)]
+        [1.0, 1.0, 0.5, 0.05]
+        """
+        soft = self.budget.soft
+        if soft is None or self.used_h <= soft:
+            return 1.0
+        return max(1, math.ceil(STEPS * soft / self.used_h)) / STEPS
+
+
+def first_exhausted(accounts: Iterable[HourAccount]) -> HourAccount | None:
+    """Return the first account that lets nothing new begin."""
+    return next((it for it in accounts if it.exhausted), None)
+
+
+def why_waiting(account: HourAccount, renewed: str) -> WaitReason:
+    """Return why a job does not start that was accepted before the budget was used up.
+
+    Args:
+        renewed: The day of the renewal as people read it.
+    """
+    hard = account.budget.hard or 0.0
+    return WaitReason(
+        code=ReasonCode.BUDGET_USED_UP,
+        text=(
+            f"the {account.kind} {account.name} has used up its {hard:g} GPU-hours of this month, "
+            "and new jobs of it start again when the next month begins"
+        ),
+        numbers={account.kind: account.name, "limit_gpu_h": hard, "renewed": renewed},
+        remedy=f"it may start from {renewed} on, or when an administrator raises the budget",
+    )
+
+
+def seconds_between(begun: float, ended: float, month: tuple[float, float]) -> float:
+    """Return how long something lasted in a month; what lies outside is cut off.
+
+    >>> seconds_between(5, 25, (10, 20)), seconds_between(5, 9, (10, 20))
+    (10, 0.0)
+    """
+    return max(0.0, min(ended, month[1]) - max(begun, month[0]))

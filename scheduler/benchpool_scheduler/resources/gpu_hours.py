@@ -1,0 +1,29 @@
+"""Budgets of GPU-hours as parts of ``Project`` and ``PoolSettings``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+Hours = Annotated[float, Meta(ge=0, le=1e9)]
+
+
+class HourBudgetSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """GPU-hours in a calendar month; what is left out has no bound."""
+
+    soft: Annotated[Hours | None, Meta(description="Past it the weight falls (R7).")] = None
+    hard: Annotated[Hours | None, Meta(description="Past it nothing new begins.")] = None
+
+
+class UserHoursSpec(
+    Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """GPU-hours of users in a calendar month; what is left out has no bound."""
+
+    time_zone: (
+        Annotated[str, Meta(min_length=1, max_length=64, description="Whose months count.")] | None
+    ) = None
+    soft: Annotated[Hours | None, Meta(description="Of a user whom nothing else names.")] = None
+    hard: Annotated[Hours | None, Meta(description="Of a user whom nothing else names.")] = None
+    users: Annotated[dict[str, HourBudgetSpec], Meta(max_length=10_000)] = {}

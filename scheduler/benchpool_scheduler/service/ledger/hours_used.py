@@ -1,0 +1,267 @@
+"""GPU-hours that users and projects have used in this calendar month.
+
+Counted from the records: a worker's GPUs from when it ran to its end, a bench's from when they
+were reserved to when they were given back. Jobs count for their project, all above it and their
+user, benches for their user. What reaches over an end of the month is cut. Records that were
+removed are read from the files of ended use (``store.past_jobs``). Sums are whole milliseconds, so
+that what is added and taken off again leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from benchpool_scheduler.configuration import Configuration
+from benchpool_scheduler.configuration.gpu_hours import day_of, month_of
+from benchpool_scheduler.contract.spec import SELF_TEST
+from benchpool_scheduler.core.fairness.gpu_hours import (
+    HOUR_S,
+    HourAccount,
+    HourBudget,
+    first_exhausted,
+    seconds_between,
+)
+from benchpool_scheduler.errors import Refused
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.ledger.monthly_hours import MonthlyHours
+from benchpool_scheduler.store.past_jobs import HeldInterval, PastBench, PastJobs
+from benchpool_scheduler.store.records import AttemptRecord, LeaseRecord
+
+log = logging.getLogger(__name__)
+
+Kind = Literal["user", "project"]
+Key = tuple[Kind, str]
+Gone = tuple[str, tuple[Key, ...], tuple[HeldInterval, ...]]
+"""Something whose record was removed: its id, for whom it counts, what it held."""
+
+
+def held_by(attempts: Iterable[AttemptRecord]) -> Iterator[HeldInterval]:
+    """Yield what the workers of a job held."""
+    for attempt in attempts:
+        for worker in attempt.workers:
+            if worker.started is not None and worker.gpus:
+                yield HeldInterval(worker.started, worker.ended, len(worker.gpus))
+
+
+@dataclass(frozen=True, slots=True)
+class MonthUse:
+    """Use in a month: GPU milliseconds of what is over, and GPUs of what goes on.
+
+    Attributes:
+        begun_ms: Sum over these GPUs of their begin, in milliseconds since the month began.
+    """
+
+    over_ms: int = 0
+    gpus: int = 0
+    begun_ms: int = 0
+
+    def plus(self, other: MonthUse, sign: int = 1) -> MonthUse:
+        """Return both together; with ``sign`` -1 this without the other."""
+        return MonthUse(
+            self.over_ms + sign * other.over_ms,
+            self.gpus + sign * other.gpus,
+            self.begun_ms + sign * other.begun_ms,
+        )
+
+    def hours(self, since_month_s: float) -> float:
+        """Return the GPU-hours at an instant, given in seconds since the month began.
+
+        >>> MonthUse(over_ms=1_800_000, gpus=2, begun_ms=2 * 900_000).hours(1800)
+        1.0
+        """
+        going_ms = max(0, self.gpus * round(since_month_s * 1000) - self.begun_ms)
+        return (self.over_ms + going_ms) / (HOUR_S * 1000)
+
+
+def tally(held: Iterable[HeldInterval], month: tuple[float, float]) -> MonthUse:
+    """Return the use of one job or bench in a month."""
+    found = MonthUse()
+    for one in held:
+        if one.ended is not None:
+            lasted_s = seconds_between(one.begun, one.ended, month)
+            found = found.plus(MonthUse(over_ms=one.gpus * round(lasted_s * 1000)))
+        else:
+            begun_ms = round(max(0.0, one.begun - month[0]) * 1000)
+            found = found.plus(MonthUse(gpus=one.gpus, begun_ms=one.gpus * begun_ms))
+    return found
+
+
+class HoursUsed:
+    """The use of the month that is under way, kept in step with the ledger.
+
+    Args:
+        clock: Returns epoch seconds.
+        past: Where the use of what is removed is kept.
+    """
+
+    def __init__(self, ledger: Ledger, clock: Callable[[], float], past: PastJobs) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._past = past
+        self._month, self._zone, self._whole = (0.0, 0.0), "", False
+        self._uses: dict[str, tuple[tuple[Key, ...], MonthUse]] = {}
+        self._sums: dict[Key, MonthUse] = {}
+        self._returned: dict[str, float] = {}
+        ledger.jobs_changed.subscribe(self._see_jobs)
+        ledger.lease_taken.subscribe(self._see_lease)
+        ledger.lease_returned.subscribe(self._see_lease)
+        ledger.before_return = self._keep
+
+    # ------------------------------------------------------------------ reading
+
+    async def refresh(self, configuration: Configuration) -> None:
+        """Count anew where another month has begun, or more of the past is known."""
+        zone, now = configuration.gpu_hours.time_zone, self._clock()
+        whole = self._ledger.whole.is_set()
+        valid = self._month[0] <= now < self._month[1]
+        if not valid or zone != self._zone or whole != self._whole:
+            month = month_of(now, zone)
+            gone = await asyncio.to_thread(self._read, month[0])
+            self._month, self._zone, self._whole = month, zone, whole
+            self._count(gone)
+
+    def renewed(self) -> float:
+        """Return when the next month begins, in epoch seconds."""
+        return self._month[1]
+
+    def renewal_day(self) -> str:
+        """Return the day on which the next month begins, as people read it."""
+        return day_of(self._month[1], self._zone or "UTC")
+
+    def account(self, kind: Kind, name: str, configuration: Configuration) -> HourAccount | None:
+        """Return what a user or project has used, None for one without a budget."""
+        budget = _budget(kind, name, configuration)
+        if not budget.bounds:
+            return None
+        return HourAccount(kind, name, budget, self._hours(self._totals(configuration), kind, name))
+
+    def check(self, project: str, user: str, configuration: Configuration) -> None:
+        """Refuse a job for which a hard budget is used up. Errors: Refused ``gpu-hours``."""
+        over: list[tuple[Kind, str]] = [("user", user)]
+        over += [("project", str(it.name)) for it in configuration.upwards(project)]
+        accounts = (self.account(kind, name, configuration) for kind, name in over)
+        full = first_exhausted(it for it in accounts if it is not None)
+        if full is None:
+            return
+        hard, day = full.budget.hard or 0.0, self.renewal_day()
+        raise Refused(
+            f"The {full.kind} {full.name} has used {full.used_h:.1f} of the {hard:g} GPU-hours "
+            f"that it may use in a month: submit again from {day} on, or ask an administrator for "
+            "more.",
+            code="gpu-hours",
+            field="project" if full.kind == "project" else None,
+            numbers={
+                "used_gpu_h": round(full.used_h, 2),
+                "limit_gpu_h": hard,
+                "renewed": day,
+                full.kind: full.name,
+            },
+        )
+
+    def monthly(self, configuration: Configuration) -> MonthlyHours:
+        """Return who is past a budget."""
+        users = {*configuration.gpu_hours.users, *(name for of, name in self._sums if of == "user")}
+        users |= {job.user for job in self._ledger.live()}
+        named: list[tuple[Kind, str]] = [("user", user) for user in sorted(users)]
+        named += [("project", str(it.name)) for it in configuration.projects]
+        totals = self._totals(configuration)
+        found = [
+            HourAccount(kind, name, budget, self._hours(totals, kind, name))
+            for kind, name in named
+            if (budget := _budget(kind, name, configuration)).bounds
+        ]
+        past = [it for it in found if it.past_soft]
+        return MonthlyHours(
+            renewed=self.renewal_day(),
+            exhausted={
+                # As at the bound: what goes on uses more, and that changes no decision.
+                (it.kind, it.name): replace(it, used_h=it.budget.hard or 0.0)
+                for it in found
+                if it.exhausted
+            },
+            weights={it.name: it.weight_part for it in past if it.kind == "project"},
+            behind=frozenset(it.name for it in past if it.kind == "user"),
+        )
+
+    def _totals(self, configuration: Configuration) -> dict[Key, MonthUse]:
+        """Return the use of each user, and of each project with all below it."""
+        found: dict[Key, MonthUse] = {}
+        for (kind, name), use in self._sums.items():
+            above = [name]
+            if kind == "project":
+                above += [str(it.name) for it in configuration.upwards(name)][1:]
+            for each in above:
+                found[kind, each] = found.get((kind, each), MonthUse()).plus(use)
+        return found
+
+    def _hours(self, totals: dict[Key, MonthUse], kind: Kind, name: str) -> float:
+        return totals.get((kind, name), MonthUse()).hours(self._clock() - self._month[0])
+
+    # ------------------------------------------------------------------ counting
+
+    def _count(self, gone: Iterable[Gone]) -> None:
+        self._uses.clear()
+        self._sums.clear()
+        self._returned.clear()
+        for id_, keys, held in gone:
+            self._put(id_, keys, held)
+        begun = self._month[0]
+        self._see_jobs([it.id for it in self._ledger.jobs() if (it.ended or begun) >= begun])
+        for lease in self._ledger.leases():
+            self._see_lease(lease)
+
+    def _see_jobs(self, jobs: Collection[str]) -> None:
+        for name in jobs:
+            job = self._ledger.job(name)
+            if job is not None and job.attempt and SELF_TEST not in job.spec.tags:
+                keys: tuple[Key, ...] = (("project", job.project), ("user", job.user))
+                self._put(name, keys, held_by(self._ledger.attempts(name)))
+
+    def _see_lease(self, lease: LeaseRecord) -> None:
+        there = self._ledger.lease(lease.id) is not None
+        ended = None if there else self._returned.pop(lease.id, self._clock())
+        held = HeldInterval(lease.since, ended, len(lease.gpus))
+        self._put(lease.id, (("user", lease.user),), [held] if lease.gpus else [])
+
+    def _put(self, id_: str, keys: tuple[Key, ...], held: Iterable[HeldInterval]) -> None:
+        before, now = self._uses.get(id_), tally(held, self._month)
+        if before is not None:
+            self._add(*before, -1)
+        self._uses[id_] = keys, now
+        self._add(keys, now, 1)
+
+    def _add(self, keys: tuple[Key, ...], use: MonthUse, sign: int) -> None:
+        for key in keys:
+            self._sums[key] = self._sums.get(key, MonthUse()).plus(use, sign)
+
+    # ------------------------------------------------------------------ what is removed
+
+    async def _keep(self, leases: Sequence[LeaseRecord]) -> None:
+        """Keep the use of benches that are about to be given back."""
+        now = self._clock()
+        self._returned.update((lease.id, now) for lease in leases)
+        kept = [PastBench(it.id, it.user, len(it.gpus), it.since, now) for it in leases if it.gpus]
+        try:
+            await asyncio.to_thread(self._past.add, kept, now)
+        except OSError:  # a full disk keeps no bench from being given back
+            log.exception("the use of benches could not be kept; it counts until the next start")
+
+    def _read(self, since: float) -> list[Gone]:
+        found: list[Gone] = []
+        for job in self._past.read(since):
+            found.append((job.id, (("project", job.project), ("user", job.user)), job.held))
+        for bench in self._past.read_benches(since):
+            held = HeldInterval(bench.since, bench.until, bench.gpus)
+            found.append((bench.bench, (("user", bench.user),), (held,)))
+        return found
+
+
+def _budget(kind: Kind, name: str, configuration: Configuration) -> HourBudget:
+    if kind == "user":
+        return configuration.gpu_hours.of(name)
+    settings = configuration.project(name)
+    return HourBudget() if settings is None else settings.gpu_hours
