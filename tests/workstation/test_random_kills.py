@@ -29,6 +29,8 @@ import psutil
 import pytest
 
 from benchpool_cluster.kills import storm
+from benchpool_scheduler.accounting.division import divide
+from benchpool_scheduler.accounting.occupancy import Occupancy
 from benchpool_scheduler.client import Client, Credentials
 from benchpool_scheduler.contract import (
     ENDED,
@@ -39,6 +41,7 @@ from benchpool_scheduler.contract import (
     State,
 )
 from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.telemetry import Database
 from benchpool_support import hands
 from benchpool_support.findings import Finding, Sent
 from benchpool_support.hands import WorkerStatements
@@ -57,6 +60,8 @@ GAP_S = (0.05, 2.0)
 AT_ONCE = 4
 """Kills of one moment at most. What a kill costs is the start that follows it, and a start for
 several together costs as much as for one."""
+MOST_UNACCOUNTED_S = 10.0
+"""One sample of a GPU: books that differ by less balance."""
 LEAVE_S = 60.0
 """What is told to end may take so long without a sign of doing so."""
 CONFIGURATION = """\
@@ -255,6 +260,7 @@ def test_nothing_is_lost_or_doubled_when_anything_of_one_machine_is_killed(
     finding = Finding()
     said = WorkerStatements.of(testimony)
     finding.judge(load.plans, told, said, machine.killed_of, PEOPLE)
+    unbalanced = books(machine)
     finding.orphans = left_over(machine, testimony)
     attempts = Counter(job.attempt for job in jobs)
     print(f"{killed.total()} kills in {stormed:.0f} s, {dict(killed)}: {finding}")
@@ -266,6 +272,7 @@ def test_nothing_is_lost_or_doubled_when_anything_of_one_machine_is_killed(
         f"parked, {load.notebooks} notebooks, {machine.starts} starts of benchpool up"
     )
     assert load.refused == []
+    assert unbalanced == []
     finding.hold()
 
 
@@ -298,6 +305,27 @@ def all_ended(machine: Machine, load: Load) -> tuple[list[tuple[Job, Sequence[At
     until(ended, "every job has ended", progress=course)
     known = set(load.sent.values())
     return [(job, admin.job(job.id).attempts) for job in seen], parked & known
+
+
+def books(machine: Machine) -> list[str]:
+    """Return where the record of who had which GPU does not add up to GPUs times time.
+
+    Each GPU is in one hand at every instant since its record began, to one sample.
+    """
+    database = Database(machine.state / "scheduler", time.time)
+    of_gpu: dict[str, list[Occupancy]] = {}
+    for one in database.occupancies(0.0, time.time()):
+        of_gpu.setdefault(one.gpu, []).append(one)
+    database.close()
+    wrong = [] if of_gpu else ["nothing is recorded"]
+    for gpu, intervals in of_gpu.items():
+        intervals.sort(key=lambda one: one.begin)
+        begin, end = intervals[0].begin, intervals[-1].end
+        entries = divide(intervals, (), (), begin, end)
+        seconds = sum(sum(entry.seconds.values()) for entry in entries)
+        if abs(seconds - (end - begin)) > MOST_UNACCOUNTED_S:
+            wrong.append(f"{gpu}: {seconds:.3f} s of {end - begin:.3f} s are accounted for")
+    return wrong
 
 
 def left_over(machine: Machine, testimony: Path) -> list[str]:
