@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
+from benchpool_scheduler.accounting.percentiles import percentile
 from benchpool_scheduler.contract import Attempt, Job, State
 from benchpool_scheduler.phrases import count, duration, gpu_time
-from benchpool_scheduler.simulation.replay.summary import percentile
 
 HOUR_S = 3600.0
 ENDS = (State.SUCCEEDED, State.FAILED, State.CANCELLED)
