@@ -8,6 +8,7 @@ import { ACCESS } from './generated/actions';
 import type { FilledAction } from './generated/actions';
 import { httpFailure, NO_POOL, NO_SERVER } from './outages';
 import type {
+  IGpuUse,
   IJob,
   IJobDetail,
   IPreparation,
@@ -113,6 +114,11 @@ export class Api {
   /** Ask to belong to a project, let somebody in, or decline. */
   async access(action: AccessAction, body: object): Promise<void> {
     await this._post(ACCESS[action].path, body);
+  }
+
+  /** What the GPUs do that one holds oneself. */
+  gpuUse(): Promise<IGpuUse[]> {
+    return this._get('/gpus', '', '?mine=true');
   }
 
   status(): Promise<IStatus> {

@@ -5,6 +5,7 @@
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ILayoutRestorer } from '@jupyterlab/application';
 import { ICommandPalette, Notification } from '@jupyterlab/apputils';
+import { PageConfig } from '@jupyterlab/coreutils';
 import { IFileBrowserFactory } from '@jupyterlab/filebrowser';
 import { ILauncher } from '@jupyterlab/launcher';
 import { INotebookTracker } from '@jupyterlab/notebook';
@@ -18,6 +19,7 @@ import { addCommands, CATEGORY } from './commands';
 import { EXAMPLE, OPEN_JOB, SEND, SEND_FILE, SEND_NOTEBOOK, SHOW_JOBS } from './commandIds';
 import { connect } from './connection';
 import { openWithoutKernel } from './executedCopies';
+import { GpuChip } from './gpuChip';
 import { HintProgress, Hints, IHintMemory } from './hints';
 import type { IOpeners } from './jobDetails';
 import { JobsPanel, PanelState } from './jobsPanel';
@@ -147,6 +149,11 @@ function addStatusItem(statusBar: IStatusBar | null, model: JobsModel, onOpen: (
     item: new StatusItem(model, onOpen),
     align: 'left',
     rank: 50
+  });
+  statusBar?.registerStatusItem(`${PLUGIN_ID}:gpus`, {
+    item: new GpuChip(model, PageConfig.getOption('hubServerName')),
+    align: 'left',
+    rank: 51
   });
 }
 

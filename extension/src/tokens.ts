@@ -25,6 +25,7 @@ export type ISubmission = Pool.JobSubmission;
 export type IWish = Pool.AccessRequest;
 export type IJobDetail = Pool.JobDetail;
 export type IProjectQuota = Pool.ProjectQuota;
+export type IGpuUse = Pool.GpuUse;
 export type IQuota = Pool.Quota;
 export type IStatus = Pool.Status;
 export type IPreview = Pool.Preview;

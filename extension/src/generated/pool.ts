@@ -311,6 +311,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/gpus": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read what GPUs really do */
+        get: operations["gpu_use"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/health": {
         parameters: {
             query?: never;
@@ -1372,6 +1389,64 @@ export interface components {
          * @enum {unknown}
          */
         GpuState: "broken" | "build-free" | "build-held" | "closed" | "foreign" | "free" | "train-over-quota" | "train-within-quota";
+        /**
+         * GpuUse
+         * @description One GPU as it was measured last; what was not measured is null.
+         *
+         *     Everybody sees what GPUs do; who holds one is null for readers who may not see that.
+         *
+         *     Attributes:
+         *         at: End of the newest sample; null where none is newer than a few ticks, as all that
+         *             follows from it. ``span_s``: its length.
+         *         activity: Share of the sample in which a kernel ran, 0 to 1; ``sm_activity``: mean share of
+         *             the multiprocessors at work.
+         *         idle_since: Since when its holder has had it without a sample above one per cent; null while
+         *             it is active.
+         *         throttled: Why it runs slower than it could. ``xid``: the driver's error in the sample.
+         *         simulated: Its activity follows the processor use of its holder; nothing computes on it.
+         *         mine: Held by a bench or job of the caller.
+         */
+        GpuUse: {
+            /** @default null */
+            activity: number | null;
+            /** @default null */
+            at: string | null;
+            /** @default null */
+            idle_since: string | null;
+            index: number;
+            /** @default null */
+            job: string | null;
+            /** @default null */
+            memory_total_gib: number | null;
+            /** @default null */
+            memory_used_gib: number | null;
+            /** @default false */
+            mine: boolean;
+            model: string;
+            node: string;
+            /** @default null */
+            power_w: number | null;
+            /** @default null */
+            project: string | null;
+            /** @default null */
+            server: string | null;
+            simulated: boolean;
+            /** @default null */
+            sm_activity: number | null;
+            /** @default null */
+            span_s: number | null;
+            /** @default null */
+            temperature_c: number | null;
+            /** @default [] */
+            throttled: string[];
+            /** @default null */
+            user: string | null;
+            uuid: string;
+            /** @default null */
+            worker: number | null;
+            /** @default null */
+            xid: number | null;
+        };
         /**
          * Health
          * @description The scheduler's own state; ``problems`` are sentences, empty when all is well.
@@ -2573,6 +2648,7 @@ export type FilesQuota = components['schemas']['FilesQuota'];
 export type Gpu = components['schemas']['Gpu'];
 export type GpuHours = components['schemas']['GpuHours'];
 export type GpuState = components['schemas']['GpuState'];
+export type GpuUse = components['schemas']['GpuUse'];
 export type Health = components['schemas']['Health'];
 export type HeldBuild = components['schemas']['HeldBuild'];
 export type InLine = components['schemas']['InLine'];
@@ -3105,6 +3181,29 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": string;
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    gpu_use: {
+        parameters: {
+            query?: {
+                mine?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GpuUse"][];
                 };
             };
             default: components["responses"]["Error"];

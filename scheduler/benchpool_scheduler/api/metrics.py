@@ -5,14 +5,15 @@ Names follow Prometheus' conventions: base units, ``_total`` for counters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from benchpool_scheduler.service import Metrics, Pool
+from benchpool_scheduler.service import MeasuredGpu, Metrics, Pool
+from benchpool_scheduler.telemetry import GpuSample
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -101,6 +102,7 @@ class PoolFigures(Collector):
             (),
             _one(now.drained),
         )
+        yield from _use(now.use)
         yield _gauge("problems", "Problems that health names.", (), _one(len(now.problems)))
 
 
@@ -122,6 +124,30 @@ class _Single(Collector):
 
     def collect(self) -> Iterator[Metric]:
         yield self.metric
+
+
+GPU = ("node", "gpu", "model", "simulated")
+USE: Sequence[tuple[str, str, Callable[[GpuSample], float | None]]] = (
+    ("gpu_activity_ratio", "Share of the last sample in which a kernel ran.",
+     lambda it: it.activity),
+    ("gpu_sm_activity_ratio", "Mean share of the multiprocessors at work in the last sample.",
+     lambda it: it.sm_activity),
+    ("gpu_memory_used_bytes", "Memory of a GPU in use by programs.",
+     lambda it: it.memory_used_gib and it.memory_used_gib * 1024**3),
+    ("gpu_power_watts", "Power that a GPU draws.", lambda it: it.power_w),
+    ("gpu_temperature_celsius", "Temperature of a GPU.", lambda it: it.temperature_c),
+)  # fmt: skip
+"""What is told of each GPU, where it was measured. Labels name GPUs, never people or jobs."""
+
+
+def _use(measured: Sequence[MeasuredGpu]) -> Iterator[Metric]:
+    for name, text, read in USE:
+        values = [
+            ((it.node, str(it.index), it.model, str(it.sample.simulated).lower()), value)
+            for it in measured
+            if (value := read(it.sample)) is not None
+        ]
+        yield _gauge(name, text, GPU, values)
 
 
 Labels = tuple[str, ...]

@@ -49,6 +49,11 @@ async def status(request: Request) -> Answer:
     return Answer(request.pool.views.status(request.caller, gpus=request.query.gpus))
 
 
+async def gpu_use(request: Request) -> Answer:
+    """Answer what GPUs really do."""
+    return Answer(request.pool.gpu_use.gpus(request.caller, mine=request.query.mine))
+
+
 class Encodings:
     """Pieces of the feed as bytes, made once for all readers who are given the same piece."""
 
@@ -73,6 +78,7 @@ def handlers(timing: Timing) -> Mapping[Operation[Any], Handle]:
         Operations.events: partial(events, timing=timing, encodings=Encodings()),
         Operations.quota: quota,
         Operations.status: status,
+        Operations.gpu_use: gpu_use,
         Operations.people: people,
         Operations.estimates: estimates,
     }

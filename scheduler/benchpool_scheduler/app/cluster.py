@@ -32,6 +32,8 @@ from benchpool_scheduler.kube import Connection, Election, ElectionTiming, NotLe
 from benchpool_scheduler.runtime.kubernetes import KubernetesRuntime
 from benchpool_scheduler.service import Containers, Pool
 from benchpool_scheduler.store.kubernetes import FsspecObjects, KubernetesStore
+from benchpool_scheduler.telemetry import NO_SAMPLING, Sampling
+from benchpool_scheduler.telemetry.dcgm import DcgmSampler
 
 log = logging.getLogger("benchpool_scheduler")
 
@@ -222,6 +224,7 @@ class Replica:
             announce=store.announce,
             contents=objects,
             keep_configuration=configuration.keep,
+            sampling=dcgm_sampling(self._options.prometheus, runtime, self._settings.sample_s),
         )
         reports.append(pool)
         return pool
@@ -237,6 +240,19 @@ class Replica:
             loop.add_signal_handler(number, self._stop.set)
         # The settings are followed by watch: there is nothing to read again.
         loop.add_signal_handler(signal.SIGHUP, lambda: None)
+
+
+def dcgm_sampling(address: str, runtime: KubernetesRuntime, every_s: float) -> Sampling:
+    """Return what reads the figures of dcgm-exporter; without an address nothing is measured."""
+
+    def pods() -> dict[tuple[str, str], tuple[str, ...]]:
+        return {
+            (pod.namespace, pod.name): pod.slots
+            for pod in list(runtime.seen_pods)
+            if pod.slots and pod.node and not pod.over
+        }
+
+    return Sampling(DcgmSampler(address, pods), every_s) if address else NO_SAMPLING
 
 
 def _tell_end(pool: Pool, task: asyncio.Task[None]) -> None:

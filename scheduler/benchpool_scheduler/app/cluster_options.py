@@ -72,6 +72,11 @@ class ClusterOptions(Configurable):
     priority_class = traitlets.Unicode("", help="Priority class of workers.").tag(
         config=True, env="BENCHPOOL_PRIORITY_CLASS"
     )
+    prometheus = traitlets.Unicode(
+        "",
+        help="Address of Prometheus that reads dcgm-exporter, or of one exporter's page, ending "
+        "with /metrics; without one the use of GPUs is not measured.",
+    ).tag(config=True, env="BENCHPOOL_PROMETHEUS")
     copies = traitlets.Unicode(
         "", help="CronJobs of its own namespace that copy volumes, separated by commas."
     ).tag(config=True, env="BENCHPOOL_COPIES")

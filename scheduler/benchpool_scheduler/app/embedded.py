@@ -22,6 +22,8 @@ from benchpool_scheduler.runtime import SandboxLevel
 from benchpool_scheduler.runtime.local import DeviceSource, LocalRuntime, find_devices, simulated
 from benchpool_scheduler.service import CONFIGURATION, Pool, allowed_environment
 from benchpool_scheduler.store.sqlite import SqliteStore
+from benchpool_scheduler.telemetry import Sampling
+from benchpool_scheduler.telemetry.nvml import NvmlSampler
 
 log = logging.getLogger("benchpool_scheduler")
 
@@ -156,6 +158,7 @@ class EmbeddedServer:
             ended=self._end,
             backups_kept=settings.backups,
             step=self._report.step,
+            sampling=Sampling(NvmlSampler(), settings.sample_s),
         )
 
     def _listen_to_signals(self) -> None:

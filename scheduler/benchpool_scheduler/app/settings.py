@@ -69,6 +69,12 @@ class SchedulerApp(Application):
         help="Opens `metrics` and nothing else, also while the Hub is away, for what gathers "
         "figures; BENCHPOOL_METRICS_TOKEN, none by default."
     ).tag(config=True)
+    sample_s = traitlets.Float(
+        min=0,
+        max=60,
+        help="How often the use of GPUs, processors and memory is measured, in seconds from 1 to "
+        "60; 0 measures nothing; BENCHPOOL_SAMPLE_S, else 10.",
+    ).tag(config=True)
     public_url = traitlets.Unicode(
         help="Address of the service for people, for links to jobs; JUPYTERHUB_PUBLIC_URL, else "
         "the path below the Hub's own address."
@@ -119,6 +125,17 @@ class SchedulerApp(Application):
     @traitlets.default("metrics_token")
     def _default_metrics_token(self) -> str:
         return variable("BENCHPOOL_METRICS_TOKEN")
+
+    @traitlets.default("sample_s")
+    def _default_sample_s(self) -> float:
+        return float(variable("BENCHPOOL_SAMPLE_S", "10"))
+
+    @traitlets.validate("sample_s")
+    def _valid_sample_s(self, proposal: traitlets.Bunch) -> float:
+        given = float(proposal["value"])
+        if 0 < given < 1:
+            raise traitlets.TraitError(f"sample_s is {given:g}; it must be 0, or from 1 to 60.")
+        return given
 
     @traitlets.default("public_url")
     def _default_public_url(self) -> str:

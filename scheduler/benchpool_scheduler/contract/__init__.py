@@ -42,6 +42,7 @@ from benchpool_scheduler.contract.events import (
     PoolEvent,
     PoolNow,
 )
+from benchpool_scheduler.contract.gpu_use import GpuUse, GpuUseQuery
 from benchpool_scheduler.contract.jobs import (
     ENDED,
     Attempt,
@@ -180,6 +181,8 @@ __all__ = [
     "GpuCount",
     "GpuHours",
     "GpuState",
+    "GpuUse",
+    "GpuUseQuery",
     "Health",
     "HeldBuild",
     "HistoryQuery",

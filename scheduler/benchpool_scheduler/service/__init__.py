@@ -6,7 +6,7 @@ from benchpool_scheduler.service.administration.reconfiguration import CONFIGURA
 from benchpool_scheduler.service.execution.launching import allowed_environment
 from benchpool_scheduler.service.jobs.uploads import ObjectWriter
 from benchpool_scheduler.service.observed.service_settings import Containers, DefaultAmounts
-from benchpool_scheduler.service.pool.figures import Metrics
+from benchpool_scheduler.service.pool.figures import MeasuredGpu, Metrics
 from benchpool_scheduler.service.pool.pool import Pool
 from benchpool_scheduler.service.process.clock import Clock, SystemClock
 from benchpool_scheduler.service.views.events import FeedEvent
@@ -19,6 +19,7 @@ __all__ = [
     "Deed",
     "DefaultAmounts",
     "FeedEvent",
+    "MeasuredGpu",
     "Metrics",
     "ObjectWriter",
     "Pool",

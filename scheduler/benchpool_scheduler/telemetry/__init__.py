@@ -7,8 +7,11 @@ it and is what readers ask. Who held a GPU is told by the service; nothing here 
 from benchpool_scheduler.telemetry.database import Database as Database
 from benchpool_scheduler.telemetry.reading import ActivityBucket as ActivityBucket
 from benchpool_scheduler.telemetry.reading import WorkerTotal as WorkerTotal
+from benchpool_scheduler.telemetry.recording import Recorder as Recorder
+from benchpool_scheduler.telemetry.sampler import NO_SAMPLING as NO_SAMPLING
 from benchpool_scheduler.telemetry.sampler import GpuSampler as GpuSampler
 from benchpool_scheduler.telemetry.sampler import NoSampler as NoSampler
+from benchpool_scheduler.telemetry.sampler import Sampling as Sampling
 from benchpool_scheduler.telemetry.samples import NOBODY as NOBODY
 from benchpool_scheduler.telemetry.samples import GpuSample as GpuSample
 from benchpool_scheduler.telemetry.samples import HeldSample as HeldSample

@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 FILE = "telemetry.sqlite"
 PRUNE_S = 3600.0
+LOCKED_S = 1.0
+"""Somebody else may have the file for so long, before it counts as one that cannot be written."""
 
 
 class Database:
@@ -213,7 +215,7 @@ class Database:
 
     def _try(self) -> None:
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        engine = sa.create_engine(f"sqlite:///{self.file}")
+        engine = sa.create_engine(f"sqlite:///{self.file}", connect_args={"timeout": LOCKED_S})
         sa.event.listen(engine, "connect", _prepare)
         try:
             with engine.begin() as connection:

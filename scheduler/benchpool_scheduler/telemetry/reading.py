@@ -21,6 +21,9 @@ from benchpool_scheduler.telemetry.rollup import (
 )
 from benchpool_scheduler.telemetry.samples import NOBODY, GpuSample, HeldSample, Holder
 
+LONGEST_S = 3600.0
+"""No sample is longer; it bounds how many rows are looked at."""
+
 
 @dataclass(frozen=True, slots=True)
 class ActivityBucket:
@@ -30,7 +33,7 @@ class ActivityBucket:
         begin: Seconds since the epoch. ``span_s``: length.
         covered_s: Seconds of it in which activity was measured; ``active_s``: of those, in which a
             kernel ran. The rest of the span is not known, and no idle time.
-        memory_max_gib, power_max_w, temperature_max_c: The most that was seen, None where none was.
+        memory_max_gib, temperature_max_c: The most that was seen, None where none was.
         energy_j: Joules, as far as measured.
         simulated: Nothing of it is of a real GPU.
         activity_min, activity_max: Of the least and the most active sample, shares 0 to 1.
@@ -52,7 +55,6 @@ class ActivityBucket:
     activity_max: float | None = None
     sm_covered_s: float = 0.0
     sm_active_s: float = 0.0
-    power_max_w: float | None = None
     temperature_max_c: float | None = None
     throttled_s: float = 0.0
     xids: int = 0
@@ -226,7 +228,7 @@ def _from_sums(
     who = _holders(connection, {row["holder"] for row in rows}) if by_holder else {}
     for row in rows:
         name, simulated = numbers[row["gpu"]]
-        holder = who[row["holder"]] if by_holder else NOBODY
+        holder = who.get(row["holder"], NOBODY) if by_holder else NOBODY
         yield (
             Bucket(name, simulated, holder, row["at"]),
             Sums(**{name: row[name] for name in schema.SUMS}),
@@ -260,13 +262,17 @@ def raw(
     query = sa.select(schema.raw).where(
         table.gpu.in_(list(numbers)),
         table.until_ms > round(first * MS),
+        table.until_ms < round((end + LONGEST_S) * MS),
         table.until_ms - table.span_ms < round(end * MS),
     )
     if holders is not None:
         query = query.where(table.holder.in_(list(holders)))
     rows = connection.execute(query).mappings().all()
     who = _holders(connection, {row["holder"] for row in rows})
-    return [HeldSample(_sample(row, *numbers[row["gpu"]]), who[row["holder"]]) for row in rows]
+    return [
+        HeldSample(_sample(row, *numbers[row["gpu"]]), who.get(row["holder"], NOBODY))
+        for row in rows
+    ]
 
 
 def _sample(row: sa.RowMapping, gpu: str, simulated: bool) -> GpuSample:
@@ -329,7 +335,6 @@ def _bucket(key: Bucket, sums: Sums, span_s: int) -> ActivityBucket:
         activity_max=_part(sums.activity_max, PERMILLE),
         sm_covered_s=sums.sm_covered_ms / MS,
         sm_active_s=sums.sm_active_ms / MS,
-        power_max_w=sums.power_max_w,
         temperature_max_c=sums.temperature_max_c,
         throttled_s=sums.throttled_ms / MS,
         xids=sums.xids,

@@ -26,7 +26,7 @@ class Sums:
         covered_ms: Milliseconds in which activity was measured; ``active_ms``: in which a kernel
             ran. ``sm_covered_ms`` and ``sm_active_ms`` alike, of the multiprocessors.
         energy_j: Joules, 0 where none were measured. ``throttled_ms``: slower than it could.
-        memory_max_mib, power_max_w, temperature_max_c: The most that was seen, None for never.
+        memory_max_mib, temperature_max_c: The most that was seen, None for never.
         activity_min, activity_max: Least and most active sample, in thousandths.
         xids: Errors of the driver.
     """
@@ -39,7 +39,6 @@ class Sums:
     throttled_ms: int = 0
     xids: int = 0
     memory_max_mib: int | None = None
-    power_max_w: int | None = None
     temperature_max_c: int | None = None
     activity_min: int | None = None
     activity_max: int | None = None
@@ -58,7 +57,7 @@ ADDED = (
     *("covered_ms", "active_ms", "sm_covered_ms", "sm_active_ms"),
     *("energy_j", "throttled_ms", "xids"),
 )
-MOST = ("memory_max_mib", "power_max_w", "temperature_max_c", "activity_max")
+MOST = ("memory_max_mib", "temperature_max_c", "activity_max")
 """Which of the sums are added, and of which the larger counts; ``activity_min`` is left."""
 
 
@@ -111,7 +110,6 @@ def _cut(sample: GpuSample, since: int, until: int, length: int) -> Sums:
         throttled_ms=until - since if sample.throttled else 0,
         xids=int(sample.xid is not None and until == length),
         memory_max_mib=_whole(None if memory is None else memory * MIB),
-        power_max_w=_whole(sample.power_w),
         temperature_max_c=_whole(sample.temperature_c),
         activity_min=activity,
         activity_max=activity,

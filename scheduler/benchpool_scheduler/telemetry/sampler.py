@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from benchpool_scheduler.telemetry.samples import GpuSample
@@ -44,3 +45,14 @@ class NoSampler:
 
     def close(self) -> None:
         """There is nothing to let go of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """What measures GPUs, and every how many seconds; 0 measures nothing at all."""
+
+    sampler: GpuSampler
+    every_s: float
+
+
+NO_SAMPLING = Sampling(NoSampler(), 0.0)

@@ -1,7 +1,7 @@
 """The tables of the telemetry database, and for how long their rows are kept.
 
-Whole numbers in small units keep rows small, and rows of a GPU lie together by time: a range of
-one GPU is read in one piece, without a second index.
+Whole numbers in small units keep rows small. Rows lie by time: new ones fill the last page whole,
+old ones leave whole pages free, and a range of time is read in one piece, without a second index.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ columns that are null."""
 
 
 def _of_gpu(begin: str) -> tuple[Column[int], ...]:
-    """Return the key of a table by GPU, time and holder."""
+    """Return the key of a table by time, GPU and holder."""
     return (
-        Column("gpu", Integer, ForeignKey("gpu.id"), primary_key=True),
         Column(begin, Integer, primary_key=True),
+        Column("gpu", Integer, ForeignKey("gpu.id"), primary_key=True),
         Column("holder", Integer, ForeignKey("holder.id"), primary_key=True),
     )
 

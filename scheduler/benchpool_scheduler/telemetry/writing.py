@@ -121,7 +121,7 @@ def write_gpus(connection: Connection, keys: Keys, samples: Sequence[HeldSample]
         _add(
             connection,
             level.table,
-            ("gpu", "begin", "holder"),
+            ("begin", "gpu", "holder"),
             (
                 {
                     "gpu": keys.gpu(connection, bucket.gpu, bucket.simulated),
@@ -180,16 +180,11 @@ def write_workers(connection: Connection, keys: Keys, samples: Sequence[HeldWork
 def prune(connection: Connection, now: float) -> None:
     """Remove what is older than it is kept."""
     old_raw = round((now - schema.RAW_DAYS * schema.DAY_S) * MS)
-    numbers = connection.scalars(sa.select(schema.gpus.c.id)).all()
-    for gpu in numbers:
-        raw = schema.raw.c
-        connection.execute(schema.raw.delete().where(raw.gpu == gpu, raw.until_ms < old_raw))
-        for level in schema.LEVELS:
-            columns, old = level.table.c, round(now) - level.days * schema.DAY_S
-            connection.execute(
-                level.table.delete().where(columns.gpu == gpu, columns.begin < old - level.step_s)
-            )
-    connection.execute(schema.worker_raw.delete().where(schema.worker_raw.c.until_ms < old_raw))
+    for table in (schema.raw, schema.worker_raw):
+        connection.execute(table.delete().where(table.c.until_ms < old_raw))
+    for level in schema.LEVELS:
+        old = round(now) - level.days * schema.DAY_S - level.step_s
+        connection.execute(level.table.delete().where(level.table.c.begin < old))
     old_held = round((now - schema.HELD_DAYS * schema.DAY_S) * MS)
     gone = 0
     for table in (schema.held, schema.worker_total):

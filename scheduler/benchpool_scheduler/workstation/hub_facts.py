@@ -189,6 +189,7 @@ def _scheduler(options: UpOptions, folder: StateFolder, config: Path) -> dict[st
         "BENCHPOOL_CONFIG": str(config),
         "BENCHPOOL_BACKUPS": str(options.backups),
         "BENCHPOOL_METRICS_TOKEN": secrets(folder).metrics_token,
+        "BENCHPOOL_SAMPLE_S": f"{options.sample_s:g}",
         "BENCHPOOL_SANDBOX": options.sandbox,
         "BENCHPOOL_ACCOUNTS": "system" if options.auth == "pam" else "shared",
         # The Hub gives its cookies' options to notebook servers, but not to services.

@@ -17,6 +17,7 @@ Auth = Literal["one-time", "shared-password", "pam"]
 AUTHS: tuple[str, ...] = get_args(Auth)
 SANDBOXES: tuple[str, ...] = get_args(SandboxLevel)
 DEFAULT_PORT = 8000
+MOST_SAMPLE_S = 60
 LOOPBACK = "127.0.0.1"
 LEAST_SERVER_GIB, LEAST_SERVER_CPUS = 0.25, 0.1
 
@@ -47,6 +48,7 @@ class UpOptions:
         server_memory: GiB that a notebook server may take; None for no bound. ``server_cpus``:
             processor cores.
         backups: How many daily copies of the databases are kept; 0 makes none.
+        sample_s: How often the use of GPUs is measured, seconds; 0 never.
         json: Print JSON lines.
     """
 
@@ -68,6 +70,7 @@ class UpOptions:
     server_memory: float | None = None
     server_cpus: float | None = None
     backups: int = 7
+    sample_s: float = 10.0
     json: bool = False
 
     @property
@@ -129,6 +132,12 @@ def check(options: UpOptions) -> None:
             field="gpus",
         )
     _check_sandboxes(options)
+    if options.sample_s and not 1 <= options.sample_s <= MOST_SAMPLE_S:
+        raise InvalidInput(
+            f"--measure-every is {options.sample_s:g}: give 1 to {MOST_SAMPLE_S} seconds, 0 for "
+            "never.",
+            field="measure_every",
+        )
     if options.backups < 0:
         raise InvalidInput(
             f"--backups is {options.backups}: give how many daily copies are kept, 0 for none.",

@@ -105,6 +105,7 @@ def command(options: UpOptions) -> list[str]:
         "--server-memory": options.server_memory,
         "--server-cpus": options.server_cpus,
         "--backups": options.backups,
+        "--measure-every": f"{options.sample_s:g}",
     }
     for name, value in given.items():
         if value is not None:

@@ -6,6 +6,7 @@ its structures and its by-reference arguments.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import Array, c_char
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from typing import Any
 import pynvml
 
 SUCCESS = 0
+RESERVED_MIB = 600
+"""What the driver keeps for itself, which the first version counts as used."""
 LOST = pynvml.NVML_ERROR_GPU_IS_LOST
 NOT_SUPPORTED = pynvml.NVML_ERROR_NOT_SUPPORTED
 MISMATCH = pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH
@@ -27,6 +30,8 @@ class ScriptedGpu:
     ``nvlinks`` holds the bus address at the other end of each link; ``ancestors`` the driver's
     word for the nearest common ancestor with other GPUs; ``cores`` the near processors, as bits.
     ``minor`` is the number of its device file, ``instances`` a slice's GPU and compute instance.
+    ``utilisation`` holds the driver's samples, time in microseconds and per cent; the rest of what
+    it does is None where it is not supported. ``gpm`` is the share of multiprocessors at work.
     """
 
     uuid: str
@@ -40,6 +45,15 @@ class ScriptedGpu:
     cores: int = 0
     minor: int | None = None
     instances: tuple[int, int] | None = None
+    used_mib: int = 0
+    utilisation: Sequence[tuple[int, int]] | None = None
+    percent_now: int | None = None
+    power_mw: int | None = None
+    energy_mj: int | None = None
+    celsius: int | None = None
+    clock_reasons: int | None = None
+    gpm: float | None = None
+    xids: list[int] = field(default_factory=list)
 
     @property
     def bus(self) -> str:
@@ -56,6 +70,8 @@ class ScriptedLibrary:
         self.init_result = SUCCESS
         self.fails: dict[str, int] = {}
         self.calls: list[str] = []
+        self.gpm_of = 0
+        self.waiting, self.idle = threading.Event(), threading.Event()
 
     def __getattr__(self, name: str) -> Callable[..., int]:
         answer = _ANSWERS.get(name)
@@ -135,6 +151,7 @@ def _text(name: str, what: Callable[[ScriptedGpu], str]) -> Callable[..., int]:
 def _memory(library: ScriptedLibrary, handle: Any, memory: Any) -> int:
     gpu = library.gpu(handle)
     memory._obj.total = gpu.memory_mib * 1024 * 1024
+    memory._obj.used = (gpu.used_mib + RESERVED_MIB) * 1024 * 1024
     return gpu.fails.get("nvmlDeviceGetMemoryInfo", SUCCESS)
 
 
@@ -214,6 +231,83 @@ def _number(what: Callable[[ScriptedGpu], int | None]) -> Callable[..., int]:
     return answer
 
 
+def _memory_v2(library: ScriptedLibrary, handle: Any, memory: Any) -> int:
+    gpu = library.gpu(handle)
+    memory._obj.total = gpu.memory_mib * 1024 * 1024
+    memory._obj.used = gpu.used_mib * 1024 * 1024
+    return gpu.fails.get("nvmlDeviceGetMemoryInfo_v2", SUCCESS)
+
+
+def _samples(
+    library: ScriptedLibrary, handle: Any, _kind: Any, seen: Any, kind: Any, count: Any, array: Any
+) -> int:
+    """Tell those after a time; as the driver, whether there are any is asked first."""
+    gpu = library.gpu(handle)
+    known = gpu.utilisation
+    if known is None:
+        return int(NOT_SUPPORTED)
+    after = int(seen.value)
+    fresh = [it for it in known if it[0] > after]
+    if not fresh:
+        return int(pynvml.NVML_ERROR_NOT_FOUND)
+    kind._obj.value, count._obj.value = pynvml.NVML_VALUE_TYPE_UNSIGNED_INT, len(fresh)
+    for position, (at, percent) in enumerate(fresh if array is not None else ()):
+        array[position].timeStamp = at
+        array[position].sampleValue.uiVal = percent
+    return SUCCESS
+
+
+def _rates(library: ScriptedLibrary, handle: Any, rates: Any) -> int:
+    percent = library.gpu(handle).percent_now
+    rates._obj.gpu = percent or 0
+    return SUCCESS if percent is not None else NOT_SUPPORTED
+
+
+def _celsius(library: ScriptedLibrary, handle: Any, _sensor: Any, degrees: Any) -> int:
+    known = library.gpu(handle).celsius
+    degrees._obj.value = known or 0
+    return SUCCESS if known is not None else NOT_SUPPORTED
+
+
+def _gpm_support(library: ScriptedLibrary, handle: Any, support: Any) -> int:
+    support._obj.isSupportedDevice = int(library.gpu(handle).gpm is not None)
+    return SUCCESS
+
+
+def _made(library: ScriptedLibrary, sample: Any) -> int:
+    _point(sample, 1)
+    return SUCCESS
+
+
+def _gpm_get(library: ScriptedLibrary, handle: Any, _sample: Any) -> int:
+    library.gpm_of = _address(handle)
+    return SUCCESS
+
+
+def _gpm_metrics(library: ScriptedLibrary, both: Any) -> int:
+    share = library.known()[library.gpm_of - 1].gpm or 0.0
+    both._obj.metrics[0].nvmlReturn = SUCCESS
+    both._obj.metrics[0].value = 100.0 * share
+    return SUCCESS
+
+
+def _done(_library: ScriptedLibrary, *_: Any) -> int:
+    return SUCCESS
+
+
+def _event(library: ScriptedLibrary, _events: Any, data: Any, _timeout: Any) -> int:
+    """Tell each error once; without one, answer as a driver whose time is over."""
+    for position, gpu in enumerate(library.known()):
+        if gpu.xids:
+            _point(data, position + 1)  # its first field
+            data._obj.eventType = pynvml.nvmlEventTypeXidCriticalError
+            data._obj.eventData = gpu.xids.pop(0)
+            return SUCCESS
+    library.idle.set()
+    library.waiting.wait(0.01)
+    return int(pynvml.NVML_ERROR_TIMEOUT)
+
+
 _ANSWERS: Mapping[str, Callable[..., int]] = {
     "nvmlInitWithFlags": _init,
     "nvmlShutdown": _shutdown,
@@ -240,4 +334,21 @@ _ANSWERS: Mapping[str, Callable[..., int]] = {
     "nvmlDeviceGetNvLinkRemotePciInfo_v2": _link_end,
     "nvmlDeviceGetTopologyCommonAncestor": _ancestor,
     "nvmlDeviceGetCpuAffinity": _affinity,
+    "nvmlDeviceGetMemoryInfo_v2": _memory_v2,
+    "nvmlDeviceGetSamples": _samples,
+    "nvmlDeviceGetUtilizationRates": _rates,
+    "nvmlDeviceGetPowerUsage": _number(lambda gpu: gpu.power_mw),
+    "nvmlDeviceGetTotalEnergyConsumption": _number(lambda gpu: gpu.energy_mj),
+    "nvmlDeviceGetTemperature": _celsius,
+    "nvmlDeviceGetCurrentClocksEventReasons": _number(lambda gpu: gpu.clock_reasons),
+    "nvmlDeviceGetCurrentClocksThrottleReasons": _number(lambda gpu: gpu.clock_reasons),
+    "nvmlGpmQueryDeviceSupport": _gpm_support,
+    "nvmlGpmSampleAlloc": _made,
+    "nvmlGpmSampleGet": _gpm_get,
+    "nvmlGpmSampleFree": _done,
+    "nvmlGpmMetricsGet": _gpm_metrics,
+    "nvmlEventSetCreate": _made,
+    "nvmlDeviceRegisterEvents": _done,
+    "nvmlEventSetWait_v2": _event,
+    "nvmlEventSetFree": _done,
 }

@@ -13,6 +13,7 @@ from benchpool_scheduler.contract.operation import Operation, declared
 from benchpool_scheduler.contract.operations.access import AccessOperations
 from benchpool_scheduler.contract.operations.audit import AuditOperations
 from benchpool_scheduler.contract.operations.configuration import ConfigurationOperations
+from benchpool_scheduler.contract.operations.gpu_use import GpuUseOperations
 from benchpool_scheduler.contract.operations.jobs import JobOperations
 from benchpool_scheduler.contract.operations.nodes import NodeOperations
 from benchpool_scheduler.contract.operations.people import PeopleOperations
@@ -31,6 +32,7 @@ class Operations(
     JobActions,
     LogOperations,
     PoolOperations,
+    GpuUseOperations,
     PeopleOperations,
     BenchOperations,
     NodeOperations,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchpool_scheduler.service.execution.stops import Stops
@@ -14,6 +14,18 @@ from benchpool_scheduler.service.ledger.usage_decay import UsageDecay
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.views.pool_views import PoolViews
 from benchpool_scheduler.service.views.prometheus_counters import PrometheusCounters
+from benchpool_scheduler.telemetry.live import LiveUse
+from benchpool_scheduler.telemetry.samples import GpuSample
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredGpu:
+    """The newest sample of a GPU, and where it is."""
+
+    node: str
+    index: int
+    model: str
+    sample: GpuSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +48,7 @@ class Metrics:
         problems: Sentences of health.
         drained: Machines that take no starts for a fault of their own.
         past_use_gpu_s: Decayed GPU seconds above quota, by project (R7).
+        use: What was measured last of each GPU.
     """
 
     jobs: Mapping[tuple[str, str], int] = field(default_factory=dict)
@@ -56,6 +69,7 @@ class Metrics:
     problems: tuple[str, ...] = ()
     drained: int = 0
     past_use_gpu_s: Mapping[str, float] = field(default_factory=dict)
+    use: Sequence[MeasuredGpu] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +84,7 @@ class MetricsReader:
     counters: PrometheusCounters
     auditor: Auditor
     stops: Stops
+    live: LiveUse
 
     def read(self) -> Metrics:
         """Return the figures as they are now."""
@@ -93,4 +108,12 @@ class MetricsReader:
             problems=tuple(seen.problems.values()),
             drained=len(seen.drained),
             past_use_gpu_s=self.usage.by_project(),
+            use=tuple(self._use()),
         )
+
+    def _use(self) -> Iterator[MeasuredGpu]:
+        devices = self.observed.now.inventory.by_uuid
+        latest = self.live.now(self.observed.settings.clock.now())
+        for gpu, device in devices.items():
+            if gpu in latest:
+                yield MeasuredGpu(device.node, device.index, device.model, latest[gpu].sample)

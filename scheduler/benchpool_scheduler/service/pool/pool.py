@@ -22,7 +22,6 @@ from benchpool_scheduler.service.administration.audit_trail import AuditTrail
 from benchpool_scheduler.service.administration.backups import Backups
 from benchpool_scheduler.service.administration.history import RecordedHistory
 from benchpool_scheduler.service.administration.nodes import NodeCare
-from benchpool_scheduler.service.administration.preemption_trail import PreemptionTrail
 from benchpool_scheduler.service.administration.project_access import ProjectAccess
 from benchpool_scheduler.service.administration.reconfiguration import Keep, Reconfiguration
 from benchpool_scheduler.service.administration.whatifs import WhatIfs
@@ -36,6 +35,7 @@ from benchpool_scheduler.service.execution.drain import Drain
 from benchpool_scheduler.service.execution.passes import Passes
 from benchpool_scheduler.service.execution.watching import Watcher
 from benchpool_scheduler.service.housekeeping.auditor import Auditor
+from benchpool_scheduler.service.housekeeping.metering import Metering
 from benchpool_scheduler.service.housekeeping.month import see_hours, tell_hours
 from benchpool_scheduler.service.housekeeping.retention import Removal
 from benchpool_scheduler.service.housekeeping.slow_timer import Housekeeping
@@ -62,6 +62,7 @@ from benchpool_scheduler.service.observed.service_settings import (
 from benchpool_scheduler.service.pool.figures import MetricsReader
 from benchpool_scheduler.service.pool.lasting_parts import LastingParts
 from benchpool_scheduler.service.pool.older_jobs import OlderJobs
+from benchpool_scheduler.service.pool.subscriptions import subscribe
 from benchpool_scheduler.service.pool.use_history import UseHistory
 from benchpool_scheduler.service.process import interpreter
 from benchpool_scheduler.service.process.clock import Clock, SystemClock
@@ -75,9 +76,11 @@ from benchpool_scheduler.service.views.job_views import JobViews
 from benchpool_scheduler.service.views.people import People
 from benchpool_scheduler.service.views.pool_views import PoolViews
 from benchpool_scheduler.service.views.prometheus_counters import PrometheusCounters
+from benchpool_scheduler.service.views.use_views import UseViews
 from benchpool_scheduler.store import Store, access_wishes
 from benchpool_scheduler.store.audit_files import AuditFiles
 from benchpool_scheduler.store.past_jobs import PastJobs
+from benchpool_scheduler.telemetry import NO_SAMPLING, Sampling
 
 CLOSE_S = 5.0
 """Starts and stops that are not carried out within this time are left to the next start."""
@@ -106,12 +109,14 @@ class Pool:
         backups_kept: How many daily copies of the databases are kept; 0 makes none.
         ended: Called when a part has ended that should go on for ever: the process must end too,
             and be started again. ``step``: told what opening does, in words.
+        sampling: What measures GPUs, and how often.
 
     Attributes:
         jobs: Submit, look, pause, resume, change, end. ``logs``: what their workers wrote.
         benches: Reserve, wait in line, give back.
         uploads: Contents that jobs will need. ``contents``: those of a job, for its workers.
-        views: The pool and quotas of users. ``people``: who there is.
+        views: The pool and quotas of users. ``people``: who there is. ``gpu_use``: what GPUs do.
+        metering: What was measured, and its database (``metering.database``).
         events: What happens, as it happens.
         adoption: What runs and is not known. ``nodes``: which machines take starts.
         configuration: Check, apply, reload. ``whatifs``, ``history``: for administrators too.
@@ -143,6 +148,7 @@ class Pool:
         ended: Callable[[str], None] | None = None,
         backups_kept: int = 0,
         step: Callable[[str], None] = lambda text: None,
+        sampling: Sampling = NO_SAMPLING,
     ) -> None:
         settings = ServiceSettings(
             clock=clock or SystemClock(),
@@ -170,18 +176,20 @@ class Pool:
         self.adoption = Adoption(ledger, observed, runtime, self.reservations, self.want_pass)
         self.nodes = NodeCare(ledger, observed, self.want_pass)
         self.backups = Backups(ledger, observed, configuration_file, backups_kept)
+        self.metering = Metering(ledger, observed, sampling)
         self._build_views(ledger, observed, announce)
         self._build_verbs(ledger, observed, contents, past)
         self.configuration = Reconfiguration(
             ledger, observed, configuration_file, self._reconfigured, keep_configuration
         )
-        self.history = RecordedHistory(ledger, observed, past)
-        self.use = UseHistory(ledger, observed, self.views.gpu_states, self.history)
-        self._build_trail(observed, folder)
-        self._subscribe()
+        self._build_trail(observed, folder, past)
+        subscribe(self, self._older)
 
-    def _build_trail(self, observed: Observed, folder: Path) -> None:
+    def _build_trail(self, observed: Observed, folder: Path, past: PastJobs) -> None:
         """Make what is kept in files of its own, and what reads it."""
+        states, record = self.views.gpu_states, self.metering.database
+        self.history = RecordedHistory(self.ledger, observed, past)
+        self.use = UseHistory(self.ledger, observed, states, self.history, record)
         self.access = ProjectAccess(observed, self.configuration, folder / access_wishes.FILE)
         self.whatifs = WhatIfs(
             self.ledger, observed, self.state_cache, self.configuration, self.history, self.hours
@@ -218,6 +226,7 @@ class Pool:
             lambda: self.benches.asked.all(),
         )
         self.people = People(ledger, observed)
+        self.gpu_use = UseViews(ledger, observed, self.metering.live)
         self.announcer = Announcer(ledger, job_views, announce)
         self.feed = Feed(int(observed.settings.clock.now() * 1_000_000))
         self.feed_writer = FeedWriter(ledger, self.feed, self.views.event)
@@ -273,36 +282,8 @@ class Pool:
             self.counters,
             self.auditor,
             self.actions.stops,
+            self.metering.live,
         )
-
-    def _subscribe(self) -> None:
-        """Let the parts hear of each other's news, in this order."""
-        for changed in (
-            self.state_cache.touch,
-            self.inbound.see,
-            self.counters.jobs_changed,
-            self.files.jobs_changed,
-            self.estimates.jobs_changed,
-            self.feed_writer.jobs_changed,
-        ):
-            self.ledger.jobs_changed.subscribe(changed)
-        self.ledger.job_dropped.subscribe(self.feed_writer.job_dropped)
-        self.ledger.gpus_moved.subscribe(self.views.gpu_states.moved)
-        self.observed.replaced.subscribe(self.views.gpu_states.see)
-        self.use.subscribe(self.ledger, self.observed, self.passes)
-        self.ledger.lease_taken.subscribe(self.gates.taken)
-        self.ledger.lease_returned.subscribe(self.gates.returned)
-        for made in (
-            self.feed_writer.pass_made,
-            self.announcer.pass_made,
-            self.auditor.pass_made,
-            self.estimates.pass_made,
-        ):
-            self.passes.made.subscribe(made)
-        self.passes.preempted.subscribe(PreemptionTrail(self.ledger, self.audit).preempted)
-        self.passes.made.subscribe(self._older.pass_made)
-        self.estimates.changed.subscribe(self.feed_writer.tell)
-        self.benches.changed.subscribe(self.feed_writer.bench_asked)
 
     # ------------------------------------------------------------------ life
 
@@ -347,6 +328,7 @@ class Pool:
         begin("what closes and opens machines", self.nodes.run())
         begin("what records who has which GPU", self.use.run())
         begin("what estimates starts", self.estimates.run())
+        begin("what measures use", self.metering.run(), may_return=True)
         begin("what reads the history", self._older.read(), may_return=True)
         begin("what takes in written jobs", self.inbound.run(), may_return=True)
         begin("what announces reasons", self.announcer.run(), may_return=True)
@@ -368,6 +350,7 @@ class Pool:
         await self._parts.gone()
         await self.use.close()
         self.passes.close()
+        await self.metering.close()
         with contextlib.suppress(BenchpoolError):
             self.housekeeping.count_use()
             await self.housekeeping.save_use()

@@ -21,6 +21,7 @@ class UseHistory:
     Args:
         gpu_states: What each GPU is doing; they hear the same news first.
         history: The jobs that ended.
+        telemetry: What was measured, and where who held what is written; closed by its owner.
 
     Attributes:
         telemetry: What was measured, and who held what.
@@ -32,9 +33,9 @@ class UseHistory:
         observed: Observed,
         gpu_states: GpuStates,
         history: RecordedHistory,
+        telemetry: Database,
     ) -> None:
-        settings = observed.settings
-        self.telemetry = Database(settings.state / "scheduler", settings.clock.now)
+        self.telemetry = telemetry
         self._recorder = OccupancyRecorder(ledger, observed, gpu_states, self.telemetry)
         self._reports = UseReports(ledger, observed, self.telemetry, self._recorder.write)
         self._replays = EnoughReplays(observed, history)
@@ -59,6 +60,5 @@ class UseHistory:
         await self._recorder.run()
 
     async def close(self) -> None:
-        """Write what goes on until now, and let go of the database."""
+        """Write what goes on until now."""
         await self._recorder.close()
-        self.telemetry.close()

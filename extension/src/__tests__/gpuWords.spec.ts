@@ -1,0 +1,75 @@
+import { chipText, chipTitle, ofServer } from '../gpuWords';
+import { at, NOW } from './builders';
+import type { IGpuUse } from '../tokens';
+
+function gpu(change: Partial<IGpuUse> = {}): IGpuUse {
+  return {
+    uuid: 'GPU-1',
+    index: 0,
+    model: 'A100',
+    node: 'lab1',
+    simulated: false,
+    mine: true,
+    at: at(0),
+    span_s: 10,
+    activity: 0.034,
+    sm_activity: null,
+    memory_used_gib: 41.2,
+    memory_total_gib: 80,
+    power_w: 90,
+    temperature_c: 40,
+    throttled: [],
+    xid: null,
+    idle_since: null,
+    user: 'susan',
+    project: null,
+    job: null,
+    worker: null,
+    server: '',
+    ...change
+  };
+}
+
+describe('the GPUs of a bench', () => {
+  it('say share, memory and how long nothing has run', () => {
+    const idle = gpu({ activity: 0.004, idle_since: at(-22) });
+    expect(chipText([idle], NOW)).toBe('GPU 0: 0 % · 41/80 GB · idle 22 min');
+    expect(chipText([gpu()], NOW)).toBe('GPU 0: 3 % · 41/80 GB');
+  });
+
+  it('are said to be simulated where they are', () => {
+    const one = gpu({ simulated: true, memory_used_gib: null });
+    expect(chipText([one], NOW)).toBe('GPU 0: 3 % · simulated');
+    expect(chipTitle([one])).toContain('are simulated');
+    expect(chipTitle([gpu()])).not.toContain('simulated');
+  });
+
+  it('say nothing that was not measured', () => {
+    expect(chipText([gpu({ at: null, activity: null })], NOW)).toBe('GPU 0: not measured now');
+    expect(chipText([gpu({ activity: null })], NOW)).toBe('GPU 0: 41/80 GB');
+  });
+
+  it('are two in a line, and more of them together', () => {
+    const two = [gpu(), gpu({ activity: 1 })];
+    expect(chipText(two, NOW)).toBe('GPU 0: 3 % · 41/80 GB | GPU 1: 100 % · 41/80 GB');
+    const four = [1, 0, 0, 0].map(activity => gpu({ activity }));
+    expect(chipText(four, NOW)).toBe('4 GPUs: 25 % · 165/320 GB');
+  });
+
+  it('are idle together only when each of them is, since the last one began to be', () => {
+    const three = [at(-60), at(-5), at(-30)].map(idle_since => gpu({ activity: 0, idle_since }));
+    expect(chipText(three, NOW)).toBe('3 GPUs: 0 % · 124/240 GB · idle 5 min');
+    expect(chipText([...three, gpu({ activity: 1 })], NOW)).not.toContain('idle');
+    expect(chipText([gpu({ idle_since: at(-0.5) })], NOW)).not.toContain('idle');
+  });
+
+  it('are those of this server alone', () => {
+    const others = [gpu({ server: 'big' }), gpu({ server: null, job: 'a' }), gpu({ mine: false })];
+    expect(ofServer([gpu(), ...others], '')).toHaveLength(1);
+    expect(ofServer(others, 'big')).toHaveLength(1);
+  });
+
+  it('say why they are slow', () => {
+    expect(chipTitle([gpu({ throttled: ['thermal'] })])).toContain('slower than it could: thermal');
+  });
+});

@@ -1,0 +1,82 @@
+/**
+ * What the GPUs of this bench do, in the words of the status bar; pure.
+ */
+import { count, duration, percent } from './phrases';
+import type { IGpuUse } from './tokens';
+
+const SHOWN_ALONE = 2;
+const MINUTE_S = 60;
+
+/** The GPUs that one notebook server of mine holds, in the order in which its programs see them. */
+export function ofServer(gpus: readonly IGpuUse[], server: string): readonly IGpuUse[] {
+  return gpus.filter(gpu => gpu.mine && gpu.server === server);
+}
+
+/** One line: each GPU by itself where there are few, else all of them together. */
+export function chipText(gpus: readonly IGpuUse[], now: number): string {
+  const lines =
+    gpus.length <= SHOWN_ALONE
+      ? gpus.map((gpu, index) => parts(`GPU ${index}`, [gpu], now))
+      : [parts(count(gpus.length, 'GPU'), gpus, now)];
+  return lines.join(' | ');
+}
+
+/** The sentences behind the line. */
+export function chipTitle(gpus: readonly IGpuUse[]): string {
+  const simulated = gpus.some(gpu => gpu.simulated);
+  const sentences = [
+    'Share of the last ten seconds or so in which your GPU computed, memory in use, and for how ' +
+      'long nothing has run on it.'
+  ];
+  if (simulated) {
+    sentences.push(
+      'These GPUs are simulated: the share is that of your processes at work on processors.'
+    );
+  }
+  const slow = gpus.flatMap(gpu => gpu.throttled ?? []);
+  if (slow.length > 0) {
+    sentences.push(`It runs slower than it could: ${[...new Set(slow)].join(', ')}.`);
+  }
+  return sentences.join(' ');
+}
+
+function parts(name: string, gpus: readonly IGpuUse[], now: number): string {
+  const measured = gpus.filter(gpu => gpu.at !== null);
+  if (measured.length < gpus.length || gpus.length === 0) {
+    return `${name}: not measured now`;
+  }
+  const found = [shareOf(gpus), memoryOf(gpus), idleOf(gpus, now)];
+  if (gpus.some(gpu => gpu.simulated)) {
+    found.push('simulated');
+  }
+  const said = found.filter(part => part !== null);
+  return `${name}: ${said.length > 0 ? said.join(' · ') : 'not measured'}`;
+}
+
+function shareOf(gpus: readonly IGpuUse[]): string | null {
+  const shares = gpus.flatMap(gpu => (typeof gpu.activity === 'number' ? [gpu.activity] : []));
+  return shares.length === gpus.length ? percent(sum(shares) / shares.length) : null;
+}
+
+function memoryOf(gpus: readonly IGpuUse[]): string | null {
+  const used = gpus.flatMap(gpu => gpu.memory_used_gib ?? []);
+  const total = gpus.flatMap(gpu => gpu.memory_total_gib ?? []);
+  if (used.length < gpus.length || total.length < gpus.length) {
+    return null;
+  }
+  return `${Math.round(sum(used))}/${Math.round(sum(total))} GB`;
+}
+
+/** How long all of them have been idle; nothing below a minute, and nothing while one works. */
+function idleOf(gpus: readonly IGpuUse[], now: number): string | null {
+  const since = gpus.flatMap(gpu => gpu.idle_since ?? []).map(Date.parse);
+  if (since.length < gpus.length) {
+    return null;
+  }
+  const seconds = (now - Math.max(...since)) / 1000;
+  return seconds < MINUTE_S ? null : `idle ${duration(seconds)}`;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((all, value) => all + value, 0);
+}

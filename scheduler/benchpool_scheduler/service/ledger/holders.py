@@ -1,0 +1,47 @@
+"""Who holds which GPU by the books, as telemetry names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.store.records import AttemptRecord, JobRecord, LeaseRecord, WorkerRecord
+from benchpool_scheduler.telemetry import NOBODY, Holder
+
+
+def of_lease(lease: LeaseRecord) -> Holder:
+    """Return a bench as a holder."""
+    return Holder(bench=lease.id, server=lease.server, user=lease.user)
+
+
+def of_worker(job: JobRecord, attempt: AttemptRecord, worker: WorkerRecord) -> Holder:
+    """Return a worker as a holder."""
+    return Holder(
+        job=job.id,
+        attempt=attempt.attempt,
+        worker=worker.index,
+        user=job.user,
+        project=job.project,
+    )
+
+
+def living_workers(ledger: Ledger) -> Iterator[tuple[JobRecord, AttemptRecord, WorkerRecord]]:
+    """Yield the workers that hold what they were given: those that have not ended."""
+    for job in ledger.live():
+        attempt = ledger.attempt(job.id, job.attempt)
+        for worker in () if attempt is None else attempt.live_workers:
+            if attempt is not None:
+                yield job, attempt, worker
+
+
+def of_gpu(ledger: Ledger, gpu: str) -> Holder:
+    """Return who holds a GPU now; of a bench and a job on one GPU, a breach, the bench."""
+    lease = ledger.leased.get(gpu)
+    if lease is not None:
+        return of_lease(lease)
+    job = ledger.job(ledger.counters.holders.get(gpu, ""))
+    attempt = None if job is None else ledger.attempt(job.id, job.attempt)
+    if job is None or attempt is None:
+        return NOBODY
+    found = (it for it in attempt.live_workers if gpu in it.gpus)
+    return next((of_worker(job, attempt, it) for it in found), NOBODY)

@@ -1,0 +1,214 @@
+"""GPUs of this machine measured through NVML, one round of calls for each GPU and tick.
+
+Every call is probed: an old driver lacks functions, a model or a slice does not support some, a
+GPU is lost while we look. What is not answered is None; nothing here raises. Which GPUs there are
+is asked elsewhere (``runtime.local.gpus``).
+
+Source of the calls and their units: NVIDIA's NVML API reference, "Device Queries".
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pynvml
+
+from benchpool_scheduler.telemetry.nvml_activity import Utilisation
+from benchpool_scheduler.telemetry.nvml_gpm import GpmReader
+from benchpool_scheduler.telemetry.nvml_xids import XidWatch
+from benchpool_scheduler.telemetry.samples import GpuSample
+
+GIB = 1024**3
+MILLI = 1000.0
+RETRY_S = 30.0
+"""A library that could not be started is tried again after this time."""
+
+THROTTLING: Mapping[str, int] = {
+    "power-cap": pynvml.nvmlClocksEventReasonSwPowerCap,
+    "power-brake": pynvml.nvmlClocksEventReasonHwPowerBrakeSlowdown,
+    "thermal": pynvml.nvmlClocksEventReasonSwThermalSlowdown,
+    "hardware-thermal": pynvml.nvmlClocksEventReasonHwThermalSlowdown,
+    "hardware-slowdown": pynvml.nvmlClocksEventReasonHwSlowdown,
+}
+"""Why a GPU runs slower than it could, by the driver's bit. Being idle is no such reason."""
+
+
+class Stale(Exception):
+    """A handle is of no use any more: the GPU was reset or lost, or the driver was exchanged."""
+
+
+_STALE = (
+    pynvml.NVMLError_GpuIsLost,
+    pynvml.NVMLError_InvalidArgument,
+    pynvml.NVMLError_Uninitialized,
+    pynvml.NVMLError_LibRmVersionMismatch,
+)
+_NEVER = (pynvml.NVMLError_NotSupported, pynvml.NVMLError_FunctionNotFound)
+
+
+class Prober:
+    """Asks the driver of one GPU, and not again for what the GPU or the driver does not have."""
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+        self._never: set[str] = set()
+
+    def __call__(self, ask: Callable[..., Any], *more: Any) -> Any:
+        """Return the answer, None where there is none. Errors: Stale."""
+        name = ask.__name__
+        if name in self._never:
+            return None
+        try:
+            return ask(self.handle, *more)
+        except _NEVER:
+            self._never.add(name)
+        except _STALE as stale:
+            raise Stale(str(stale)) from stale
+        except pynvml.NVMLError:
+            pass  # this time; the next may do better
+        return None
+
+
+@dataclass(slots=True)
+class _Watched:
+    """What is known of one GPU from the last tick."""
+
+    ask: Prober
+    utilisation: Utilisation
+    gpm: GpmReader
+    at: float | None = None
+    energy_mj: int | None = None
+
+
+class NvmlSampler:
+    """Measures the GPUs of this machine; see the port ``GpuSampler``.
+
+    The first look at a GPU only begins its first span: a sample needs two.
+    """
+
+    def __init__(self) -> None:
+        self._connected = False
+        self._tried: float | None = None
+        self._watched: dict[str, _Watched] = {}
+        self._xids = XidWatch()
+        self.problem: str | None = None
+
+    def sample(
+        self, gpus: Sequence[str], now: float, cpu_share: Mapping[str, float]
+    ) -> Sequence[GpuSample]:
+        """Measure each GPU once, from the last call until now."""
+        if not self._connect(now):
+            return ()
+        for gone in self._watched.keys() - set(gpus):
+            self._forget(gone)
+        found = [self._look(gpu, now) for gpu in gpus]
+        self._xids.watch({gpu: it.ask.handle for gpu, it in self._watched.items()})
+        return [it for it in found if it is not None]
+
+    def close(self) -> None:
+        """Let go of the driver."""
+        self._xids.close()
+        for gpu in list(self._watched):
+            self._forget(gpu)
+        if self._connected:
+            self._connected = False
+            with contextlib.suppress(pynvml.NVMLError):
+                pynvml.nvmlShutdown()
+
+    # ------------------------------------------------------------------ inside
+
+    def _connect(self, now: float) -> bool:
+        if self._connected:
+            return True
+        if self._tried is not None and 0 <= now - self._tried < RETRY_S:
+            return False
+        self._tried = now
+        try:
+            pynvml.nvmlInit()
+        except pynvml.NVMLError as error:
+            self.problem = f"What the GPUs do cannot be measured: NVML does not answer ({error})."
+            return False
+        self._connected, self.problem = True, None
+        return True
+
+    def _look(self, gpu: str, now: float) -> GpuSample | None:
+        try:
+            watched = self._watched.get(gpu)
+            if watched is None:
+                ask = Prober(pynvml.nvmlDeviceGetHandleByUUID(gpu))
+                watched = self._watched[gpu] = _Watched(ask, Utilisation(ask), GpmReader(ask))
+            return self._measure(gpu, watched, now)
+        except (Stale, pynvml.NVMLError):
+            self._forget(gpu)  # another handle is asked for at the next tick
+            return None
+
+    def _measure(self, gpu: str, watched: _Watched, now: float) -> GpuSample | None:
+        ask, before = watched.ask, watched.at
+        activity, sm_activity = watched.utilisation.read(), watched.gpm.read()
+        energy_mj = ask(pynvml.nvmlDeviceGetTotalEnergyConsumption)
+        last_mj, watched.energy_mj, watched.at = watched.energy_mj, energy_mj, now
+        if before is None or now <= before:
+            return None
+        span_s = now - before
+        power = ask(pynvml.nvmlDeviceGetPowerUsage)
+        power_w = None if power is None else power / MILLI
+        used, total = _memory(ask)
+        return GpuSample(
+            at=now,
+            span_s=span_s,
+            gpu=gpu,
+            activity=activity,
+            sm_activity=sm_activity,
+            memory_used_gib=used,
+            memory_total_gib=total,
+            power_w=power_w,
+            energy_j=_energy(last_mj, energy_mj, power_w, span_s),
+            temperature_c=_degrees(ask(pynvml.nvmlDeviceGetTemperature, 0)),
+            throttled=_throttled(ask),
+            xid=self._xids.take(gpu),
+        )
+
+    def _forget(self, gpu: str) -> None:
+        watched = self._watched.pop(gpu, None)
+        if watched is not None:
+            watched.gpm.close()
+
+
+def _memory(ask: Prober) -> tuple[float | None, float | None]:
+    """Return GiB in use by programs, and GiB there are. The first version counts what the driver
+    keeps for itself as used, and is asked only where the second is not known.
+    """
+    found = ask(_memory_of, pynvml.nvmlMemory_v2) or ask(pynvml.nvmlDeviceGetMemoryInfo)
+    return (None, None) if found is None else (found.used / GIB, found.total / GIB)
+
+
+def _memory_of(handle: Any, version: int) -> Any:
+    """Ask under a name of its own, so that a driver without it is asked for the first version."""
+    return pynvml.nvmlDeviceGetMemoryInfo(handle, version)
+
+
+def _energy(
+    last_mj: int | None, now_mj: int | None, power_w: float | None, span_s: float
+) -> float | None:
+    """Return joules of a span: from the counter, and where it has none or began again, from power.
+
+    >>> _energy(1000, 4000, None, 10.0), _energy(4000, 1000, 50.0, 10.0), _energy(None, 5, None, 1)
+    (3.0, 500.0, None)
+    """
+    if last_mj is not None and now_mj is not None and now_mj >= last_mj:
+        return (now_mj - last_mj) / MILLI
+    return None if power_w is None else power_w * span_s
+
+
+def _degrees(answer: int | None) -> float | None:
+    return None if answer is None else float(answer)
+
+
+def _throttled(ask: Prober) -> tuple[str, ...]:
+    bits = ask(pynvml.nvmlDeviceGetCurrentClocksEventReasons)
+    if bits is None:  # its name in drivers before 535
+        bits = ask(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons)
+    return tuple(word for word, bit in THROTTLING.items() if (bits or 0) & bit)

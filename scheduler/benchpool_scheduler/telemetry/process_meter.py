@@ -1,0 +1,206 @@
+"""Processor time, memory and disk traffic of process trees: from cgroups (v2), else ``/proc``.
+
+Source of files and units: the kernel's documentation, "Control Group v2" and proc(5).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchpool_scheduler.telemetry.processes import ProcessRoot
+from benchpool_scheduler.telemetry.samples import WorkerSample
+from benchpool_scheduler.worker.worker_id import WorkerId
+
+GIB = 1024**3
+TICKS_S = os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+Of = WorkerId | str
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What counters say at one moment: seconds of processor time and bytes since the start."""
+
+    cpu_s: float
+    memory: int | None = None
+    memory_peak: int | None = None
+    read: int | None = None
+    written: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Process:
+    pid: int
+    parent: int
+    cpu_s: float
+    memory: int
+
+
+class ProcessMeter:
+    """Measures process trees from one call to the next.
+
+    Args:
+        proc: The kernel's folder of processes.
+    """
+
+    def __init__(self, proc: Path = Path("/proc")) -> None:
+        self._proc = proc
+        self._before: dict[Of, tuple[float, ProcessRoot, Counted]] = {}
+        self._peaks: dict[Of, int] = {}
+
+    def sample(
+        self, roots: Mapping[Of, tuple[ProcessRoot, float]], now: float
+    ) -> list[WorkerSample]:
+        """Return what each tree used since the last call; of new ones nothing yet.
+
+        Args:
+            roots: Where each tree begins, and how many cores it was given (0 for no bound).
+            now: Seconds since the epoch.
+        """
+        below: Mapping[int, list[_Process]] | None = None
+        counted: dict[Of, Counted] = {}
+        for of, (root, _) in roots.items():
+            found = of_cgroup(root.groups)
+            if found is None or found.memory is None or found.read is None:
+                below = self._all() if below is None else below
+                found = _filled(found, self._of_tree(root, below))
+            if found is not None:
+                counted[of] = found
+        samples = [
+            self._between(of, roots[of][0], roots[of][1], it, now) for of, it in counted.items()
+        ]
+        self._before = {of: (now, roots[of][0], it) for of, it in counted.items()}
+        self._peaks = {of: peak for of, peak in self._peaks.items() if of in counted}
+        return [it for it in samples if it is not None]
+
+    def _between(
+        self, of: Of, root: ProcessRoot, cpus: float, now: Counted, at: float
+    ) -> WorkerSample | None:
+        peak = max(now.memory_peak or 0, now.memory or 0, self._peaks.get(of, 0))
+        self._peaks[of] = peak
+        known = self._before.get(of)
+        if known is None or known[1].pid != root.pid or at <= known[0]:
+            return None
+        before = known[2]
+        return WorkerSample(
+            of=of,
+            at=at,
+            span_s=at - known[0],
+            cpu_s=max(now.cpu_s - before.cpu_s, 0.0),  # time of a process without parent is lost
+            cpus=cpus,
+            memory_gib=None if now.memory is None else now.memory / GIB,
+            memory_peak_gib=peak / GIB if peak else None,
+            read_bytes=_more(before.read, now.read),
+            written_bytes=_more(before.written, now.written),
+        )
+
+    # ------------------------------------------------------------------ /proc
+
+    def _all(self) -> Mapping[int, list[_Process]]:
+        """Return all processes by their parent."""
+        found: dict[int, list[_Process]] = {}
+        for name in os.listdir(self._proc):
+            process = self._process(name) if name.isdigit() else None
+            if process is not None:
+                found.setdefault(process.parent, []).append(process)
+        return found
+
+    def _process(self, name: str) -> _Process | None:
+        try:
+            text = (self._proc / name / "stat").read_text(errors="replace")
+            fields = text.rpartition(")")[2].split()
+            times = sum(int(it) for it in fields[11:15])  # also of children that have ended
+            return _Process(int(name), int(fields[1]), times / TICKS_S, int(fields[21]) * PAGE)
+        except (OSError, ValueError, IndexError):
+            return None  # gone meanwhile
+
+    def _of_tree(self, root: ProcessRoot, below: Mapping[int, list[_Process]]) -> Counted | None:
+        first = self._process(str(root.pid))
+        if first is None:
+            return None
+        tree, queue = [first], [root.pid]
+        while queue:
+            children = below.get(queue.pop(), [])
+            tree += children
+            queue += [it.pid for it in children]
+        traffic = [self._traffic(it.pid) for it in tree]
+        known = [it for it in traffic if it is not None]
+        return Counted(
+            cpu_s=sum(it.cpu_s for it in tree),
+            memory=sum(it.memory for it in tree),
+            read=sum(it[0] for it in known) if known else None,
+            written=sum(it[1] for it in known) if known else None,
+        )
+
+    def _traffic(self, pid: int) -> tuple[int, int] | None:
+        values = _pairs(self._proc / str(pid) / "io", ":")
+        return (
+            None if values is None else (values.get("read_bytes", 0), values.get("write_bytes", 0))
+        )
+
+
+def of_cgroup(folders: tuple[str, ...]) -> Counted | None:
+    """Return what the kernel counted for a cgroup (v2); None where there is none of that kind."""
+    for folder in map(Path, folders):
+        cpu = _pairs(folder / "cpu.stat", " ")
+        if cpu is None or "usage_usec" not in cpu:
+            continue
+        traffic = _traffic_of(folder / "io.stat")
+        return Counted(
+            cpu_s=cpu["usage_usec"] / 1e6,
+            memory=_number(folder / "memory.current"),
+            memory_peak=_number(folder / "memory.peak"),
+            read=None if traffic is None else traffic[0],
+            written=None if traffic is None else traffic[1],
+        )
+    return None
+
+
+def _filled(cgroup: Counted | None, tree: Counted | None) -> Counted | None:
+    """Return what a cgroup counted, and what it does not count from its processes.
+
+    A cgroup always counts processor time, memory and disks only with their controllers.
+    """
+    if cgroup is None or tree is None:
+        return cgroup or tree
+    return replace(
+        cgroup,
+        memory=tree.memory if cgroup.memory is None else cgroup.memory,
+        read=tree.read if cgroup.read is None else cgroup.read,
+        written=tree.written if cgroup.written is None else cgroup.written,
+    )
+
+
+def _traffic_of(file: Path) -> tuple[int, int] | None:
+    """Return the bytes read and written, of all disks together."""
+    try:
+        words = file.read_text().split()
+    except OSError:
+        return None
+    pairs = [word.partition("=") for word in words if "=" in word]
+    read = sum(int(value) for key, _, value in pairs if key == "rbytes")
+    return read, sum(int(value) for key, _, value in pairs if key == "wbytes")
+
+
+def _pairs(file: Path, sign: str) -> dict[str, int] | None:
+    try:
+        lines = file.read_text().splitlines()
+    except OSError:
+        return None
+    pairs = (line.partition(sign) for line in lines)
+    return {key: int(value) for key, _, value in pairs if value.strip().isdigit()}
+
+
+def _number(file: Path) -> int | None:
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _more(before: int | None, now: int | None) -> int | None:
+    return None if before is None or now is None else max(now - before, 0)

@@ -1,0 +1,78 @@
+"""Where the processes of workers and of benches are on this machine, by what they left there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchpool_scheduler.worker import process_identity, records
+from benchpool_scheduler.worker.folders import Folders
+from benchpool_scheduler.worker.worker_id import WorkerId
+
+SERVER_MARK = b"BENCHPOOL_SERVER_START="
+DEVICES = b"CUDA_VISIBLE_DEVICES="
+"""What the environment of a notebook server has: that it is one, and its GPUs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRoot:
+    """The process below which all others are, and the folders of their cgroup where they have one.
+
+    Attributes:
+        pid: With its start time in ticks: a pid alone may be another process by now.
+    """
+
+    pid: int
+    ticks: int
+    groups: tuple[str, ...] = ()
+
+
+def of_worker(folders: Folders, worker: WorkerId) -> ProcessRoot | None:
+    """Return the processes of a worker, None where it left no record here or is gone."""
+    record = records.read(str(folders.worker(worker)), records.PROCESS)
+    pid = None if record is None else record.get("pid")
+    if record is None or not isinstance(pid, int):
+        return None
+    if record.get("boot_id") != process_identity.boot_id():
+        return None
+    ticks = process_identity.start_ticks(pid)
+    groups = record.get("groups")
+    found = tuple(it for it in groups if isinstance(it, str)) if isinstance(groups, list) else ()
+    same = ticks is not None and ticks == record.get("start_ticks")
+    return ProcessRoot(pid, ticks or 0, found) if same else None
+
+
+def of_benches(
+    gpus_of: Mapping[str, Iterable[str]], proc: Path = Path("/proc")
+) -> Mapping[str, ProcessRoot]:
+    """Return the processes of notebook servers by the GPUs that they were started with.
+
+    Args:
+        gpus_of: The GPUs of each lease, by its id.
+    """
+    wanted = {frozenset(gpus): lease for lease, gpus in gpus_of.items()}
+    found: dict[str, ProcessRoot] = {}
+    if not wanted:
+        return found
+    for name in sorted((it for it in os.listdir(proc) if it.isdigit()), key=int):
+        lease = wanted.get(_server_gpus(proc / name / "environ"))
+        if lease is None or lease in found:
+            continue  # the first of a server's processes is the one above the others
+        ticks = process_identity.start_ticks(int(name))
+        if ticks is not None:
+            found[lease] = ProcessRoot(int(name), ticks)
+    return found
+
+
+def _server_gpus(environ: Path) -> frozenset[str]:
+    """Return the GPUs of a process of a notebook server; none for any other process."""
+    try:
+        variables = environ.read_bytes().split(b"\0")
+    except OSError:
+        return frozenset()  # gone, or not ours to read
+    if not any(it.startswith(SERVER_MARK) for it in variables):
+        return frozenset()
+    told = next((it for it in variables if it.startswith(DEVICES)), b"")
+    return frozenset(it for it in os.fsdecode(told[len(DEVICES) :]).split(",") if it)

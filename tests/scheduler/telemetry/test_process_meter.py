@@ -1,0 +1,105 @@
+"""Processor time, memory and disk traffic of process trees, from cgroups and from ``/proc``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.telemetry.process_meter import ProcessMeter
+from benchpool_scheduler.telemetry.processes import ProcessRoot, of_benches
+from benchpool_scheduler.worker import process_identity
+from benchpool_scheduler.worker.worker_id import WorkerId
+
+WORKER = WorkerId("j" * 26, 1, 0)
+GIB = 1024**3
+
+
+def cgroup(folder: Path, cpu_us: int, memory: int | None, read: int) -> ProcessRoot:
+    folder.mkdir(exist_ok=True)
+    (folder / "cpu.stat").write_text(f"usage_usec {cpu_us}\nuser_usec 1\n")
+    if memory is not None:
+        (folder / "memory.current").write_text(f"{memory}\n")
+        (folder / "memory.peak").write_text(f"{2 * memory}\n")
+        io = f"8:0 rbytes={read} wbytes=5 rios=1\n8:16 rbytes={read} wbytes=5\n"
+        (folder / "io.stat").write_text(io)
+    return ProcessRoot(os.getpid(), 0, (str(folder),))
+
+
+def process(proc: Path, pid: int, parent: int, ticks: int, pages: int, read: int | None) -> None:
+    (proc / str(pid)).mkdir(parents=True, exist_ok=True)
+    before = ["S", str(parent), *["0"] * 9, str(ticks), "0", "0", "0", *["0"] * 6, str(pages)]
+    (proc / str(pid) / "stat").write_text(f"{pid} (a ) name) {' '.join(before)} 0\n")
+    if read is not None:
+        (proc / str(pid) / "io").write_text(f"rchar: 9\nread_bytes: {read}\nwrite_bytes: 7\n")
+
+
+def test_a_cgroup_counts_for_itself(tmp_path: Path) -> None:
+    meter = ProcessMeter(tmp_path / "none")
+    root = cgroup(tmp_path / "group", 1_000_000, GIB, 100)
+    assert meter.sample({WORKER: (root, 4.0)}, 10.0) == []
+    cgroup(tmp_path / "group", 6_000_000, GIB, 300)
+    (found,) = meter.sample({WORKER: (root, 4.0)}, 20.0)
+    assert (found.of, found.cpu_s, found.cpus, found.span_s) == (WORKER, 5.0, 4.0, 10.0)
+    assert (found.memory_gib, found.memory_peak_gib) == (1.0, 2.0)
+    assert (found.read_bytes, found.written_bytes) == (400, 0)
+
+
+def test_a_tree_without_cgroup_is_added_up_with_all_below_it(tmp_path: Path) -> None:
+    tick, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
+    meter, root = ProcessMeter(tmp_path), ProcessRoot(100, 0)
+    for pid, parent in ((100, 1), (101, 100), (102, 101), (200, 1)):
+        process(tmp_path, pid, parent, 0, GIB // page, 10)
+    meter.sample({"lease": (root, 0.0)}, 10.0)
+    process(tmp_path, 102, 101, 3 * tick, GIB // page, 50)
+    process(tmp_path, 200, 1, 100 * tick, 0, 10_000)
+    (found,) = meter.sample({"lease": (root, 0.0)}, 20.0)
+    assert (found.cpu_s, found.memory_gib, found.read_bytes) == (3.0, 3.0, 40)
+
+
+def test_what_a_cgroup_does_not_count_is_asked_of_its_processes(tmp_path: Path) -> None:
+    proc, root = tmp_path / "proc", cgroup(tmp_path / "group", 0, None, 0)
+    process(proc, os.getpid(), 1, 0, GIB // os.sysconf("SC_PAGE_SIZE"), None)
+    meter = ProcessMeter(proc)
+    meter.sample({WORKER: (root, 1.0)}, 10.0)
+    (found,) = meter.sample({WORKER: (root, 1.0)}, 20.0)
+    assert (found.memory_gib, found.read_bytes) == (1.0, None)
+
+
+def test_the_most_memory_is_kept_between_looks_where_the_kernel_keeps_none(tmp_path: Path) -> None:
+    page, meter, root = os.sysconf("SC_PAGE_SIZE"), ProcessMeter(tmp_path), ProcessRoot(100, 0)
+    for at, gib in ((0.0, 1), (10.0, 5), (20.0, 2)):
+        process(tmp_path, 100, 1, 0, gib * GIB // page, None)
+        found = meter.sample({"lease": (root, 0.0)}, at)
+    assert (found[0].memory_gib, found[0].memory_peak_gib) == (2.0, 5.0)
+
+
+def test_another_process_of_the_same_tree_begins_anew(tmp_path: Path) -> None:
+    meter = ProcessMeter(tmp_path)
+    process(tmp_path, 100, 1, 1000, 1, None)
+    process(tmp_path, 300, 1, 5, 1, None)
+    meter.sample({"lease": (ProcessRoot(100, 0), 0.0)}, 0.0)
+    assert meter.sample({"lease": (ProcessRoot(300, 0), 0.0)}, 10.0) == []
+    assert meter.sample({}, 20.0) == []
+
+
+@pytest.mark.slow
+def test_a_notebook_server_is_found_by_its_gpus() -> None:
+    code = "import sys; print('here', flush=True); sys.stdin.read()"
+    variables = {"BENCHPOOL_SERVER_START": "x", "CUDA_VISIBLE_DEVICES": "GPU-mine,GPU-two"}
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as server:
+        assert server.stdout is not None
+        assert server.stdin is not None
+        server.stdout.readline()
+        found = of_benches({"lease-1": ("GPU-two", "GPU-mine"), "lease-2": ("GPU-mine",)})
+        ticks = process_identity.start_ticks(server.pid)
+        assert found == {"lease-1": ProcessRoot(server.pid, ticks or 0)}
+        server.stdin.close()
