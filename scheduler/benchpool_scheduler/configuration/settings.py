@@ -123,7 +123,7 @@ class UserHours:
     """Budgets of GPU-hours of users in a calendar month.
 
     Attributes:
-        time_zone: Whose months count, for users and projects.
+        time_zone: Whose months and days count, in budgets and reports.
         default: Of a user whom ``users`` does not name.
     """
 

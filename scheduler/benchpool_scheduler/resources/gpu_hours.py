@@ -22,7 +22,10 @@ class UserHoursSpec(
     """GPU-hours of users in a calendar month; what is left out has no bound."""
 
     time_zone: (
-        Annotated[str, Meta(min_length=1, max_length=64, description="Whose months count.")] | None
+        Annotated[
+            str, Meta(min_length=1, max_length=64, description="Whose months and days count.")
+        ]
+        | None
     ) = None
     soft: Annotated[Hours | None, Meta(description="Of a user whom nothing else names.")] = None
     hard: Annotated[Hours | None, Meta(description="Of a user whom nothing else names.")] = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,17 @@ async def test_benches_jobs_and_what_nobody_holds_add_up_to_gpus_times_time(
         assert held == {"joe": 4.0, "susan": 1.0, None: 0.0}
         assert [row.rank for row in by_user.rows] == [1, 2, None]
         assert sum(hours(by_user).values()) == pytest.approx(4 * 3)
+
+
+async def test_days_are_those_of_the_time_zone_that_budgets_have(
+    tmp_path: Path, clock: FakeClock, runtime: ScriptedRuntime
+) -> None:
+    text = story(POOL + "gpu_hours: {time_zone: Pacific/Kiritimati}\n")
+    made = make_pool(tmp_path, clock=clock, configuration=text, runtime=runtime)
+    async with opened(made) as pool:
+        found = await report(pool)
+    assert found.time_zone == "Pacific/Kiritimati"
+    assert found.begin.utcoffset() == timedelta(hours=14)
 
 
 async def test_a_worker_that_does_not_run_yet_is_starting(tmp_path: Path, clock: FakeClock) -> None:

@@ -26,7 +26,6 @@ from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import JobRecord, PreemptionRecord
 
 DAY_S = 24 * 3600.0
-TIME_ZONE = "UTC"
 BUCKETS = 1500
 """At most about this many buckets of samples are read for each GPU: minutes of a day."""
 
@@ -72,7 +71,7 @@ class UseReports:
     async def report(self, caller: Caller, query: UseQuery) -> UseReport:
         """Return where GPU-hours went. Errors: InvalidInput for a range that is none."""
         now, configuration = self._observed.settings.clock.now(), self._observed.now.configuration
-        span = asked(query, now, TIME_ZONE)
+        span = asked(query, now, configuration.gpu_hours.time_zone)
         async with self._busy:
             await self._write()
             losses = tuple(self._losses(span))
