@@ -11,7 +11,7 @@ from benchpool_scheduler.accounting.division import Entry
 from benchpool_scheduler.accounting.percentiles import percentile
 from benchpool_scheduler.accounting.totals import HOUR_S, Total, totals
 from benchpool_scheduler.contract.use import UseBy, UseClass, UseRow, UseWaits
-from benchpool_scheduler.phrases import percent
+from benchpool_scheduler.phrases import gpu_hours, percent, share
 
 JOULES_PER_KWH = 3.6e6
 WELL_COVERED = 0.995
@@ -114,20 +114,11 @@ def sentence(total: UseRow, span: str) -> str:
     if gpu_h <= 0:
         return f"{span}: nothing is recorded."
     parts = [
-        f"{percent(hours / gpu_h)} {TITLES[one]}"
+        f"{share(hours / gpu_h)} {TITLES[one]}"
         for one in UseClass
         if (hours := total.gpu_h.get(one, 0.0)) / gpu_h >= 0.005
     ]
-    return f"{span}: {hours_of(gpu_h)} GPU-hours, of them {', '.join(parts)}."
-
-
-def hours_of(hours: float) -> str:
-    """Return hours as people read them: one decimal where there are few.
-
-    >>> hours_of(0.26), hours_of(12.34), hours_of(1234.5)
-    ('0.3', '12.3', '1,234')
-    """
-    return f"{hours:.1f}" if hours < 100 else f"{hours:,.0f}"
+    return f"{span}: {gpu_hours(gpu_h)} GPU-hours, of them {', '.join(parts)}."
 
 
 def notes(total: UseRow, *, begun: str | None, waits_since: str | None) -> Iterable[str]:

@@ -9,7 +9,6 @@ import click
 
 from benchpool_scheduler import phrases
 from benchpool_scheduler.accounting.classes import HELD, TITLES
-from benchpool_scheduler.accounting.report import hours_of
 from benchpool_scheduler.accounting.tables import as_csv
 from benchpool_scheduler.cli import entry, words
 from benchpool_scheduler.cli.screen import Column, Screen
@@ -90,7 +89,7 @@ def show(screen: Screen, answer: UseReport) -> None:
 def _class(row: UseRow, gpu_h: float) -> Sequence[str]:
     one = UseClass(row.name or "")
     hours = row.gpu_h.get(one, 0.0)
-    return TITLES[one], hours_of(hours), phrases.percent(hours / gpu_h) if gpu_h > 0 else "-"
+    return TITLES[one], phrases.gpu_hours(hours), phrases.share(hours / gpu_h) if gpu_h > 0 else "-"
 
 
 def _columns(answer: UseReport) -> Sequence[Column]:
@@ -101,9 +100,10 @@ def _columns(answer: UseReport) -> Sequence[Column]:
 
 def _cells(answer: UseReport, row: UseRow) -> Sequence[str]:
     waits = row.waits
+    sums = [sum(row.gpu_h.get(one, 0.0) for one in classes) for _, classes in SUMS]
     return (
         words.clean(row.name or _nobody(answer.by)),
-        *(hours_of(sum(row.gpu_h.get(one, 0.0) for one in classes)) for _, classes in SUMS),
+        *map(phrases.gpu_hours, sums),
         *((f"{row.cost or 0.0:.2f}",) if answer.currency else ()),
         *(
             ("-", "-")

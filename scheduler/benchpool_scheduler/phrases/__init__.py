@@ -24,11 +24,13 @@ from benchpool_scheduler.phrases.ends import (
 from benchpool_scheduler.phrases.numbers import (
     count,
     data_size,
+    gpu_hours,
     gpus_of_job,
     is_are,
     ordinal,
     percent,
     percent_done,
+    share,
 )
 from benchpool_scheduler.phrases.pauses import (
     BACK_S,
@@ -91,6 +93,7 @@ __all__ = [
     "exactly",
     "failed_with",
     "files_held",
+    "gpu_hours",
     "gpu_time",
     "gpus_of_job",
     "horizon_row",
@@ -113,6 +116,7 @@ __all__ = [
     "run_beyond",
     "saving",
     "server_called",
+    "share",
     "start_in",
     "start_range",
     "start_sentence",

@@ -46,6 +46,29 @@ def percent_done(fraction: float) -> int:
     return max(0, min(100, math.floor(fraction * 100 + 1e-9)))
 
 
+def share(fraction: float) -> str:
+    """Return a part of a whole that stands beside the other parts: rounded, and never 0 for some.
+
+    >>> share(0.775), share(0.002), share(0.999), share(0.0)
+    ('78 %', 'under 1 %', 'over 99 %', '0 %')
+    """
+    near = round(fraction * 100)
+    if near == 0 and fraction > 0:
+        return "under 1 %"
+    return "over 99 %" if near == 100 and fraction < 1 - 1e-9 else f"{near} %"
+
+
+def gpu_hours(hours: float) -> str:
+    """Return GPU-hours, as exactly as so many are told; the unit stands beside it.
+
+    >>> gpu_hours(0.0), gpu_hours(0.004), gpu_hours(0.25), gpu_hours(12.345), gpu_hours(4300)
+    ('0', 'under 0.01', '0.25', '12.3', '4,300')
+    """
+    if hours < 0.01:
+        return "under 0.01" if hours > 0 else "0"
+    return f"{hours:,.2f}" if hours < 10 else f"{hours:,.1f}" if hours < 1000 else f"{hours:,.0f}"
+
+
 def ordinal(number: int) -> str:
     """Return the place in a line.
 

@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from benchpool_scheduler.accounting.percentiles import percentile
 from benchpool_scheduler.contract import Attempt, Job, State
-from benchpool_scheduler.phrases import count, duration, gpu_time
+from benchpool_scheduler.phrases import count, duration, gpu_hours, gpu_time
 
 HOUR_S = 3600.0
 ENDS = (State.SUCCEEDED, State.FAILED, State.CANCELLED)
@@ -145,22 +145,11 @@ def _share(name: str, jobs: Sequence[EndedJob]) -> JobsOf:
         name,
         len(jobs),
         ", ".join(f"{ends[state]} {state}" for state in ENDS if ends[state]),
-        hours(sum(one.gpu_h for one in jobs)),
+        gpu_hours(sum(one.gpu_h for one in jobs)),
         duration(percentile(waits, 50)) if waits else "–",
         duration(percentile(waits, 95)) if waits else "–",
         f"{len(pauses)}, lost {gpu_time(lost)}" if pauses else "none",
     )
-
-
-def hours(gpu_h: float) -> str:
-    """Return GPU-hours in words.
-
-    >>> hours(0.004), hours(0.25), hours(12.345), hours(4300)
-    ('under 0.01', '0.25', '12.3', '4,300')
-    """
-    if 0 < gpu_h < 0.01:
-        return "under 0.01"
-    return f"{gpu_h:,.2f}" if gpu_h < 10 else f"{gpu_h:,.1f}" if gpu_h < 1000 else f"{gpu_h:,.0f}"
 
 
 def sentence(jobs: Sequence[EndedJob], whose: str) -> str:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from benchpool_scheduler import phrases
 from benchpool_scheduler.accounting.classes import HELD, TITLES
-from benchpool_scheduler.accounting.report import hours_of
 from benchpool_scheduler.contract.use import UseBy, UseClass, UseReport, UseRow
 
 MOST_BARS = 12
@@ -75,7 +74,7 @@ def classes(row: UseRow) -> Sequence[ClassWords]:
     """Return all classes that have hours, in their order."""
     gpu_h = sum(row.gpu_h.values())
     return [
-        ClassWords(one.value, TITLES[one], hours_of(hours), phrases.percent(hours / gpu_h))
+        ClassWords(one.value, TITLES[one], phrases.gpu_hours(hours), phrases.share(hours / gpu_h))
         for one in UseClass
         if (hours := row.gpu_h.get(one, 0.0)) > 0
     ]
@@ -84,7 +83,7 @@ def classes(row: UseRow) -> Sequence[ClassWords]:
 def whole(row: UseRow) -> Bar:
     """Return the bar of all classes together."""
     gpu_h = sum(row.gpu_h.values())
-    return Bar("", hours_of(gpu_h), tuple(_segments(row.gpu_h, UseClass, gpu_h)))
+    return Bar("", phrases.gpu_hours(gpu_h), tuple(_segments(row.gpu_h, UseClass, gpu_h)))
 
 
 def bars(report: UseReport) -> Sequence[Bar]:
@@ -96,7 +95,7 @@ def bars(report: UseReport) -> Sequence[Bar]:
     return [
         Bar(
             row.name or nobody(report.by),
-            hours_of(row.held_gpu_h),
+            phrases.gpu_hours(row.held_gpu_h),
             tuple(_segments(row.gpu_h, HELD, longest)),
         )
         for row in rows
@@ -115,7 +114,7 @@ def _segments(
     for one in of:
         part = gpu_h.get(one, 0.0) / width if width > 0 else 0.0
         if part >= SMALLEST:
-            title = f"{TITLES[one]}: {hours_of(gpu_h[one])} GPU-hours"
+            title = f"{TITLES[one]}: {phrases.gpu_hours(gpu_h[one])} GPU-hours"
             yield Segment(one.value, title, f"{at:.3%}", f"{part:.3%}")
         at += part
 
@@ -127,14 +126,14 @@ def rows(report: UseReport) -> Sequence[RowWords]:
 
 def _row(report: UseReport, row: UseRow) -> RowWords:
     def hours(*of: UseClass) -> str:
-        return hours_of(sum(row.gpu_h.get(one, 0.0) for one in of))
+        return phrases.gpu_hours(sum(row.gpu_h.get(one, 0.0) for one in of))
 
     waits = row.waits
     return RowWords(
         rank="–" if row.rank is None else str(row.rank),
         name=row.name or nobody(report.by),
         nobody=row.name is None,
-        held=hours_of(row.held_gpu_h),
+        held=phrases.gpu_hours(row.held_gpu_h),
         computing=hours(UseClass.COMPUTING),
         idle=hours(UseClass.IDLE_BENCH, UseClass.IDLE_TRAINING),
         other=hours(UseClass.STARTING, UseClass.LOST, UseClass.NOT_MEASURED),
