@@ -108,7 +108,6 @@ class Row:
         """Show these facts."""
         self._job.facts = facts
         gpus = facts.gpus * facts.workers
-        self.title.value = f"{_SHAPES[facts.state]} {facts.state} · {facts.name}"
         attempt = f" · attempt {facts.attempt}" if facts.attempt > 1 else ""
         self.size.value = f"{count(gpus, 'GPU')}{attempt}"
         self._say(_remark(facts))
@@ -128,6 +127,8 @@ class Row:
         self.results.layout.display = None if ran else "none"
         for action, button in self.buttons.items():
             button.layout.display = None if action in facts.actions else "none"
+        # Last: who waits for a state then finds all that belongs to it.
+        self.title.value = f"{_SHAPES[facts.state]} {facts.state} · {facts.name}"
 
     def add_log(self, text: str) -> None:
         """Show more of the log; only its end is kept."""

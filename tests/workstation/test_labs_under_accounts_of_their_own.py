@@ -37,7 +37,7 @@ version: 1
 build: {{default: 1}}
 projects: [{{name: lab, quota: 4, members: [{ACCOUNT}]}}]
 """
-ENTER = """set -e
+ENTER = """set -e; umask 022
 folder=$1 closed=$2 python=$3; shift 3
 for name in passwd shadow group; do mount --bind "$folder/$name" "/etc/$name"; done
 if [ -n "$closed" ]; then

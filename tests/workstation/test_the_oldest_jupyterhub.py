@@ -27,9 +27,10 @@ BEGINS_LATE = f"""
 import sys, time
 
 if "benchpool_scheduler.app" in sys.orig_argv:
-    time.sleep({HUBS_PATIENCE_S / 2 + 1})
+    time.sleep({HUBS_PATIENCE_S})
 """
-"""Two processes do so, one after the other: what keeps the scheduler running, and the scheduler."""
+"""Two processes do so, one after the other: what keeps the scheduler running, and the scheduler.
+On a slow machine the Hub begins to wait some seconds after the first."""
 
 
 @pytest.fixture(scope="module")

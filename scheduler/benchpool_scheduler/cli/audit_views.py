@@ -12,7 +12,7 @@ AUDIT_COLUMNS = (
     Column("ACTION"),
     Column("TARGET", width=10),
     Column("OUTCOME"),
-    Column("WHAT", rest=True),
+    Column("WHAT", rest=True, wrap=True),
 )
 
 

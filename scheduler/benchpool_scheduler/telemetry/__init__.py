@@ -4,6 +4,7 @@
 it and is what readers ask. Who held a GPU is told by the service; nothing here knows the ledger.
 """
 
+from benchpool_scheduler.telemetry.database import FAULTS as FAULTS
 from benchpool_scheduler.telemetry.database import Database as Database
 from benchpool_scheduler.telemetry.reading import ActivityBucket as ActivityBucket
 from benchpool_scheduler.telemetry.reading import WorkerTotal as WorkerTotal

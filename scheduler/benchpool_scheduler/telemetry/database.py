@@ -16,7 +16,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DatabaseError, OperationalError
+from sqlalchemy.exc import DatabaseError, OperationalError, SQLAlchemyError
 
 from benchpool_scheduler.accounting.occupancy import Occupancy
 from benchpool_scheduler.telemetry import occupancies, reading, schema, writing
@@ -26,6 +26,8 @@ from benchpool_scheduler.telemetry.samples import HeldSample, HeldWorkerSample
 log = logging.getLogger(__name__)
 
 FILE = "telemetry.sqlite"
+FAULTS = (OSError, SQLAlchemyError)
+"""What is raised where the database cannot be read or written now."""
 PRUNE_S = 3600.0
 LOCKED_S = 1.0
 """Somebody else may have the file for so long, before it counts as one that cannot be written."""

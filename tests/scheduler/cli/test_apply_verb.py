@@ -89,7 +89,7 @@ def test_what_may_change_of_a_job_may_be_applied_again(
     paused(service, job["id"])
     more = f"{JOB}  suspend: true\n  priority: 80\n  workers: 2\n  timeLimitSeconds: 90\n"
     said = benchpool("apply", "-f", write(more))
-    assert "has priority 80 and 2 workers and time limit 1 min from now on" in said.out
+    assert "has priority 80 and 2 workers and time limit 1 min 30 s from now on" in said.out
     again = benchpool("apply", "--json", "-f", write(more)).json["jobs"][0]
     assert (again["id"], again["priority"], again["workers"]) == (job["id"], 80, 2)
     assert "is there" in benchpool("apply", "-f", write(more)).out

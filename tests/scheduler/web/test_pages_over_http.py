@@ -393,7 +393,7 @@ async def test_scripts_never_turn_text_into_markup_and_name_no_other_host() -> N
             r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc",
             text,
         ), file.name
-        assert not re.search(r"https?://|@import|url\(", text), file.name
+        assert not re.search(r'https?://|@import|url\((?!"#)', text), file.name
     for file in folder.glob("templates/*.html"):
         text = file.read_text()
         assert "|safe" not in text.replace(" ", ""), file.name

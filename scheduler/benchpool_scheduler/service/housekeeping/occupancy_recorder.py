@@ -23,6 +23,7 @@ from benchpool_scheduler.service.observed.inventory import Inventory
 from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.views.gpu_states import GpuStates
+from benchpool_scheduler.telemetry import FAULTS
 
 log = logging.getLogger(__name__)
 
@@ -73,8 +74,10 @@ class OccupancyRecorder:
         while True:
             try:
                 await self.write()
+            except FAULTS as fault:
+                # Of the machine: a report may lack this; jobs need none of it.
+                log.warning("who has which GPU could not be written (%s); it is tried again", fault)
             except Exception:
-                # A report may lack this; jobs need none of it.
                 log.exception("who has which GPU could not be written; it is tried again")
             await asyncio.sleep(WRITE_S)
 
@@ -83,6 +86,8 @@ class OccupancyRecorder:
         try:
             if self._recording:
                 await self.write()
+        except FAULTS as fault:
+            log.warning("who had which GPU in the last seconds could not be written (%s)", fault)
         except Exception:
             log.exception("who had which GPU in the last seconds could not be written")
         self._recording = False
