@@ -18,6 +18,7 @@ from benchpool_cluster.witness import Object
 from benchpool_scheduler.client import Client, Credentials
 from benchpool_scheduler.contract import ENDED
 from benchpool_scheduler.contract import kubernetes as names
+from benchpool_scheduler.errors import NotFound, Refused
 
 SERVICE = "/services/benchpool"
 JOBS = f"/apis/{names.API_VERSION}"
@@ -212,9 +213,9 @@ class Site:
         """Cancel every job and stop every server, and wait until their pods are gone."""
         with self.client("admin") as admin:
             for job in self.jobs():
-                if state_of(job) not in ENDED:
-                    with suppress(Exception):  # it may have ended meanwhile
-                        admin.cancel(job["metadata"]["name"])
+                with suppress(NotFound, Refused):  # it may have ended meanwhile
+                    if state_of(job) not in ENDED:
+                        admin.cancel(job["metadata"]["name"], "the next test begins")
         with self.hub() as hub:
             for user in hub.get("/users").json():
                 if user.get("server") or user.get("pending"):
