@@ -84,6 +84,10 @@ ERRORS = [
     ("version: 1\ntopology: rack", "topology must be a list"),
     ("version: 1\ntopology: [node]", "topology[0] is 'node'; name a node label"),
     ("version: 1\ntopology: [rack, a.b/rack]", "topology[1] is called 'rack' like 'rack' before"),
+    ("version: 1\nprices: {currency: EUR}", "prices needs `currency`, such as EUR, and `gpu_hour`"),
+    ("version: 1\nprices: {gpu_hour: {T4: 1}}", "prices needs `currency`"),
+    ("version: 1\nprices: {currency: EUR, gpu_hour: {T4: -1}}", "prices.gpu_hour.T4 is -1"),
+    ("version: 1\nprices: {currency: EUR, gpu_hour: {T4: much}}", "prices.gpu_hour.T4 must be a"),
     ("version: 1\npolicy: {grace: 3}", "did you mean `grace_s`?"),
     ("version: 1\npolicy: {preemptions_per_hour: 0.5}", "must be a whole number"),
     ("version: 1\npolicy: {grace_s: 1e9}", "policy.grace_s must be a number, not '1e9'"),
@@ -142,6 +146,16 @@ def test_a_comparison_says_who_gets_what() -> None:
         "Build quota of user susan: 2 → 1 GPU.",
         "Project joe (joe, group:staff): guaranteed quota 2 → 3.",
         "Policy for everybody: grace_s 20 → 30.",
+    ]
+
+
+def test_a_comparison_says_what_an_hour_of_a_gpu_costs_now() -> None:
+    before = load("{version: 1, prices: {currency: EUR, gpu_hour: {H200: 2.5, T4: 0.3}}}")
+    after = load("{version: 1, prices: {currency: USD, gpu_hour: {H200: 3}}}")
+    assert compare(before, after) == [
+        "Currency of prices: EUR → USD.",
+        "Price of an hour of H200: 2.5 → 3.",
+        "Price of an hour of T4: 0.3 → none.",
     ]
 
 

@@ -39,6 +39,9 @@ pools:
   - {name: rest}
 topology: [topology.kubernetes.io/zone, rack]
 policy: {grace_s: 20, preemptions_per_hour: 2}
+retention: {ended_days: 30, audit_days: 700}
+prices: {currency: EUR, gpu_hour: {H200: 2.5, T4: 0.3}}
+gpu_hours: {time_zone: Europe/Vienna, soft: 100, users: {joe: {hard: 200}}}
 """
 
 
