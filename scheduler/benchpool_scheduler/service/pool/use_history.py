@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from benchpool_scheduler.contract.use import EnoughGpus, EnoughQuery, UseQuery, UseReport
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration.enough_replays import EnoughReplays
 from benchpool_scheduler.service.administration.history import RecordedHistory
 from benchpool_scheduler.service.administration.use_report import UseReports
 from benchpool_scheduler.service.execution.passes import Passes
+from benchpool_scheduler.service.housekeeping.hpc_job_files import HpcJobFiles
 from benchpool_scheduler.service.housekeeping.occupancy_recorder import OccupancyRecorder
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
@@ -37,6 +40,8 @@ class UseHistory:
     ) -> None:
         self.telemetry = telemetry
         self._recorder = OccupancyRecorder(ledger, observed, gpu_states, self.telemetry)
+        folder = observed.settings.state / "scheduler" / "hpc-jobs"
+        self._hpc_jobs = HpcJobFiles(ledger, observed, folder)
         self._reports = UseReports(ledger, observed, self.telemetry, self._recorder.write)
         self._replays = EnoughReplays(observed, history)
 
@@ -54,10 +59,12 @@ class UseHistory:
         ledger.jobs_changed.subscribe(self._recorder.jobs_changed)
         observed.replaced.subscribe(self._recorder.see)
         passes.made.subscribe(self._recorder.pass_made)
+        ledger.gpus_moved.subscribe(self._hpc_jobs.moved)
+        observed.replaced.subscribe(self._hpc_jobs.see)
 
     async def run(self) -> None:
-        """Record for ever."""
-        await self._recorder.run()
+        """Record for ever, and tell dcgm-exporter."""
+        await asyncio.gather(self._recorder.run(), self._hpc_jobs.run())
 
     async def close(self) -> None:
         """Write what goes on until now."""

@@ -1,0 +1,44 @@
+"""dcgm-exporter reads from files which job has which GPU: they say what the ledger says."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract import State
+from benchpool_scheduler.service.housekeeping.hpc_job_files import write
+from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper, story
+from benchpool_support.waiting import until
+
+POOL = "{version: 1, projects: [{name: susan, quota: 2, members: [susan]}]}"
+
+
+def told(folder: Path) -> dict[str, str]:
+    """What dcgm-exporter reads: the lines of each file, by the file's name."""
+    return {file.name: file.read_text() for file in folder.glob("[0-9]*")}
+
+
+def test_files_of_gpus_that_became_free_go_and_others_stay_untouched(tmp_path: Path) -> None:
+    folder = tmp_path / "hpc-jobs"
+    write(folder, {0: "7k2m", 3: "9xyz"})
+    before = (folder / "0").stat().st_ino
+    write(folder, {0: "7k2m", 1: "aaaa"})
+    assert told(folder) == {"0": "7k2m\n", "1": "aaaa\n"}
+    assert (folder / "0").stat().st_ino == before
+    write(folder, {})
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.slow
+async def test_a_running_job_stands_in_the_files_of_its_gpus_until_it_ends(tmp_path: Path) -> None:
+    async with opened(make_pool(tmp_path, configuration=story(POOL), gpus=3)) as pool:
+        folder = pool.observed.settings.state / "scheduler" / "hpc-jobs"
+        job = await pool.jobs.submit(SUSAN, sleeper(name="two", gpus=2))
+        await reached(pool, job.id, State.RUNNING)
+        indexes = [gpu.index for gpu in pool.views.status(SUSAN).gpus if gpu.job == job.id]
+        wanted = {str(index): f"{job.id}\n" for index in indexes}
+        await asyncio.to_thread(until, lambda: told(folder) == wanted, "the files name the job")
+        await pool.jobs.act(SUSAN, job.id, "cancel")
+        await asyncio.to_thread(until, lambda: told(folder) == {}, "the files are gone")
