@@ -28,6 +28,9 @@ circles takes any amount."""
 LONGEST_S = 24 * 3600.0
 """For the Hub's own clock, which is not to end what is still at work."""
 
+UNANSWERED = "unanswered"
+"""In the state of a spawner whose start waits for the first answer."""
+
 TICKS_OF_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
@@ -119,7 +122,11 @@ class FirstAnswerMixin(LoggingConfigurable):
     server: Any
     orm_spawner: Any
     internal_ssl: bool
-    get_state: Callable[[], dict[str, Any]]
+
+    _unanswered = False
+    """A start waits for the first answer."""
+    _taken_up = False
+    """The start was that of a Hub before this one, and nobody waits for its answer yet."""
 
     async def start(self) -> Any:
         """Start the server, and wait until it answers.
@@ -127,26 +134,65 @@ class FirstAnswerMixin(LoggingConfigurable):
         Raises:
             StartRefused: It ended, or it does nothing.
         """
+        self._unanswered = self._taken_up = False
         where = await super().start()  # type: ignore[misc]
         if self.server is None or self.internal_ssl:
             return where  # the Hub has the certificates, and waits by its clock
-        self._write_down(where)
+        self.server.ip, self.server.port = where
+        self._unanswered = True
+        self._write_down()
         try:
-            answered = await while_it_works(
-                self.server.wait_up(timeout=LONGEST_S, http=True, extra_path="api"),
-                until_ended(self.pid),
-                lambda: processor_s(self.pid),
-                self.quiet_timeout,
-            )
+            answered = await self._answers()
         except NothingHappens:
             raise self._not_answered() from None
+        finally:
+            self._unanswered = False
         if not answered:
             raise await self._ended()
         return where
 
-    def _write_down(self, where: tuple[str, int]) -> None:
-        """Let a Hub that is started meanwhile find the server, as one that runs."""
-        self.server.ip, self.server.port = where
+    async def poll(self) -> int | None:
+        """Return None while the server runs, else its exit code.
+
+        A Hub that was restarted amid the start asks this first, and would then wait by its clock:
+        so it is told when the server has answered or ended. Of one that does nothing it is told
+        that it ended; then it stops what is left of it.
+        """
+        status: int | None = await super().poll()  # type: ignore[misc]
+        waits, self._taken_up = self._taken_up, False
+        if status is not None or not waits or self.server is None:
+            return status
+        try:
+            await self._answers()
+        except NothingHappens:
+            self.log.warning("%s", self._not_answered().message)
+            return 1
+        self._unanswered = False
+        self._write_down()
+        status = await super().poll()  # type: ignore[misc]
+        return status
+
+    def get_state(self) -> dict[str, Any]:
+        """Return also whether the start still waits for an answer."""
+        state: dict[str, Any] = super().get_state()  # type: ignore[misc]
+        return {**state, UNANSWERED: True} if self._unanswered else state
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take up a start that an earlier Hub began."""
+        super().load_state(state)  # type: ignore[misc]
+        self._unanswered = self._taken_up = bool(state.get(UNANSWERED))
+
+    async def _answers(self) -> bool:
+        """Wait for the first answer; return False at the server's end. Errors: NothingHappens."""
+        return await while_it_works(
+            self.server.wait_up(timeout=LONGEST_S, http=True, extra_path="api"),
+            until_ended(self.pid),
+            lambda: processor_s(self.pid),
+            self.quiet_timeout,
+        )
+
+    def _write_down(self) -> None:
+        """Let a Hub that is started later know how far the start is."""
         self.orm_spawner.state = self.get_state()
         self.user.db.commit()
 
@@ -163,7 +209,7 @@ class FirstAnswerMixin(LoggingConfigurable):
     async def _ended(self) -> StartRefused:
         status: object = None
         with suppress(Exception):
-            status = await self.poll()  # type: ignore[attr-defined]
+            status = await self.poll()
         return StartRefused(
             f"The notebook server of {self.user.name} ended (exit code {status}) before it "
             "answered: the Hub's log has what it said.",

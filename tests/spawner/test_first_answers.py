@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -110,18 +110,62 @@ async def test_one_that_does_nothing_is_given_up_with_a_sentence(spawner: Any) -
         await spawner.start()
 
 
-async def test_a_hub_that_is_started_before_the_answer_finds_the_server(spawner: Any) -> None:
+@pytest.fixture
+async def starting(spawner: Any) -> AsyncIterator[asyncio.Task[Any]]:
+    """A start that waits for the first answer."""
     spawner.cmd = runs("import time; time.sleep(100)")
-    starting = asyncio.create_task(spawner.start())
+    task = asyncio.create_task(spawner.start())
     async with asyncio.timeout(30):
         while "pid" not in spawner.orm_spawner.state:
             await asyncio.sleep(0.01)
-    assert not starting.done()
+    assert not task.done()
+    yield task
+    task.cancel()
+
+
+def restarted(spawner: Any) -> Any:
+    """The same server as a Hub that is started now takes it up."""
+    later: Any = Plain(quiet_timeout=spawner.quiet_timeout)
+    later.server, later.user, later.orm_spawner = spawner.server, spawner.user, spawner.orm_spawner
+    later.load_state(spawner.orm_spawner.written[-1])
+    return later
+
+
+async def test_a_hub_that_is_started_before_the_answer_waits_for_it_too(
+    spawner: Any, starting: asyncio.Task[Any]
+) -> None:
     written = spawner.orm_spawner.written[-1]
     assert (written["pid"], written["process"]) == (spawner.pid, identity(spawner.pid))
     assert (spawner.server.ip, spawner.server.port) == ("127.0.0.1", 8123)
-    later = LocalGPUSpawner()
-    later.load_state(written)
-    assert await later.poll() is None
+    later = restarted(spawner)
+    told = asyncio.create_task(later.poll())
+    done, _ = await asyncio.wait([told], timeout=0.3)
+    assert not done
+    assert await later.poll() is None  # who asks again, to stop it, does not wait
     spawner.answers.set()
+    assert await told is None
     assert await starting == ("127.0.0.1", 8123)
+    assert "unanswered" not in spawner.orm_spawner.state
+    assert await restarted(spawner).poll() is None
+
+
+async def test_such_a_hub_is_told_at_once_that_the_server_ended(
+    spawner: Any, starting: asyncio.Task[Any]
+) -> None:
+    told = asyncio.create_task(restarted(spawner).poll())
+    spawner.proc.kill()
+    async with asyncio.timeout(30):  # of a day that it would be waited for
+        assert await told is not None
+        with pytest.raises(StartRefused):
+            await starting
+
+
+@pytest.mark.usefixtures("starting")
+async def test_such_a_hub_gives_up_a_server_that_does_nothing_and_stops_it(spawner: Any) -> None:
+    spawner.quiet_timeout = 1.0
+    later = restarted(spawner)
+    async with asyncio.timeout(30):
+        assert await later.poll() == 1
+    assert await later.poll() is None  # it still runs: the Hub stops it
+    await later.stop()
+    assert await later.poll() is not None

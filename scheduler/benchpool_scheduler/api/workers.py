@@ -203,6 +203,7 @@ class _AgentEndpoint(RequestHandler):
         token = self.request.headers.get("Authorization", "").removeprefix("Bearer ")
         if not self.agents.tokens.good(worker, token):
             raise NotAuthenticated("This needs the token of this very worker.")
+        self.agents.agent_api.admit(worker)
         return worker
 
     def _count_body(self, size: int, most: int) -> None:
@@ -322,6 +323,7 @@ async def _carried(at: _AgentEndpoint, worker: WorkerId) -> None:
 
 
 async def _keep(at: _AgentEndpoint, worker: WorkerId) -> None:
+    at.agents.agent_api.admit(worker)  # it may have ended while its body came
     target = at.agents.agent_api.carried(worker.job, at.route.carries, worker.worker)
     await asyncio.to_thread(at.keep_file, target)
     at.answer({})

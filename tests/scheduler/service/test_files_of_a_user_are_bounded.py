@@ -141,7 +141,8 @@ async def test_files_of_a_job_that_goes_on_are_counted_and_stay(
 async def carriers(pool: Pool) -> AsyncIterator[str]:
     """The address at which agents of a cluster hand over what a job has saved."""
     folders = Folders(pool.observed.settings.state)
-    agents = Agents(AgentApi(folders, lambda _: None, log_bytes=1), TOKENS, Bundle(), 8 * 2**20)
+    agent_api = AgentApi(folders, lambda _: None, ended=lambda _: False, log_bytes=1)
+    agents = Agents(agent_api, TOKENS, Bundle(), 8 * 2**20)
     server = HTTPServer(Application(agents.rules("/")), max_body_size=8 * 2**20)
     (listening,) = bind_sockets(0, "127.0.0.1", socket.AF_INET)
     server.add_sockets([listening])

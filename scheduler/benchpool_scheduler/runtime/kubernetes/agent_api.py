@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchpool_scheduler.errors import Forbidden
 from benchpool_scheduler.runtime import Notice, WorkerEvent, WorkerId, WorkerProgress
 from benchpool_scheduler.runtime.kubernetes.log_spool import LogSpool
 from benchpool_scheduler.worker.folders import Folders
@@ -47,7 +48,7 @@ class AgentApi:
 
     Args:
         folders: Of the scheduler's state folder. ``log_bytes``: bound of one log there.
-        tell: Takes events.
+        tell: Takes events. ``ended``: tells whether a worker is over.
     """
 
     def __init__(
@@ -55,10 +56,12 @@ class AgentApi:
         folders: Folders,
         tell: Callable[[WorkerEvent], None],
         *,
+        ended: Callable[[WorkerId], bool],
         log_bytes: int,
     ) -> None:
         self._folders = folders
         self._tell = tell
+        self._ended = ended
         self._logs = LogSpool(folders, log_bytes)
         self._sessions: dict[WorkerId, _AgentSession] = {}
         self._grown: dict[WorkerId, asyncio.Event] = {}
@@ -90,6 +93,19 @@ class AgentApi:
             await asyncio.wait_for(grown.wait(), timeout_s)
 
     # ------------------------------------------------------------------ for agents
+
+    def admit(self, worker: WorkerId) -> None:
+        """Let a worker that is not over go on. Errors: Forbidden.
+
+        What is left of one that is over, or who has its token, must not write over what later
+        attempts of its job have saved, nor fill the disk.
+        """
+        if self._ended(worker):
+            raise Forbidden(
+                f"Worker {worker.worker} of attempt {worker.attempt} of job {worker.job[:8]} has "
+                "ended: its token is good for nothing any more.",
+                code="worker-ended",
+            )
 
     async def notice(self, worker: WorkerId, known: str, wait_s: float) -> PendingNotice | None:
         """Return what the worker shall know and does not, waiting for it; None for nothing."""

@@ -149,6 +149,11 @@ class AttemptRegistry:
         attempt = self.attempts.get((worker.job, worker.attempt))
         return None if attempt is None else attempt.workers.get(worker.worker)
 
+    def ended(self, worker: WorkerId) -> bool:
+        """Tell whether a worker is over; one that nobody knows is."""
+        state = self.state(worker)
+        return state is None or state.over
+
     def live(self, job: str) -> bool:
         """Tell whether a job has workers that have not ended."""
         return any(a.job == job and not a.over for a in self.attempts.values())

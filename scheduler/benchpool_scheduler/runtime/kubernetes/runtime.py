@@ -84,6 +84,7 @@ class KubernetesRuntime:
         self.agent_api = AgentApi(
             self._folders,
             self._events.put_nowait,
+            ended=self._registry.ended,
             log_bytes=settings.log_bytes,
         )
         self._capacity = ClusterCapacity(settings, self._registry)

@@ -21,6 +21,7 @@ from benchpool_scheduler.runtime import Notice, WorkerEvent, WorkerId, WorkerPro
 from benchpool_scheduler.runtime.kubernetes import AgentApi, AgentTokens
 from benchpool_scheduler.runtime.kubernetes.agent.link import Link, LinkAway
 from benchpool_scheduler.runtime.kubernetes.agent.link import LinkRefused as LinkRefused
+from benchpool_scheduler.runtime.kubernetes.attempt_registry import AttemptRegistry, WorkerState
 from benchpool_scheduler.worker import log_reader
 from benchpool_scheduler.worker.folders import Folders
 from benchpool_support.real_pods import Bundle
@@ -35,7 +36,12 @@ class Desked:
     def __init__(self, state: Path) -> None:
         self.told: list[WorkerEvent] = []
         self.folders = Folders(state)
-        self.agent_api = AgentApi(self.folders, self.told.append, log_bytes=1 << 20)
+        self.registry = AttemptRegistry()
+        for attempt in (1, 2):
+            self.worker_of(attempt)
+        self.agent_api = AgentApi(
+            self.folders, self.told.append, ended=self.registry.ended, log_bytes=1 << 20
+        )
         self.bundle = Bundle(train_py="print(1)")
         self.server = HTTPServer(
             Application(Agents(self.agent_api, TOKENS, self.bundle, 1 << 20).rules("/")),
@@ -44,6 +50,12 @@ class Desked:
         (listening,) = bind_sockets(0, "127.0.0.1", socket.AF_INET)
         self.server.add_sockets([listening])
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}/workers"
+
+    def worker_of(self, attempt: int) -> WorkerState:
+        """What is known of the first worker of an attempt."""
+        workers = self.registry.attempt(WORKER.job, attempt, 0.0).workers
+        worker = WorkerId(WORKER.job, attempt, 0)
+        return workers.setdefault(0, WorkerState(worker, "node-1", ()))
 
     def client(self, worker: WorkerId = WORKER, token: str | None = None) -> httpx.AsyncClient:
         """A client of a worker's agent."""
@@ -67,21 +79,62 @@ async def test_nobody_is_answered_without_the_token_of_that_very_worker(desked: 
     other = TOKENS.of(WorkerId(WORKER.job, 2, 0))
     for token in ("none", "0" * 64, other):
         async with desked.client(token=token) as client:
-            for method, path in (
-                ("GET", "notice?wait_s=0"),
-                ("POST", "log?offset=0"),
-                ("POST", "progress"),
-                ("GET", f"objects/{desked.bundle.files[0].sha256}"),
-                ("GET", "checkpoint/0"),
-                ("PUT", "checkpoint"),
-                ("PUT", "results"),
-            ):
-                answer = await client.request(
-                    method, path, content=b"x" if method != "GET" else b""
-                )
-                assert answer.status_code == 401, path
+            assert set(await statuses_of_all(client)) == {401}
     assert desked.told == []
     assert list(desked.folders.workers()) == []
+
+
+async def statuses_of_all(client: httpx.AsyncClient) -> list[int]:
+    """Ask for everything that agents may ask for; return the statuses."""
+    asked = [
+        await client.request(method, path, content=b"x" if method != "GET" else b"")
+        for method, path in (
+            ("GET", "notice?wait_s=0"),
+            ("POST", "log?offset=0"),
+            ("POST", "progress"),
+            ("GET", f"objects/{'0' * 64}"),
+            ("GET", "checkpoint/0"),
+            ("PUT", "checkpoint"),
+            ("PUT", "results"),
+        )
+    ]
+    return [answer.status_code for answer in asked]
+
+
+async def test_who_has_the_token_of_a_worker_that_ended_changes_nothing_with_it(
+    desked: Desked,
+) -> None:
+    async with desked.client(WorkerId(WORKER.job, 2, 0)) as client:
+        assert (await client.put("checkpoint", content=b"newer")).status_code == 200
+    desked.worker_of(1).over = True
+    async with desked.client() as client:
+        assert set(await statuses_of_all(client)) == {403}
+        refused = await client.put("checkpoint", content=b"older")
+        assert "Worker 0 of attempt 1 of job jjjjjjjj has ended" in refused.text
+    unknown = WorkerId("u" * 26, 1, 0)
+    async with desked.client(unknown) as client:  # of a job that was deleted, or never was
+        assert set(await statuses_of_all(client)) == {403}
+    kept = desked.agent_api.carried(WORKER.job, "checkpoint", 0)
+    assert [path.name for path in kept.parent.iterdir()] == [kept.name]
+    assert kept.read_bytes() == b"newer"
+    assert desked.told == []
+    assert list(desked.folders.workers()) == []
+
+
+async def test_a_worker_that_ends_while_its_archive_comes_leaves_none(desked: Desked) -> None:
+    async def body() -> AsyncIterator[bytes]:
+        yield b"first half "
+        async with asyncio.timeout(20):
+            folder = desked.agent_api.carried(WORKER.job, "results", 0).parent
+            while not folder.exists() or not list(folder.iterdir()):
+                await asyncio.sleep(0.01)
+        desked.worker_of(1).over = True
+        yield b"second half"
+
+    async with desked.client() as client:
+        headers = {"Content-Length": "22"}
+        assert (await client.put("results", content=body(), headers=headers)).status_code == 403
+    assert not list(desked.agent_api.carried(WORKER.job, "results", 0).parent.iterdir())
 
 
 async def test_a_notice_arrives_while_the_agent_asks(desked: Desked) -> None:
