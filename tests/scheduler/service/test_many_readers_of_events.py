@@ -20,7 +20,10 @@ from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.views.broadcast import FEW, Broadcast
 from benchpool_scheduler.service.views.events import TURN, Feed, FeedEntry, FeedEvent
+from benchpool_scheduler.service.views.job_views import GOOD_S, JobViews
 from benchpool_scheduler.service.views.sight import Sight
+from benchpool_scheduler.store.records import JobRecord
+from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import ADMIN, JOE, SUSAN, make_pool, opened, reached, sleeper
 from benchpool_support.scripted import ScriptedRuntime, devices
 
@@ -147,6 +150,44 @@ async def test_those_who_may_see_none_of_the_jobs_of_a_piece_are_told_one_and_th
         assert {id(piece) for piece in first[:-1]} == {id(first[0])}
         assert {event.kind for event in first[0]} == {"pool"}
         assert "job" in {event.kind for event in first[-1]}
+
+
+async def test_an_entry_is_rendered_once_for_all_who_may_see_it_in_whichever_piece_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rendered: list[str] = []
+    real = JobViews.encoded
+
+    def counted(views: JobViews, record: JobRecord, reader: Caller) -> bytes:
+        rendered.append(record.id)
+        return real(views, record, reader)
+
+    clock, runtime = FakeClock(), ScriptedRuntime(devices(9))
+    async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
+        start = pool.feed.seq
+        jobs = [(await pool.jobs.submit(who, sleeper())).id for who in (SUSAN, JOE, SUSAN)]
+        for job in jobs:
+            await reached(pool, job, State.RUNNING)
+        # One change of one job at a time, as far as the readers are concerned.
+        seqs = [entry.seq for entry in pool.feed.since(start)]
+        monkeypatch.setattr(JobViews, "encoded", counted)
+        for after in (start, *seqs[:-1]):
+            for caller in (ADMIN, Caller("root2", admin=True)):
+                await first_piece(pool, caller, after)
+        assert sorted(rendered) == sorted(jobs)
+        rendered.clear()
+        told = [
+            json.loads(event.data).get("id")
+            for event in await first_piece(pool, SUSAN, start)
+            if event.kind == "job"
+        ]
+        of_susan = [jobs[0], jobs[2]]
+        assert sorted(told) == sorted(rendered) == sorted(of_susan)
+        assert told == [entry.job for entry in pool.feed.since(start) if entry.job in of_susan]
+        clock.pass_s(GOOD_S)
+        rendered.clear()
+        await first_piece(pool, ADMIN, start)
+        assert sorted(rendered) == sorted(jobs)
 
 
 @dataclass

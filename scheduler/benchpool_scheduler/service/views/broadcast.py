@@ -53,6 +53,22 @@ class _Reader:
     reads: bool = True
 
 
+class _Pieces:
+    """What readers are told in one turn: looked for once for all who have read equally far."""
+
+    def __init__(self, feed: Feed, until: int) -> None:
+        self.until = until
+        self._feed = feed
+        self._known: dict[int, Sequence[FeedEntry]] = {}
+
+    def after(self, cursor: int) -> Sequence[FeedEntry]:
+        """Return what is told after a number."""
+        known = self._known.get(cursor)
+        if known is None:
+            known = self._known[cursor] = self._feed.piece(cursor, self.until)
+        return known
+
+
 class Broadcast:
     """Those who read a feed now, and the task that tells them."""
 
@@ -111,20 +127,21 @@ class Broadcast:
         """Tell these what has happened until now: the same to all who may see the same."""
         until = self._feed.seq
         while readers and not self._feed.closed:
-            behind = []
+            behind: list[_Reader] = []
+            pieces = _Pieces(self._feed, until)
             for number, reader in enumerate(readers, 1):
-                if self._tell_one(reader, until):
+                if self._tell_one(reader, pieces):
                     behind.append(reader)
                 if number % IN_A_ROW == 0:
                     await asyncio.sleep(0)
             readers = behind
             await asyncio.sleep(0)
 
-    def _tell_one(self, reader: _Reader, until: int) -> bool:
+    def _tell_one(self, reader: _Reader, pieces: _Pieces) -> bool:
         """Tell one reader a piece, if it can take one; return whether there is more for it."""
         if not reader.reads or not reader.listener.ready(self._feed.nudge):
             return False
-        piece = self._feed.piece(reader.cursor, until)
+        piece = pieces.after(reader.cursor)
         if not piece:
             return False
         reader.cursor = piece[-1].seq
@@ -137,4 +154,4 @@ class Broadcast:
             log.exception("a reader of events could not be told; its stream ends")
             reader.listener.end()
             return False
-        return reader.cursor < until
+        return reader.cursor < pieces.until

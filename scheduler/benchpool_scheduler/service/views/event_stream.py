@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from functools import partial
 
 import msgspec
@@ -22,6 +23,29 @@ NOBODY = "nobody's jobs"
 """The audience that may see none of the jobs that a piece is about."""
 
 
+_Which = tuple[str, int, int, int]
+_Owned = dict[tuple[str, str] | None, list[FeedEntry]]
+"""Entries of a piece by user and project of their jobs; None are those of no job."""
+
+
+_Rendered = tuple[float, FeedEvent | None]
+"""What those of an audience are told of an entry, and when that was made."""
+
+
+@dataclass(slots=True)
+class _Made:
+    """What was made for readers since a time, by audience; it serves all others of it.
+
+    Attributes:
+        events: By the number of the entry; also what was made in the time before.
+    """
+
+    at: float
+    pieces: dict[tuple[object, _Which], tuple[FeedEvent, ...]] = field(default_factory=dict)
+    owned: dict[_Which, _Owned] = field(default_factory=dict)
+    events: dict[object, dict[int, _Rendered]] = field(default_factory=dict)
+
+
 class EventStream:
     """Events for readers."""
 
@@ -35,9 +59,7 @@ class EventStream:
         self._jobs = jobs
         self._pool = pool
         self._told_pool: tuple[FeedEntry, bytes] | None = None
-        self._made: dict[tuple[object, ...], tuple[FeedEvent, ...]] = {}
-        self._owners: dict[tuple[object, ...], frozenset[tuple[str, str] | None]] = {}
-        self._made_at = 0.0
+        self._made = _Made(0.0)
 
     def follow(self, caller: Caller, after: int | None = None) -> AsyncGenerator[FeedEvent, None]:
         """Yield what the caller may see of what happens, from after ``after``; None from now.
@@ -55,25 +77,54 @@ class EventStream:
 
     def _piece(self, sight: Sight, entries: Sequence[FeedEntry]) -> Sequence[FeedEvent]:
         """Return what a reader is told, made once for all who are told it and may see the same."""
-        now = self._observed.settings.clock.now()
-        if not 0 <= now - self._made_at < GOOD_S:
-            self._made, self._owners, self._made_at = {}, {}, now
+        made, audience = self._made_now(), sight.audience
         # Entries only leave the feed and join its end, so these say which ones they are.
         # A reset has the number of the newest, and stands alone.
         which = (entries[0].kind, entries[0].seq, entries[-1].seq, len(entries))
-        owners = self._owners.get(which)
-        if owners is None:
-            owners = self._owners[which] = frozenset(map(self._owner, entries))
-        # Most readers see nobody's jobs but their own: they are told the same, without a look at
-        # each entry.
-        sees = any(sight.covers(*owner) for owner in owners if owner is not None)
-        key = (sight.audience if sees else NOBODY, *which)
-        known = self._made.get(key)
-        if known is None:
-            told = entries if sees else [it for it in entries if self._owner(it) is None]
-            events = (event_of(entry, partial(self._render, sight)) for entry in told)
-            known = self._made[key] = tuple(event for event in events if event is not None)
-        return known
+        known = made.pieces.get((audience, which))
+        if known is not None:
+            return known
+        owned = made.owned.get(which)
+        if owned is None:
+            owned = made.owned[which] = self._by_owner(entries)
+        seen = [owner for owner in owned if owner is not None and sight.covers(*owner)]
+        # Most readers see nobody's jobs but their own: they are told the same.
+        alike = audience if seen else NOBODY
+        piece = made.pieces.get((alike, which))
+        if piece is None:
+            events = made.events.setdefault(alike, {})
+            told = (self._event(sight, it, events) for it in _merged(owned, [*seen, None]))
+            piece = made.pieces[alike, which] = tuple(it for it in told if it is not None)
+        made.pieces[audience, which] = piece
+        return piece
+
+    def _made_now(self) -> _Made:
+        now, made = self._observed.settings.clock.now(), self._made
+        if not 0 <= now - made.at < GOOD_S:
+            # Groups of readers are told in turns: most entries stand in a piece of the next one.
+            good = {
+                audience: {seq: it for seq, it in events.items() if 0 <= now - it[0] < GOOD_S}
+                for audience, events in made.events.items()
+            }
+            self._made = _Made(now, events={who: it for who, it in good.items() if it})
+        return self._made
+
+    def _event(
+        self, sight: Sight, entry: FeedEntry, known: dict[int, _Rendered]
+    ) -> FeedEvent | None:
+        """Return what is told of an entry, made once also where it stands in several pieces."""
+        if entry.kind == "reset":
+            return event_of(entry, partial(self._render, sight))
+        now, found = self._observed.settings.clock.now(), known.get(entry.seq)
+        if found is None or not 0 <= now - found[0] < GOOD_S:
+            found = known[entry.seq] = now, event_of(entry, partial(self._render, sight))
+        return found[1]
+
+    def _by_owner(self, entries: Sequence[FeedEntry]) -> _Owned:
+        owned: _Owned = {}
+        for entry in entries:
+            owned.setdefault(self._owner(entry), []).append(entry)
+        return owned
 
     def _owner(self, entry: FeedEntry) -> tuple[str, str] | None:
         """Return user and project of the job that an entry is about; None where it is of none."""
@@ -97,3 +148,9 @@ class EventStream:
         if self._told_pool is None or self._told_pool[0] is not entry:
             self._told_pool = entry, self._pool.event()
         return self._told_pool[1]
+
+
+def _merged(owned: _Owned, owners: Iterable[tuple[str, str] | None]) -> list[FeedEntry]:
+    """Return the entries of some owners in their order."""
+    found = [entry for owner in owners for entry in owned.get(owner, ())]
+    return sorted(found, key=lambda entry: entry.seq)
