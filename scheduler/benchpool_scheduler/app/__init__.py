@@ -3,54 +3,7 @@
 The only place that names concrete store, runtime and identity, and that reads the service's
 environment. SIGTERM and SIGINT end it in good order (jobs run on). On one machine SIGHUP reads
 ``benchpool.yaml`` again, all or nothing; on a cluster one of several replicas leads.
+
+This package loads nothing by itself: ``benchpool up`` asks some of its modules, and starts within a
+second because it does not load the service.
 """
-
-from __future__ import annotations
-
-import asyncio
-import logging
-import sys
-
-from benchpool_scheduler.app.serving import cookie_secret
-from benchpool_scheduler.app.settings import SchedulerApp, variable
-from benchpool_scheduler.errors import BenchpoolError
-
-__all__ = ["SchedulerApp", "cookie_secret", "main"]
-
-log = logging.getLogger("benchpool_scheduler")
-
-
-class Process(SchedulerApp):
-    """The process with these settings."""
-
-    def start(self) -> None:
-        """Serve until told to end."""
-        if self.settings_file:
-            self.load_config_file(self.settings_file)
-        asyncio.run(self._run())
-
-    async def _run(self) -> None:
-        # What only one of both modes needs is not loaded for the other.
-        if self.mode == "kubernetes":
-            from benchpool_scheduler.app.cluster import Replica
-
-            await Replica(self).run()
-        else:
-            from benchpool_scheduler.app.embedded import EmbeddedServer
-
-            await EmbeddedServer(self).run()
-
-
-def main() -> None:
-    """Run the process; an error that a person can act on is one line."""
-    logging.basicConfig(
-        level=variable("BENCHPOOL_LOG_LEVEL", "INFO"),
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
-    # One line per request of the Hub's client library is noise, and names URLs.
-    logging.getLogger("httpx").setLevel(logging.WARNING)
-    try:
-        Process.launch_instance(argv=sys.argv[1:])
-    except BenchpoolError as error:
-        log.error("%s", error.message)
-        sys.exit(error.exit_status)

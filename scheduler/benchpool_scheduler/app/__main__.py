@@ -1,5 +1,5 @@
 """``python -m benchpool_scheduler.app``."""
 
-from benchpool_scheduler.app import main
+from benchpool_scheduler.app.process import main
 
 main()

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from benchpool_scheduler.errors import Unavailable
-from benchpool_scheduler.service.execution.drain import REMEDIES
+from benchpool_scheduler.phrases import REMEDIES
 from benchpool_scheduler.store.sqlite import file_system_of
 
 _NO_LOCKS = "Choose a folder on a local disk with --state"

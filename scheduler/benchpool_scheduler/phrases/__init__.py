@@ -21,6 +21,7 @@ from benchpool_scheduler.phrases.ends import (
     no_longer_kept,
     run_beyond,
 )
+from benchpool_scheduler.phrases.faults import REMEDIES
 from benchpool_scheduler.phrases.numbers import (
     count,
     data_size,
@@ -75,6 +76,7 @@ __all__ = [
     "KEPT_PARTS",
     "NOTHING_S",
     "NOT_KNOWN",
+    "REMEDIES",
     "STATES",
     "UNSEEN",
     "Estimated",

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchpool_scheduler.errors import Unavailable
-from benchpool_scheduler.workstation import files
+from benchpool_scheduler.workstation import files, jupyter
 from benchpool_scheduler.workstation.options import UpOptions, account
 from benchpool_scheduler.workstation.proxy import Proxy
 from benchpool_scheduler.workstation.state import Ports, StateFolder
@@ -123,7 +123,7 @@ def build(
             "memory": _bytes(options.server_memory),
             "cpus": options.server_cpus,
         },
-        "singleuser": [sys.executable, "-m", "jupyterhub.singleuser"],
+        "singleuser": jupyter.command("jupyterhub.singleuser"),
         "scheduler_command": tie_to_parent(scheduler, restart=True),
         "scheduler_environment": _scheduler(options, folder, config),
     }

@@ -6,13 +6,12 @@ import asyncio
 import os
 import re
 import shutil
-import sys
 from pathlib import Path
 
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.worker.process_identity import identity
 from benchpool_scheduler.worker.supervisor import private_folder
-from benchpool_scheduler.workstation import hub_facts, processes
+from benchpool_scheduler.workstation import hub_facts, jupyter, processes
 from benchpool_scheduler.workstation.state import StateFolder
 
 LOG_LIMIT = 16 * 2**20
@@ -46,7 +45,7 @@ class HubProcess:
         _end_old_proxy(self._folder.hub / "proxy.pid")
         await asyncio.to_thread(private_folder.sweep, str(self._folder.server_tmp))
         config = hub_facts.hub_config() / "local.py"
-        command = hub_facts.tie_to_parent([sys.executable, "-m", "jupyterhub", "-f", str(config)])
+        command = hub_facts.tie_to_parent(jupyter.command("jupyterhub", "-f", str(config)))
         log = _open_log(self._folder.hub_log)
         try:
             self._process = await asyncio.create_subprocess_exec(

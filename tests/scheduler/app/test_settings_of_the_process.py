@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from benchpool_scheduler.app import SchedulerApp, cookie_secret
+from benchpool_scheduler.app.serving import cookie_secret
+from benchpool_scheduler.app.settings import SchedulerApp
 
 pytestmark = pytest.mark.slow
 

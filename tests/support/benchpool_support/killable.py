@@ -179,7 +179,7 @@ def _kind(words: str) -> str:
         "benchpool_scheduler.app": "scheduler",
         "configurable-http-proxy": "proxy",
         "singleuser": "server",
-        "-m jupyterhub -f": "hub",
+        " jupyterhub -f": "hub",
         "import main; main() up": "up",
     }
     return next((kind for part, kind in named.items() if part in words), "")

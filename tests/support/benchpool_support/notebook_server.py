@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import httpx
 
+from benchpool_scheduler.workstation import jupyter
 from benchpool_support import direct
 
 TOKEN = "token-of-the-page"
@@ -60,7 +60,7 @@ def notebook_server(folder: Path, environ: Mapping[str, str]) -> Iterator[Notebo
     words = [f"--{name}={value}" for name, value in options.items()]
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "jupyter_server", *words], env=env, stdout=log, stderr=log
+            jupyter.command("jupyter_server", *words), env=env, stdout=log, stderr=log
         )
     try:
         url = _address(process, runtime, folder / "server.log")

@@ -6,15 +6,14 @@ The table is ``core.lifecycle.draining``; here are its signs, its pauses and wha
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from benchpool_scheduler.core.lifecycle import draining
 from benchpool_scheduler.core.lifecycle.draining import Intake, Sign
+from benchpool_scheduler.phrases import REMEDIES
 from benchpool_scheduler.runtime import (
     EndedBy,
     Runtime,
@@ -28,24 +27,6 @@ from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
 
 log = logging.getLogger(__name__)
-
-REMEDIES: Mapping[int | None, str] = MappingProxyType(
-    {
-        errno.EMFILE: "Raise the limit on open files of the scheduler's process "
-        "(`prlimit --nofile=65536 --pid {pid}`, or LimitNOFILE= of its unit)",
-        errno.ENFILE: "Close what holds files open on the machine, or raise `sysctl fs.file-max`",
-        errno.ENOSPC: "Make room on the disk of the state folder ({state}), in bytes and in "
-        "inodes (`df -h`, `df -i`)",
-        errno.EDQUOT: "Make room below the state folder ({state}), or raise the disk quota of its "
-        "account",
-        errno.EAGAIN: "Let the account have more processes (`ulimit -u`, pids.max of its cgroup), "
-        "or end some",
-        errno.ENOMEM: "Free memory on the machine",
-        errno.EIO: "Look at the disk of the state folder ({state}) and at `dmesg`",
-        None: "Look at `benchpool doctor` and at the log of the scheduler",
-    }
-)
-"""What to do about each fault, by its number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,25 @@
+"""What to do about a fault of the machine, in the words of every screen."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping
+from types import MappingProxyType
+
+REMEDIES: Mapping[int | None, str] = MappingProxyType(
+    {
+        errno.EMFILE: "Raise the limit on open files of the scheduler's process "
+        "(`prlimit --nofile=65536 --pid {pid}`, or LimitNOFILE= of its unit)",
+        errno.ENFILE: "Close what holds files open on the machine, or raise `sysctl fs.file-max`",
+        errno.ENOSPC: "Make room on the disk of the state folder ({state}), in bytes and in "
+        "inodes (`df -h`, `df -i`)",
+        errno.EDQUOT: "Make room below the state folder ({state}), or raise the disk quota of its "
+        "account",
+        errno.EAGAIN: "Let the account have more processes (`ulimit -u`, pids.max of its cgroup), "
+        "or end some",
+        errno.ENOMEM: "Free memory on the machine",
+        errno.EIO: "Look at the disk of the state folder ({state}) and at `dmesg`",
+        None: "Look at `benchpool doctor` and at the log of the scheduler",
+    }
+)
+"""What to do about each fault, by its number; None stands for all others."""

@@ -1,0 +1,62 @@
+"""What a start loads: nothing that it does not need."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from benchpool_scheduler.workstation import jupyter
+
+LOADED = "import json, sys; print(json.dumps(sorted(sys.modules)))"
+
+
+def loaded_by(code: str) -> set[str]:
+    """Return the modules that are loaded in a new interpreter after this code."""
+    command = [sys.executable, "-c", f"{code}\n{LOADED}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return set(json.loads(done.stdout))
+
+
+def test_up_loads_neither_the_service_nor_what_the_service_needs() -> None:
+    modules = loaded_by("import benchpool_scheduler.workstation.up")
+    assert "benchpool_scheduler.app.start_faults" in modules
+    assert not modules & {
+        *("benchpool_scheduler.service", "benchpool_scheduler.api", "benchpool_scheduler.web"),
+        *("jupyterhub", "sqlalchemy", "aiohttp", "tornado"),
+    }
+
+
+def test_the_command_line_loads_what_reads_files_of_objects_for_apply_alone() -> None:
+    modules = loaded_by("import benchpool_scheduler.cli")
+    assert "benchpool_scheduler.cli.pool_verbs" in modules
+    assert not modules & {"benchpool_scheduler.cli.applying", "benchpool_scheduler.core", "ruamel"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", ["jupyterhub.app", "jupyter_server.serverapp"])
+def test_a_program_of_jupyter_starts_without_the_grammars_of_addresses(program: str) -> None:
+    with_them = loaded_by(f"import {program}")
+    without = loaded_by(
+        "from benchpool_scheduler.workstation.jupyter import load_jsonschema\n"
+        f"load_jsonschema()\nimport {program}"
+    )
+    assert {"rfc3987_syntax", "lark"} <= with_them - without
+    assert "jsonschema" in without
+
+
+def test_who_needs_the_grammars_gets_them_later() -> None:
+    ours = "from benchpool_scheduler.workstation import jupyter\njupyter.load_jsonschema()"
+    assert "rfc3987_syntax" in loaded_by(f"{ours}\nimport rfc3987_syntax")
+
+
+def test_a_program_is_run_with_its_own_words_as_python_itself_runs_it() -> None:
+    command = jupyter.command("json.tool", "--compact")
+    done = subprocess.run(
+        command, input='{"a": [1, 2]}', capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == '{"a":[1,2]}\n'
+    wrong = subprocess.run([*command, "--no"], input="", capture_output=True, text=True, timeout=60)
+    assert wrong.returncode == 2
