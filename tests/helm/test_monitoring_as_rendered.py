@@ -17,6 +17,8 @@ from benchpool_cluster.chart import Manifest
 from benchpool_scheduler.api.metrics import PoolFigures, Traffic
 from benchpool_scheduler.service import Metrics
 from benchpool_scheduler.service.housekeeping.disk import DiskRoom
+from benchpool_scheduler.service.pool.figures import MeasuredGpu
+from benchpool_scheduler.telemetry.samples import GpuSample
 
 ROOT = chart.FOLDER.parents[1]
 GUIDE = (ROOT / "docs/howto/monitor.md").read_text()
@@ -52,6 +54,7 @@ def expressions() -> Iterable[str]:
 def told() -> dict[str, set[str]]:
     """The figures of the scheduler: their names with the labels that they have."""
     some = {"x": 1.0}
+    sample = GpuSample(0.0, 10.0, "GPU-a", 0.5, 0.2, 1.0, 2.0, 300.0, 9.0, 50.0)
     figures = Metrics(
         jobs={("vision", "running"): 1},
         jobs_ended={("vision", "failed"): 1},
@@ -62,6 +65,7 @@ def told() -> dict[str, set[str]]:
         disk=DiskRoom(1, 2),
         breaches={"I1": 1},
         past_use_gpu_s=some,
+        use=(MeasuredGpu("gpu-1", 0, "H200", sample),),
     )
     traffic = Traffic()
     traffic.count("submit", 201, 0.1)
