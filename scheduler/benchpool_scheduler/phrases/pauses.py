@@ -15,7 +15,7 @@ from benchpool_scheduler.phrases.numbers import count, percent
 from benchpool_scheduler.phrases.times import duration, gpu_time
 
 NOTHING_S = 5.0
-"""A job that ends within this time of its last save has lost nothing: it is the time to end."""
+"""A job that ends so soon after its last save, or its start, has lost nothing worth a word."""
 
 BACK_S = 300.0
 """For so long it is said that a job is back."""
@@ -63,13 +63,20 @@ def what_was_saved(step: int | None, fraction: float | None, unsaved_s: float) -
     return f"saved{at}, {lost} lost"
 
 
-def nothing_saved(unsaved_s: float) -> str:
+def nothing_saved(unsaved_s: float, *, earlier: bool = False) -> str:
     """Return the same of a job that saved nothing in that attempt.
 
-    >>> nothing_saved(240)
-    'nothing was saved, 4 min lost'
+    Args:
+        earlier: It did in an attempt before, and goes on from there.
+
+    >>> nothing_saved(240), nothing_saved(240, earlier=True)
+    ('nothing was saved, 4 min lost', 'nothing new was saved, 4 min lost')
+    >>> nothing_saved(3)
+    'it had just begun, nothing lost'
     """
-    return f"nothing was saved, {duration(unsaved_s)} lost"
+    if unsaved_s < NOTHING_S:
+        return "it had just begun, nothing lost"
+    return f"nothing {'new ' if earlier else ''}was saved, {duration(unsaved_s)} lost"
 
 
 def back(attempt: int) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
+from zoneinfo import ZoneInfo
 
 from benchpool_scheduler.contract import Job
 from benchpool_scheduler.errors import InvalidInput
@@ -40,11 +41,12 @@ WIDTH, HEIGHT, LEFT, FOOT = 760, 240, 72, 32
 
 @dataclass(frozen=True, slots=True)
 class DaysShown:
-    """Which days of UTC, and whose jobs."""
+    """Which days, those of ``zone``, and whose jobs."""
 
     first: date
     last: date
     all: bool
+    zone: ZoneInfo
 
     @property
     def query(self) -> str:
@@ -93,7 +95,7 @@ class HistoryHandler(PageHandler):
             self.set_header("Content-Disposition", f'attachment; filename="{name}"')
             await self.finish(as_csv(found))
             return
-        columns = bars(found, asked.first, asked.last)
+        columns = bars(found, asked.first, asked.last, asked.zone)
         lines = axis(max(bar.total for bar in columns))
         others = {job.job.user for job in found} - {caller.name}
         await self.show(
@@ -120,7 +122,7 @@ class HistoryHandler(PageHandler):
         )
 
     def _asked(self) -> DaysShown:
-        today = self.site.now().astimezone(UTC).date()
+        today = self.site.today()
         last = self._date("to") or today
         first = self._date("from") or last - timedelta(days=CHOICES[1] - 1)
         if not 0 <= (last - first).days < LONGEST_DAYS:
@@ -129,7 +131,7 @@ class HistoryHandler(PageHandler):
                 f"the last, and at most {LONGEST_DAYS} days.",
                 field="from",
             )
-        return DaysShown(first, last, self.get_query_argument("whose", "") == "all")
+        return DaysShown(first, last, self.get_query_argument("whose", "") == "all", self.site.zone)
 
     def _date(self, name: str) -> date | None:
         text = self.get_query_argument(name, "").strip()
@@ -141,21 +143,17 @@ class HistoryHandler(PageHandler):
             ) from None
 
     def _days(self, days: int, *, all: bool) -> DaysShown:
-        today = self.site.now().astimezone(UTC).date()
-        return DaysShown(today - timedelta(days=days - 1), today, all)
+        today = self.site.today()
+        return DaysShown(today - timedelta(days=days - 1), today, all, self.site.zone)
 
     def _whose(self, asked: DaysShown, *, all: bool) -> DaysShown:
-        return DaysShown(asked.first, asked.last, all)
+        return DaysShown(asked.first, asked.last, all, asked.zone)
 
 
 def _in(job: Job, asked: DaysShown) -> bool:
     if job.state not in ENDED_STATES or job.ended is None:
         return False
-    return asked.first <= _day(job.ended) <= asked.last
-
-
-def _day(at: datetime) -> date:
-    return at.astimezone(UTC).date()
+    return asked.first <= job.ended.astimezone(asked.zone).date() <= asked.last
 
 
 def _height(value: float, most: float) -> float:

@@ -8,7 +8,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from benchpool_scheduler.accounting.percentiles import percentile
 from benchpool_scheduler.contract import Attempt, Job, State
@@ -87,14 +87,18 @@ def ended(job: Job, attempts: Iterable[Attempt]) -> EndedJob:
     return EndedJob(job, tuple(sorted(held)))
 
 
-def bars(jobs: Sequence[EndedJob], first: date, last: date) -> list[DayBar]:
-    """Return the GPU-hours of each day or of some days together, of UTC; attempts are cut there."""
+def bars(jobs: Sequence[EndedJob], first: date, last: date, zone: tzinfo = UTC) -> list[DayBar]:
+    """Return the GPU-hours of each day or of some days together; attempts are cut there.
+
+    Args:
+        zone: Whose days are meant.
+    """
     days = (last - first).days + 1
     width = next((size for most, size in WIDTHS if days <= most), WIDTHS[-1][1])
     held_h: defaultdict[tuple[int, State], float] = defaultdict(float)
     for one in jobs:
         for begin, end, gpus in one.held:
-            for day, seconds in _by_day(begin, end):
+            for day, seconds in _by_day(begin, end, zone):
                 if first <= day <= last:
                     held_h[(day - first).days // width, one.job.state] += seconds * gpus / HOUR_S
     return [
@@ -107,11 +111,13 @@ def bars(jobs: Sequence[EndedJob], first: date, last: date) -> list[DayBar]:
     ]
 
 
-def _by_day(begin: datetime, end: datetime) -> Iterator[tuple[date, float]]:
+def _by_day(begin: datetime, end: datetime, zone: tzinfo) -> Iterator[tuple[date, float]]:
+    # Differences are taken in UTC: those of a zone with summer time are of its clocks.
     at, end = begin.astimezone(UTC), end.astimezone(UTC)
     while at < end:
-        midnight = datetime.combine(at.date() + timedelta(days=1), time(), UTC)
-        yield at.date(), (min(end, midnight) - at).total_seconds()
+        day = at.astimezone(zone).date()
+        midnight = datetime.combine(day + timedelta(days=1), time(), zone).astimezone(UTC)
+        yield day, (min(end, midnight) - at).total_seconds()
         at = midnight
 
 

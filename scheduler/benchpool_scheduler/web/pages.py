@@ -6,9 +6,10 @@ import asyncio
 import hmac
 import logging
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from types import TracebackType
+from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from tornado.web import Finish, HTTPError, RequestHandler
@@ -73,6 +74,15 @@ class Site:
     def now(self) -> datetime:
         """Return the present time."""
         return datetime.fromtimestamp(self.clock.now(), UTC)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """Whose days and months pages count, as budgets and reports do."""
+        return ZoneInfo(self.pool.observed.now.configuration.gpu_hours.time_zone)
+
+    def today(self) -> date:
+        """Return the present day there."""
+        return self.now().astimezone(self.zone).date()
 
 
 @dataclass(frozen=True, slots=True)

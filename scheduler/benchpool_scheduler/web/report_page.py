@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from urllib.parse import urlencode
 
 import msgspec
@@ -82,7 +82,7 @@ class ReportHandler(PageHandler):
             return None, refused.message
 
     def _months(self) -> list[str]:
-        now: datetime = self.site.now()
+        now = self.site.today()
         first = now.year * 12 + now.month - 1
         return [f"{month // 12}-{month % 12 + 1:02}" for month in range(first, first - MONTHS, -1)]
 

@@ -8,12 +8,15 @@ import math
 import re
 from collections.abc import Awaitable, Callable
 from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
 
 import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchpool_scheduler.configuration import Configuration
+from benchpool_scheduler.configuration.settings import UserHours
 from benchpool_scheduler.contract import Attempt, Job, Preemption, State
 from benchpool_scheduler.web.history_page import blocks
 from benchpool_scheduler.web.history_view import axis, bars, ended, sentence, shares
@@ -44,6 +47,18 @@ def test_an_attempt_through_the_night_counts_on_both_days_and_failures_apart() -
     assert [one.style for one in drawn] == ["succeeded", "failed", "succeeded"]
     assert drawn[0].title == "2026-03-01: 4.00 GPU-hours of jobs that succeeded"
     assert drawn[2].height == pytest.approx(2 * drawn[0].height, abs=0.05), "from zero"
+
+
+def test_a_day_is_one_of_the_zone_that_budgets_have_also_where_the_clock_is_put_forward() -> None:
+    """22:00 UTC is 23:00 in Berlin; on 29 March 2026 its day has 23 hours."""
+    zone = ZoneInfo("Europe/Berlin")
+    good = ended(done("good", State.SUCCEEDED, NIGHT, 6), [attempt(NIGHT, 6)])
+    found = bars([good], date(2026, 3, 1), date(2026, 3, 2), zone)
+    assert [bar.total for bar in found] == [1, 5]
+    spring = datetime(2026, 3, 28, 12, tzinfo=UTC)
+    long = ended(done("long", State.SUCCEEDED, spring, 48), [attempt(spring, 48)])
+    found = bars([long], date(2026, 3, 28), date(2026, 3, 30), zone)
+    assert [bar.total for bar in found] == [11, 23, 14]
 
 
 @given(
@@ -135,6 +150,19 @@ async def test_the_page_and_its_table_have_the_jobs_of_the_days_that_were_asked_
         for wrong in ("from=soon", "from=2026-02-02&to=2026-01-01", "from=1000-01-01"):
             answer = await http.get(f"history?{wrong}", headers=as_("susan"))
             assert (answer.status_code, "give a" in answer.text) == (422, True)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_days_of_the_page_are_those_of_the_zone_in_the_configuration(
+    site: str, staged: StagedPool
+) -> None:
+    staged.configuration = Configuration(gpu_hours=UserHours(time_zone="Pacific/Auckland"))
+    staged.add(done("late", State.SUCCEEDED, NIGHT, 1))
+    async with httpx.AsyncClient(base_url=site, trust_env=False) as http:
+        for day, said in (("2026-03-02", "1 job ended"), ("2026-03-01", "None of your jobs")):
+            page = await http.get(f"history?from={day}&to={day}", headers=as_("susan"))
+            assert "days of Pacific/Auckland" in page.text
+            assert said in page.text, "23:00 UTC is noon of the next day there"
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from tornado.web import Application
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.api import Api
+from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.contract import GpuState, State
 from benchpool_scheduler.contract.actions import ActionReason
 from benchpool_scheduler.contract.spec import JobSpec
@@ -134,6 +135,7 @@ class StagedPool:
     away: BenchpoolError | None = None
     trail: StagedTrail = field(default_factory=lambda: StagedTrail())
     asked: list[tuple[str, str, str, str | None]] = field(default_factory=list)
+    configuration: Configuration = field(default_factory=Configuration)
     changes: int = 0
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
@@ -152,7 +154,8 @@ class StagedPool:
 
     def pool(self) -> Pool:
         """Return this as what the pages take."""
-        parts: PoolPort = StagedParts(self, self, self, self, self, self, self.trail, self)
+        plays = (self, self, self, self, self, self, self.trail, self)
+        parts: PoolPort = StagedParts(*plays, in_force=lambda: self.configuration)
         # What takes a pool takes the whole of it; pages and their API ask no more than these parts.
         return cast(Pool, parts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
@@ -77,9 +78,12 @@ class StagedParts:
     audit: AuditPort
     estimates: EstimatesPort
     access: AccessPort = field(default_factory=StagedAccess)
-    observed: SimpleNamespace = field(
-        default_factory=lambda: SimpleNamespace(now=Observations.of(Configuration()))
-    )
+    in_force: Callable[[], Configuration] = Configuration
+
+    @property
+    def observed(self) -> SimpleNamespace:
+        """What is in force: the configuration alone."""
+        return SimpleNamespace(now=Observations.of(self.in_force()))
 
     async def whole(self) -> None:
         """Know all jobs at once."""

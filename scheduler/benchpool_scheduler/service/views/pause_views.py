@@ -53,7 +53,7 @@ def moment_of(
     if job.state is JobState.PAUSING:
         return _saving(job, newest, for_whom)
     if job.state in _AWAY:
-        return _saved(newest)
+        return _saved(job, newest)
     if job.state is JobState.RUNNING and attempt is not None:
         return _back(newest, attempt)
     return None
@@ -72,12 +72,13 @@ def _saving(
     return contract.PauseMoment("saving", phrases.saving(why), moment(newest.at), until)
 
 
-def _saved(newest: PreemptionRecord) -> contract.PauseMoment | None:
+def _saved(job: JobRecord, newest: PreemptionRecord) -> contract.PauseMoment | None:
     if newest.ended is None or newest.unsaved_gpu_s is None or newest.resumed_at is not None:
         return None
     unsaved_s = newest.unsaved_gpu_s / max(1, newest.gpus)
     if newest.saved_at is None:
-        text = phrases.nothing_saved(unsaved_s)
+        saved_before = job.progress is not None and job.progress.checkpoint_at is not None
+        text = phrases.nothing_saved(unsaved_s, earlier=saved_before)
     else:
         text = phrases.what_was_saved(newest.saved_step, newest.saved, unsaved_s)
     return contract.PauseMoment("saved", text, moment(newest.ended), None)
