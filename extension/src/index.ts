@@ -80,7 +80,9 @@ function activate(
   const sends = { app, tracker, browsers, state, model, wishes, actions, showPanel, showJob };
   const reopening = new Reopening(sends);
   const open = openers(app, reopening);
-  const panel = new JobsPanel({ model, actions, open, state: panelState, hints, wishes });
+  const offer = new Offer(showPanel);
+  const onShown = () => offer.withdraw();
+  const panel = new JobsPanel({ model, actions, open, state: panelState, hints, wishes, onShown });
   app.shell.add(panel, 'right', { rank: 400 });
   restorer?.add(panel, panel.id);
 
@@ -102,7 +104,7 @@ function activate(
   void app.restored.then(() => {
     model.start();
     wishes.start();
-    return hints.start(() => offerHints(showPanel));
+    return hints.start(() => (panel.isVisible ? undefined : offer.make()));
   });
   return model;
 }
@@ -114,11 +116,28 @@ function hintMemory(registry: ISettingRegistry): IHintMemory {
   };
 }
 
-function offerHints(showPanel: () => void): void {
-  Notification.info('New here? Long runs go to the training pool, beside your notebook.', {
-    autoClose: OFFER_MS,
-    actions: [{ label: 'Three hints', callback: showPanel }]
-  });
+/** The notice that offers hints to whoever is new; it goes when the panel shows them. */
+class Offer {
+  constructor(private readonly _showPanel: () => void) {}
+
+  make(): void {
+    this._told = Notification.info(
+      'New here? Long runs go to the training pool, beside your notebook.',
+      {
+        autoClose: OFFER_MS,
+        actions: [{ label: 'Three hints', callback: this._showPanel }]
+      }
+    );
+  }
+
+  withdraw(): void {
+    if (this._told) {
+      Notification.dismiss(this._told);
+      this._told = null;
+    }
+  }
+
+  private _told: string | null = null;
 }
 
 /** Results open in JupyterLab's own document and file browser views. */

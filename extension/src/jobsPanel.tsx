@@ -1,10 +1,13 @@
 /**
  * The side panel: the pool in one sentence, then the jobs, newest first.
  */
+import type { Message } from '@lumino/messaging';
 import { ISignal, Signal } from '@lumino/signaling';
+import type { Widget } from '@lumino/widgets';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
 import type { JobActions } from './actions';
+import { standBeside } from './besidePanel';
 import { askedBack, isTerminal, quotaLine } from './format';
 import type { Hints } from './hints';
 import { HintsBox, SEND_KEYS } from './hintsBox';
@@ -65,6 +68,8 @@ export interface IPanelOptions {
   state: PanelState;
   hints: Hints;
   wishes: Wishes;
+  /** Called when the panel comes into view. */
+  onShown: () => void;
 }
 
 export class JobsPanel extends ReactWidget {
@@ -81,6 +86,22 @@ export class JobsPanel extends ReactWidget {
 
   protected override onActivateRequest(): void {
     this.node.focus();
+  }
+
+  protected override onAfterShow(message: Message): void {
+    super.onAfterShow(message);
+    standBeside(this.node.getBoundingClientRect());
+    this._options.onShown();
+  }
+
+  protected override onAfterHide(message: Message): void {
+    super.onAfterHide(message);
+    standBeside(null);
+  }
+
+  protected override onResize(message: Widget.ResizeMessage): void {
+    super.onResize(message);
+    standBeside(this.isVisible ? this.node.getBoundingClientRect() : null);
   }
 
   protected override render(): React.JSX.Element {

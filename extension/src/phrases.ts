@@ -21,7 +21,7 @@ export const STATES: Readonly<Record<JobState, string>> = {
 export const ENDS: Readonly<Record<string, string>> = {
   itself: 'ended by itself',
   preempt: 'paused for others',
-  pause: 'paused by its user',
+  pause: 'paused by hand',
   cancel: 'cancelled',
   notice: 'stopped after a notice',
   'time-limit': 'stopped at its time limit',

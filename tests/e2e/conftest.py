@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -55,3 +56,14 @@ def person(workstation: RunningWorkstation, browser: Browser) -> Iterator[Callab
 
     yield make
     windows.close_all()
+
+
+@pytest.fixture
+def administrator(workstation: RunningWorkstation, browser: Browser) -> Iterator[Person]:
+    """The account that started it, with a window of its own; it is closed at the end."""
+    password = (workstation.state / "admin-password").read_text().strip()
+    name = getpass.getuser()
+    with_window = Person(browser, workstation.ready["url"], name, password)
+    yield windows.opened(with_window)
+    windows.OPEN.remove(with_window)
+    with_window.leave()

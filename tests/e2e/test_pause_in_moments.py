@@ -71,6 +71,12 @@ def toast(person: Person, text: str | re.Pattern[str]) -> Locator:
     return person.page.locator(".Toastify__toast", has_text=text)
 
 
+def stands_beside_the_panel(person: Person, told: Locator) -> None:
+    """Check that a notification hides nothing of the panel."""
+    edges = told.evaluate("it => it.getBoundingClientRect().right")
+    assert edges <= person.panel.evaluate("it => it.getBoundingClientRect().left")
+
+
 def moment(place: Locator) -> Locator:
     """Return where the newest pause stands, in a row or in a badge."""
     return place.get_by_test_id("benchpool-pause")
@@ -96,6 +102,7 @@ def test_a_pause_is_seen_in_its_three_moments_in_toast_badge_and_row(
     expect(told).to_be_visible(timeout=2 * PATIENCE_MS)
     expect(moment(susan.row("long"))).to_have_text(needs)
     expect(moment(susan.badge(0))).to_have_text(needs)
+    stands_beside_the_panel(susan, told)
     susan.look_around("pause-1-saving", keeping=told)
 
     # Second: what was saved, and what that cost.
@@ -114,4 +121,65 @@ def test_a_pause_is_seen_in_its_three_moments_in_toast_badge_and_row(
     expect(moment(susan.row("long"))).to_have_text("back: attempt 2")
     expect(moment(susan.badge(0))).to_have_text("back: attempt 2")
     susan.look_around("pause-3-back", keeping=told)
+    susan.cancel("long")
+
+
+def test_what_an_administrator_pauses_says_why_everywhere_and_is_not_resumed_by_its_owner(
+    susan: Person, administrator: Person
+) -> None:
+    susan.press_send_button()
+    susan.choose_gpus(2)
+    susan.send()
+    susan.expect_state("long", "running")
+    administrator.log_in()
+    page = administrator.open_job_page(susan.id_of("long"))
+    page.get_by_label("Pause long …").click()
+    sheet = page.get_by_role("group", name="Pause long")
+    sheet.get_by_label("Reason, for susan to read").fill("new driver on lab1")
+    administrator.look_around("maintenance-1-asked")
+    sheet.get_by_role("button", name="Pause now").click()
+
+    # It saves: who paused it and why, in each place.
+    said = "paused by root (new driver on lab1): saving".replace("root", administrator.name)
+    left = re.compile(re.escape(said) + r", \d+ s left")
+    told = toast(susan, f"“long”: {said} until")
+    expect(told).to_be_visible(timeout=2 * PATIENCE_MS)
+    expect(moment(susan.row("long"))).to_have_text(left)
+    expect(moment(susan.badge(0))).to_have_text(left)
+    expect(susan.row("long").locator("[data-action='resume']")).to_have_count(0)
+    susan.look_around("maintenance-2-saving", keeping=told)
+
+    # It is paused: what was saved, the reason, whom to ask; and no button to resume it.
+    (susan.home / "large-state").unlink()
+    ask = f"Ask {administrator.name}: an administrator paused it, and only one resumes it."
+    told = toast(susan, re.compile(rf"“long”: {SAVED.pattern}\. {re.escape(ask)}"))
+    expect(told).to_be_visible(timeout=PATIENCE_MS)
+    susan.expect_state("long", "paused")
+    expect(moment(susan.row("long"))).to_have_text(SAVED)
+    expect(moment(susan.badge(0))).to_have_text(SAVED)
+    expect(susan.badge(0)).to_have_attribute("data-state", "paused")
+    because = f"Paused by {administrator.name}: new driver on lab1."
+    expect(susan.row("long").locator(".bp-Row-reason")).to_have_text(because)
+    expect(susan.row("long").locator("[data-action='cancel']")).to_be_visible()
+    expect(susan.row("long").locator("[data-action='resume']")).to_have_count(0)
+    details = susan.open_row("long")
+    expect(details).to_contain_text(because)
+    expect(details).to_contain_text(ask)
+    expect(details.get_by_role("button", name="Resume")).to_have_count(0)
+    susan.look_around("maintenance-3-paused", keeping=told)
+
+    # Its owner's page offers no way either; the administrator's does.
+    own = susan.page.context.new_page()
+    own.goto(page.url)
+    expect(own.get_by_text(ask)).to_be_visible()
+    expect(own.get_by_label("Cancel long …")).to_be_visible()
+    expect(own.get_by_label(re.compile("^Resume long"))).to_have_count(0)
+    own.close()
+    page.get_by_label("Resume long …").click()
+    sheet = page.get_by_role("group", name="Resume long")
+    sheet.get_by_label("Reason, for susan to read").fill("the driver is there")
+    sheet.get_by_role("button", name="Resume now").click()
+    told = toast(susan, "“long” is back: attempt 2.")
+    expect(told).to_be_visible(timeout=2 * PATIENCE_MS)
+    expect(moment(susan.row("long"))).to_have_text("back: attempt 2")
     susan.cancel("long")

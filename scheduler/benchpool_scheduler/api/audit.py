@@ -169,7 +169,8 @@ def _told(value: object, names: Iterable[str] | None = None) -> dict[str, Scalar
     for name in value.__struct_fields__ if names is None else names:
         one = msgspec.to_builtins(getattr(value, name, None))
         if isinstance(one, list | tuple) and all(isinstance(each, str) for each in one):
-            one = ", ".join(one)
+            sentences = all(each.endswith(".") for each in one)
+            one = (" " if sentences else ", ").join(one)
         if one is not None and isinstance(one, str | int | float | bool):
             found[name] = one
     return found

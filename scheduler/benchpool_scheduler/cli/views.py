@@ -121,11 +121,15 @@ def why(screen: Screen, answer: Why) -> None:
         screen.heading("It does not wait.")
         return
     screen.heading(words.clean(answer.reason.text))
-    now = datetime.now(UTC)
+    starts = phrases.start_sentence(answer.estimated_start, datetime.now(UTC))
+    waits = answer.would_start_with is not None
     screen.facts(
         [
-            ("Starts", phrases.start_sentence(answer.estimated_start, now)),
-            ("With", words.clean(answer.would_start_with or answer.reason.remedy)),
+            *([("Starts", starts)] if waits else []),
+            (
+                "With" if waits else "Next",
+                words.clean(answer.would_start_with or answer.reason.remedy),
+            ),
             *_to_do(answer.job, advice_of(answer.reason)),
             ("Code", answer.reason.code),
         ]
@@ -299,12 +303,13 @@ def _job_row(job: Job, now: datetime) -> tuple[str | Cell, ...]:
 def _job_facts(job: Job, now: datetime) -> list[tuple[str, str]]:
     workers = "" if job.workers == 1 else f" on each of {job.workers} workers"
     reason = "" if job.reason is None else job.reason.text
+    waits = job.state is State.QUEUED
     return [
         ("Pause", phrases.pause_words(job.pause, now)),
         ("Reason", reason),
         ("Remedy", "" if job.reason is None else job.reason.remedy),
         *_to_do(job.id, advised(job)),
-        ("Starts", phrases.start_sentence(job.estimated_start, now) if reason else ""),
+        ("Starts", phrases.start_sentence(job.estimated_start, now) if waits else ""),
         ("Progress", words.note(job) if job.progress and not reason else ""),
         ("Id", job.id),
         ("Project", f"{job.project}, of {job.user}, priority {job.priority}"),

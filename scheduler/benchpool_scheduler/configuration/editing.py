@@ -29,6 +29,7 @@ Place = tuple[str, ...]
 
 BOUNDS = ("cpus", "memory_gib", "each", "gpu_hours")
 QUOTAS = ("users", "groups")
+LISTS = frozenset({"members", "leads"})
 PLAIN_SECTIONS = ("policy", "budgets", "retention", "gpu_hours")
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The same as ``safe_load``, and ten times as fast where PyYAML has its library."""
@@ -189,6 +190,12 @@ def _put_value(parent: Any, key: Any, setting: Setting, commented: bool) -> None
             _take(parent, key, commented)
     else:
         value = setting.value
+        if key in LISTS and not isinstance(value, list):
+            raise InvalidInput(
+                f"{setting.key} is a list: add to it with {setting.key}+={value}, take from it "
+                f"with {setting.key}-={value}.",
+                field="key",
+            )
         if isinstance(value, list):
             value = [_scalar(each, commented) for each in value]
             value = _flow_list(value) if commented else value

@@ -48,7 +48,7 @@ ENDS: Mapping[str, str] = MappingProxyType(
     {
         "itself": "ended by itself",
         "preempt": "paused for others",
-        "pause": "paused by its user",
+        "pause": "paused by hand",
         "cancel": "cancelled",
         "notice": "stopped after a notice",
         "time-limit": "stopped at its time limit",

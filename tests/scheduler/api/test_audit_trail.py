@@ -73,12 +73,13 @@ def test_configuration_and_benches_are_in_it_and_mere_questions_are_not(service:
 
 def test_what_is_set_or_applied_has_its_reason_in_it(service: Served) -> None:
     with service.client("root") as root:
-        root.set_config(ConfigurationEdit([Setting("projects.speech.quota", 1)], "spring"))
+        both = [Setting("projects.speech.quota", 1), Setting("policy.grace_s", 31)]
+        root.set_config(ConfigurationEdit(both, "spring"))
         root.apply_config(CONFIGURATION, reason="as before")
         root.revert_config(ConfigurationRevert(reason="spring again"))
     reverted, applied, done = records(service)
     assert (done.action, done.reason) == ("set_config", "spring")
-    assert "guaranteed quota 2 → 1" in str(done.after["changes"])
+    assert "guaranteed quota 2 → 1. Policy" in str(done.after["changes"]), "sentences stay apart"
     assert (applied.action, applied.reason) == ("apply_config", "as before")
     assert (reverted.action, reverted.reason) == ("revert_config", "spring again")
 

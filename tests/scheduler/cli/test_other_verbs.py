@@ -120,6 +120,15 @@ def test_why_says_what_a_job_waits_for(benchpool: Benchpool, waiting: str) -> No
     assert list(as_json["reason"]) == ["code", "text", "numbers", "remedy"]
 
 
+def test_only_what_waits_has_a_start(benchpool: Benchpool, waiting: str) -> None:
+    assert "Starts" in benchpool("show", waiting).out
+    assert "Starts" in benchpool("why", waiting).out
+    for verb in ("pause", "cancel"):
+        benchpool(verb, waiting)
+        assert "Starts" not in benchpool("show", waiting).out
+        assert "Starts" not in benchpool("why", waiting).out
+
+
 def test_code_is_what_was_sent_line_by_line(benchpool: Benchpool, folder: Path) -> None:
     (folder / "two.py").write_text("def f():\n    return '\x1b[2J'\n\nf()\n")
     id_ = benchpool("submit", "--json", "two.py").json["id"]

@@ -40,6 +40,15 @@ def test_one_number_is_one_changed_line() -> None:
     )
 
 
+def test_a_name_in_place_of_a_list_is_answered_with_what_to_write() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        edited(TEXT, [Setting("projects.speech.members", "joe")])
+    advice = "projects.speech.members+=joe"
+    assert advice in refused.value.message
+    added = edited(TEXT, [Setting("projects.speech.members", add=["joe"])])
+    assert "members: [joe]" in added, "what it advises does it"
+
+
 def test_a_new_key_of_a_project_comes_before_the_comment_on_the_next() -> None:
     assert edited(TEXT, [Setting("projects.vision.limit", 8)]) == TEXT.replace(
         "group:staff]\n", "group:staff]\n    limit: 8\n"

@@ -105,6 +105,7 @@ async def test_contents_that_are_kept_are_bounded(pool: Pool) -> None:
     with pytest.raises(TooLarge, match=f"have {2 * GIB + 1} bytes with this one; 2 GiB") as refused:
         pool.uploads.writer(SUSAN, B, 11)
     assert refused.value.code == "stored-contents"
+    assert "What no job names goes 1 d after its upload" in refused.value.message
     pool.uploads.writer(SUSAN, A, 100).abort()  # has it already: nothing is added
     pool.uploads.writer(JOE, B, 11).abort()
 

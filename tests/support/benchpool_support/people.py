@@ -288,6 +288,16 @@ class Person:
         mark = self.row(name).get_by_test_id("benchpool-state").first
         expect(mark).to_have_text(state)
 
+    def id_of(self, name: str) -> str:
+        """Return the id of a job that the panel shows."""
+        return str(self.row(name).get_attribute("data-job-id"))
+
+    def open_job_page(self, job: str) -> Page:
+        """Open the page of a job in this window and return it."""
+        self.page.goto(f"{self.url}/services/benchpool/jobs/{job}")
+        expect(self.page.locator("article.job")).to_be_visible()
+        return self.page
+
     def open_row(self, name: str) -> Locator:
         """Unfold a job in the panel; return its details."""
         row = self.row(name)

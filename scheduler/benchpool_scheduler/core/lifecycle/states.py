@@ -49,7 +49,7 @@ class JobState(StrEnum):
     PAUSING = "pausing"
     """Its workers have their notice; it holds its GPUs until the last one is gone."""
     PAUSED = "paused"
-    """Holds nothing and waits for its user to resume it."""
+    """Holds nothing and waits to be resumed."""
     SUCCEEDED = "succeeded"
     """Every worker ended with exit status 0."""
     FAILED = "failed"
@@ -71,7 +71,7 @@ class Intent(StrEnum):
     PREEMPT = "preempt"
     """The pool needs the room; the job queues again by itself."""
     PAUSE = "pause"
-    """Its user wants it to wait until it is resumed."""
+    """Somebody wants it to wait until it is resumed."""
     CANCEL = "cancel"
     """It shall end for good."""
 
@@ -101,12 +101,12 @@ class PreemptAsked:
 
 @dataclass(frozen=True, slots=True)
 class PauseAsked:
-    """Its user wants it paused."""
+    """Somebody wants it paused."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeAsked:
-    """Its user wants it to go on."""
+    """Somebody wants it to go on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from benchpool_scheduler.errors import InvalidInput, TooLarge, TooMany, Unavailable
+from benchpool_scheduler.phrases import exactly
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
@@ -127,7 +128,8 @@ class UploadedContents:
         return writer
 
     def _check_budget(self, user: str, sha256: str, size: int) -> None:
-        budgets, coming = self._observed.now.configuration.budgets, self._coming[user] + size
+        configuration, coming = self._observed.now.configuration, self._coming[user] + size
+        budgets, kept_s = configuration.budgets, configuration.retention.uploads_days * 86_400
         if coming > budgets.uploads_gib * GIB:
             raise TooMany(
                 f"Uploads of {user} that are on their way have {coming} bytes with this one; "
@@ -139,8 +141,9 @@ class UploadedContents:
         if stored > budgets.stored_gib * GIB and not self.present(user, [sha256]):
             raise TooLarge(
                 f"Contents that {user} has uploaded have {stored} bytes with this one; "
-                f"{budgets.stored_gib} GiB are allowed. What no job names goes a day after its "
-                "upload; an administrator can raise budgets.stored_gib.",
+                f"{budgets.stored_gib} GiB are allowed. What no job names goes "
+                f"{exactly(kept_s)} after its upload; an administrator can raise "
+                "budgets.stored_gib.",
                 code="stored-contents",
                 numbers={"bytes": stored, "limit": budgets.stored_gib * GIB},
             )
