@@ -20,6 +20,11 @@ class Range:
     end: float
     zone: ZoneInfo
 
+    @property
+    def length_s(self) -> float:
+        """Return its length."""
+        return self.end - self.begin
+
     def at(self, seconds: float) -> datetime:
         """Return an instant as people read it."""
         return datetime.fromtimestamp(seconds, self.zone)

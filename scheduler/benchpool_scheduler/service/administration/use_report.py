@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from typing import Literal, Protocol
+from collections.abc import Callable
+from typing import Literal
 
-from benchpool_scheduler import phrases
-from benchpool_scheduler.accounting.division import STARTING_S, Entry, divide
-from benchpool_scheduler.accounting.occupancy import Loss, MeasuredUse, Occupancy
+from benchpool_scheduler.accounting.division import Entry
 from benchpool_scheduler.accounting.ranges import Range, asked
 from benchpool_scheduler.accounting.report import JobFigures, notes, rows_of, sentence
 from benchpool_scheduler.configuration import Configuration
@@ -21,6 +19,7 @@ from benchpool_scheduler.contract.spec import SELF_TEST
 from benchpool_scheduler.contract.use import UseQuery, UseReport
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.administration.use_reader import UseReader
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import JobRecord, PreemptionRecord
@@ -30,42 +29,13 @@ BUCKETS = 1500
 """At most about this many buckets of samples are read for each GPU: minutes of a day."""
 
 
-class UseStore(Protocol):
-    """Where the history is kept; its verbs block."""
-
-    def occupancies(self, begin: float, end: float) -> Sequence[Occupancy]:
-        """Return the intervals that reach into a range of time."""
-
-    def buckets(
-        self,
-        gpus: Collection[str] | None,
-        begin: float,
-        end: float,
-        at_most: int,
-        *,
-        by_holder: bool = False,
-    ) -> Sequence[MeasuredUse]:
-        """Return what was measured in a range of time."""
-
-
 class UseReports:
-    """Reports, one at a time: a long one keeps a core busy.
+    """Reports, one at a time: a long one keeps a core busy."""
 
-    Args:
-        write: Writes what is recorded until now.
-    """
-
-    def __init__(
-        self,
-        ledger: Ledger,
-        observed: Observed,
-        store: UseStore,
-        write: Callable[[], Awaitable[None]],
-    ) -> None:
+    def __init__(self, ledger: Ledger, observed: Observed, reader: UseReader) -> None:
         self._ledger = ledger
         self._observed = observed
-        self._store = store
-        self._write = write
+        self._reader = reader
         self._busy = asyncio.Lock()
 
     async def report(self, caller: Caller, query: UseQuery) -> UseReport:
@@ -73,9 +43,8 @@ class UseReports:
         now, configuration = self._observed.settings.clock.now(), self._observed.now.configuration
         span = asked(query, now, configuration.gpu_hours.time_zone)
         async with self._busy:
-            await self._write()
-            losses = tuple(self._losses(span))
-            entries, begun = await asyncio.to_thread(self._entries, span, losses)
+            recorded = await self._reader.read(span.begin, span.end, step_s=span.length_s / BUCKETS)
+            entries = await asyncio.to_thread(recorded.entries)
         if not rights.rules_all(caller):
             entries = [it for it in entries if _may_see(caller, it, configuration)]
         figures = self._figures(caller, span, configuration)
@@ -87,7 +56,7 @@ class UseReports:
             notes=list(
                 notes(
                     total,
-                    begun=_day(span, begun) if begun > span.begin else None,
+                    begun=_day(span, recorded.begun) if recorded.begun > span.begin else None,
                     waits_since=_day(span, kept_since) if kept_since > span.begin else None,
                 )
             ),
@@ -100,24 +69,6 @@ class UseReports:
             rows=rows,
             total=total,
         )
-
-    def _entries(self, span: Range, losses: Sequence[Loss]) -> tuple[list[Entry], float]:
-        """Return the divided history, and when the record begins."""
-        begin = span.begin - STARTING_S
-        history = self._store.occupancies(begin, span.end)
-        activity = self._store.buckets(None, begin, span.end, BUCKETS, by_holder=True)
-        begun = min((it.begin for it in history), default=span.end)
-        return divide(history, activity, losses, span.begin, span.end), begun
-
-    def _losses(self, span: Range) -> Iterator[Loss]:
-        """Yield what pauses discarded whose workers had gone in the range or after it."""
-        for pause in self._ledger.pauses_ended_since(span.begin):
-            attempt = self._ledger.attempt(pause.job, pause.attempt)
-            if attempt is None or attempt.started is None or pause.ended is None:
-                continue
-            begin = max(attempt.started, pause.saved_at or 0.0)
-            if pause.ended - begin >= phrases.NOTHING_S:
-                yield Loss(pause.job, pause.attempt, begin, pause.ended)
 
     def _figures(self, caller: Caller, span: Range, configuration: Configuration) -> JobFigures:
         """Return waits and preemptions of the jobs that the caller may see."""

@@ -189,7 +189,8 @@ class Pool:
         """Make what is kept in files of its own, and what reads it."""
         states, record = self.views.gpu_states, self.metering.database
         self.history = RecordedHistory(self.ledger, observed, past)
-        self.use = UseHistory(self.ledger, observed, states, self.history, record)
+        settle = self.metering.settle
+        self.use = UseHistory(self.ledger, observed, states, self.history, record, settle)
         self.access = ProjectAccess(observed, self.configuration, folder / access_wishes.FILE)
         self.whatifs = WhatIfs(
             self.ledger, observed, self.state_cache, self.configuration, self.history, self.hours

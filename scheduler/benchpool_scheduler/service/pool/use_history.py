@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from benchpool_scheduler.contract.use import EnoughGpus, EnoughQuery, UseQuery, UseReport
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration.enough_replays import EnoughReplays
+from benchpool_scheduler.service.administration.fleet import Fleet
 from benchpool_scheduler.service.administration.history import RecordedHistory
+from benchpool_scheduler.service.administration.use_reader import UseReader
 from benchpool_scheduler.service.administration.use_report import UseReports
 from benchpool_scheduler.service.execution.passes import Passes
 from benchpool_scheduler.service.housekeeping.hpc_job_files import HpcJobFiles
@@ -25,9 +28,10 @@ class UseHistory:
         gpu_states: What each GPU is doing; they hear the same news first.
         history: The jobs that ended.
         telemetry: What was measured, and where who held what is written; closed by its owner.
+        settle: Writes to it what was measured until now.
 
     Attributes:
-        telemetry: What was measured, and who held what.
+        telemetry: What was measured, and who held what. ``fleet``: the pool at a glance.
     """
 
     def __init__(
@@ -37,12 +41,15 @@ class UseHistory:
         gpu_states: GpuStates,
         history: RecordedHistory,
         telemetry: Database,
+        settle: Callable[[], Awaitable[None]],
     ) -> None:
         self.telemetry = telemetry
         self._recorder = OccupancyRecorder(ledger, observed, gpu_states, self.telemetry)
         folder = observed.settings.state / "scheduler" / "hpc-jobs"
         self._hpc_jobs = HpcJobFiles(ledger, observed, folder)
-        self._reports = UseReports(ledger, observed, self.telemetry, self._recorder.write)
+        reader = UseReader(ledger, self.telemetry, self._recorder.write)
+        self._reports = UseReports(ledger, observed, reader)
+        self.fleet = Fleet(observed, reader, settle)
         self._replays = EnoughReplays(observed, history)
 
     async def report(self, caller: Caller, query: UseQuery) -> UseReport:

@@ -1,0 +1,41 @@
+"""A recorded history as it was read once, to be divided over any parts of its time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchpool_scheduler.accounting.division import STARTING_S, Entry, divide
+from benchpool_scheduler.accounting.occupancy import Loss, MeasuredUse, Occupancy
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedUse:
+    """Who had which GPU, what was measured of it, and what pauses discarded.
+
+    Attributes:
+        begin: The range that was asked for, epoch seconds; ``history`` and ``activity`` reach
+            ``STARTING_S`` before it. ``end``: its end.
+    """
+
+    begin: float
+    end: float
+    history: Sequence[Occupancy]
+    activity: Sequence[MeasuredUse]
+    losses: Sequence[Loss]
+
+    @property
+    def begun(self) -> float:
+        """When the record of the range begins; its end where there is none."""
+        return min((it.begin for it in self.history), default=self.end)
+
+    def entries(self) -> list[Entry]:
+        """Return the divided history of the whole range."""
+        return divide(self.history, self.activity, self.losses, self.begin, self.end)
+
+    def between(self, begin: float, end: float) -> list[Entry]:
+        """Return the divided history of a part of the range: looks only at what reaches into it."""
+        since = begin - STARTING_S
+        history = [it for it in self.history if it.end > since and it.begin < end]
+        activity = [it for it in self.activity if it.begin + it.span_s > since and it.begin < end]
+        return divide(history, activity, self.losses, begin, end)

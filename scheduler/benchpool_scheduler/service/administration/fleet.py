@@ -1,0 +1,158 @@
+"""The pool at a glance: the last hour of every GPU, and where the GPU-hours of a day went.
+
+What is made is kept for some seconds, so that many readers cost no more than one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from benchpool_scheduler.accounting.cells import GpuCell, cells
+from benchpool_scheduler.accounting.division import Entry
+from benchpool_scheduler.accounting.occupancy import Occupant
+from benchpool_scheduler.accounting.report import JobFigures, notes, rows_of, sentence
+from benchpool_scheduler.configuration import Configuration
+from benchpool_scheduler.contract.use import UseBy, UseRow
+from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.administration.use_reader import UseReader
+from benchpool_scheduler.service.observed.observed import Observed
+
+HOUR_S = 3600.0
+STEP_S = 600.0
+STEPS = 7
+"""Whole steps of the last hour, and the one that has begun."""
+
+HOURS = 24
+KEPT_S = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class HourOfUse:
+    """One hour of all GPUs; ``begin`` in the time zone of the pool."""
+
+    begin: datetime
+    row: UseRow
+
+
+@dataclass(frozen=True, slots=True)
+class DayOfUse:
+    """The last 24 whole hours and the one that has begun.
+
+    Attributes:
+        text: The answer in a sentence; ``notes``: what one must know to read it.
+        total: All hours together.
+    """
+
+    text: str
+    notes: tuple[str, ...]
+    hours: tuple[HourOfUse, ...]
+    total: UseRow
+
+
+@dataclass(frozen=True, slots=True)
+class HourGrid:
+    """The last hour of every GPU that has any record, by its UUID.
+
+    Attributes:
+        begins: Where the cells begin, epoch seconds; each is ``STEP_S`` long.
+    """
+
+    begins: tuple[float, ...]
+    cells: Mapping[str, Sequence[GpuCell]]
+
+
+class Fleet:
+    """Pictures of the whole pool, each made by one reader at a time and kept for ``KEPT_S``.
+
+    Args:
+        settle: Writes what was measured until now.
+    """
+
+    def __init__(
+        self, observed: Observed, reader: UseReader, settle: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._observed = observed
+        self._reader = reader
+        self._settle = settle
+        self._busy = asyncio.Lock()
+        self._day: tuple[float, DayOfUse] | None = None
+        self._grid: tuple[float, HourGrid] | None = None
+
+    async def day(self) -> DayOfUse:
+        """Return where the GPU-hours of the last day went; it names nobody."""
+        async with self._busy:
+            now = self._observed.settings.clock.now()
+            if self._day is None or not _is_fresh(self._day[0], now):
+                self._day = now, await self._make_day(now)
+            return self._day[1]
+
+    async def grid(self, caller: Caller) -> HourGrid:
+        """Return the last hour; who had a GPU is named only to those who may see it."""
+        async with self._busy:
+            now = self._observed.settings.clock.now()
+            if self._grid is None or not _is_fresh(self._grid[0], now):
+                self._grid = now, await self._make_grid(now)
+            found = self._grid[1]
+        if rights.rules_all(caller):
+            return found
+        configuration = self._observed.now.configuration
+        return replace(
+            found,
+            cells={
+                gpu: [_seen_by(caller, cell, configuration) for cell in row]
+                for gpu, row in found.cells.items()
+            },
+        )
+
+    async def _make_day(self, now: float) -> DayOfUse:
+        begin = now // HOUR_S * HOUR_S - HOURS * HOUR_S
+        await self._settle()
+        recorded = await self._reader.read(begin, now, step_s=STEP_S)
+        zone = ZoneInfo(self._observed.now.configuration.gpu_hours.time_zone)
+
+        def make() -> DayOfUse:
+            edges = [begin + HOUR_S * number for number in range(HOURS + 1)]
+            parts = [(at, recorded.between(at, min(at + HOUR_S, now))) for at in edges if at < now]
+            total = _row([entry for _, entries in parts for entry in entries])
+            begun = recorded.begun if recorded.begun > begin else None
+            words = None if begun is None else f"{datetime.fromtimestamp(begun, zone):%H:%M}"
+            return DayOfUse(
+                text=sentence(total, "The last 24 hours"),
+                notes=tuple(notes(total, begun=words, waits_since=None)),
+                hours=tuple(
+                    HourOfUse(datetime.fromtimestamp(at, zone), _row(entries))
+                    for at, entries in parts
+                ),
+                total=total,
+            )
+
+        return await asyncio.to_thread(make)
+
+    async def _make_grid(self, now: float) -> HourGrid:
+        last = now // STEP_S * STEP_S
+        begins = tuple(last - STEP_S * number for number in range(STEPS - 1, -1, -1))
+        await self._settle()
+        recorded = await self._reader.read(begins[0], last + STEP_S, step_s=STEP_S)
+        found = await asyncio.to_thread(cells, recorded.history, recorded.activity, begins, STEP_S)
+        return HourGrid(begins, found)
+
+
+def _is_fresh(made: float, now: float) -> bool:
+    return 0 <= now - made < KEPT_S
+
+
+def _row(entries: Sequence[Entry]) -> UseRow:
+    """Return the hours of all classes together."""
+    return rows_of(entries, UseBy.CLASS, JobFigures(), {})[1]
+
+
+def _seen_by(caller: Caller, cell: GpuCell, configuration: Configuration) -> GpuCell:
+    who = cell.occupant
+    if who is None or rights.may_see_use(caller, who.user, who.project, configuration):
+        return cell
+    return replace(cell, occupant=Occupant(who.occupation))

@@ -1,0 +1,75 @@
+"""Reads the recorded history of GPU time: who had which GPU, what it did, what pauses discarded."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from typing import Protocol
+
+from benchpool_scheduler import phrases
+from benchpool_scheduler.accounting.division import STARTING_S
+from benchpool_scheduler.accounting.occupancy import Loss, MeasuredUse, Occupancy
+from benchpool_scheduler.accounting.recorded import RecordedUse
+from benchpool_scheduler.service.ledger.ledger import Ledger
+
+
+class UseStore(Protocol):
+    """Where the history is kept; its verbs block."""
+
+    def occupancies(self, begin: float, end: float) -> Sequence[Occupancy]:
+        """Return the intervals that reach into a range of time."""
+
+    def buckets(
+        self,
+        gpus: Collection[str] | None,
+        begin: float,
+        end: float,
+        at_most: int,
+        *,
+        by_holder: bool = False,
+    ) -> Sequence[MeasuredUse]:
+        """Return what was measured in a range of time."""
+
+
+class UseReader:
+    """Reads what reports and pictures are made of.
+
+    Args:
+        write: Writes what is recorded until now.
+    """
+
+    def __init__(
+        self, ledger: Ledger, store: UseStore, write: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._ledger = ledger
+        self._store = store
+        self._write = write
+
+    async def read(self, begin: float, end: float, *, step_s: float) -> RecordedUse:
+        """Return what is recorded of a range, epoch seconds.
+
+        Args:
+            step_s: What was measured of each GPU is put together in steps of about this length;
+                of exactly this length where it is a multiple of a kept one, at least ten in all.
+        """
+        await self._write()
+        losses = tuple(self._losses(begin))
+        return await asyncio.to_thread(self._read, begin, end, step_s, losses)
+
+    def _read(self, begin: float, end: float, step_s: float, losses: Sequence[Loss]) -> RecordedUse:
+        since = begin - STARTING_S
+        buckets = math.ceil((end - since) / step_s)
+        history = self._store.occupancies(since, end)
+        activity = self._store.buckets(None, since, end, buckets, by_holder=True)
+        return RecordedUse(begin, end, history, activity, losses)
+
+    def _losses(self, begin: float) -> Iterator[Loss]:
+        """Yield what pauses discarded whose workers had gone after this time."""
+        for pause in self._ledger.pauses_ended_since(begin):
+            attempt = self._ledger.attempt(pause.job, pause.attempt)
+            if attempt is None or attempt.started is None or pause.ended is None:
+                continue
+            since = max(attempt.started, pause.saved_at or 0.0)
+            if pause.ended - since >= phrases.NOTHING_S:
+                yield Loss(pause.job, pause.attempt, since, pause.ended)

@@ -1,0 +1,70 @@
+"""A history that is read once and divided by the hour, and the last hour in cells."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchpool_scheduler.accounting.cells import cells
+from benchpool_scheduler.accounting.classes import Occupation
+from benchpool_scheduler.accounting.occupancy import Occupancy, Occupant
+from benchpool_scheduler.accounting.recorded import RecordedUse
+from benchpool_support.gpu_histories import BEGIN, GpuHistory, Measured, histories
+
+SUSAN = Occupant(Occupation.TRAINING, "susan", "vision", "j", 1)
+FREE = Occupant(Occupation.FREE)
+STEP_S = 600.0
+
+
+def interval(begin: float, end: float, who: Occupant) -> Occupancy:
+    return Occupancy("gpu", "node", "H200", begin, end, who)
+
+
+def bucket(begin: float, covered_s: float, active_s: float, *, simulated: bool = False) -> Measured:
+    return Measured("gpu", begin, STEP_S, covered_s, active_s, simulated=simulated)
+
+
+@given(histories(), st.integers(1, 6))
+def test_the_parts_of_a_range_have_as_many_seconds_as_the_whole(
+    history: GpuHistory, parts: int
+) -> None:
+    recorded = RecordedUse(
+        BEGIN, history.end, history.occupancies, history.activity, history.losses
+    )
+    step_s = (history.end - BEGIN) / parts
+    edges = [BEGIN + step_s * number for number in range(parts)] + [history.end]
+    slices = [
+        sum(sum(entry.seconds.values()) for entry in recorded.between(begin, end))
+        for begin, end in itertools.pairwise(edges)
+    ]
+    assert slices == pytest.approx([history.gpus * step_s] * parts, abs=1e-3)
+    whole = sum(sum(entry.seconds.values()) for entry in recorded.entries())
+    assert sum(slices) == pytest.approx(whole, abs=1e-3)
+
+
+def test_a_cell_is_of_whoever_had_the_gpu_longest_in_it() -> None:
+    history = [interval(0, 250, SUSAN), interval(250, 600, FREE), interval(600, 1200, SUSAN)]
+    first, second = cells(history, (), (0.0, 600.0), STEP_S)["gpu"]
+    assert (first.occupant, second.occupant) == (FREE, SUSAN)
+
+
+def test_two_short_turns_of_one_holder_count_together() -> None:
+    history = [interval(0, 200, SUSAN), interval(200, 450, FREE), interval(450, 600, SUSAN)]
+    (cell,) = cells(history, (), (0.0,), STEP_S)["gpu"]
+    assert cell.occupant == SUSAN
+
+
+def test_activity_is_of_what_was_measured_and_a_gap_is_not_idle() -> None:
+    measured = [bucket(0, 100, 50), bucket(0, 100, 100, simulated=True)]
+    first, second = cells([interval(0, 1200, SUSAN)], measured, (0.0, 600.0), STEP_S)["gpu"]
+    assert (first.activity, first.simulated) == (0.75, True)
+    assert (second.activity, second.simulated) == (None, False)
+
+
+def test_what_is_not_recorded_is_nobodys() -> None:
+    first, second = cells([interval(0, 600, SUSAN)], (), (0.0, 600.0), STEP_S)["gpu"]
+    assert first.occupant == SUSAN
+    assert second.occupant is None

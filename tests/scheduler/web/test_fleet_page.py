@@ -1,0 +1,180 @@
+"""The page Fleet over a real pool whose GPUs worked through a recorded week, in a real browser."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from benchpool_scheduler.contract import LeaseRequest, State
+from benchpool_scheduler.runtime import DeviceState
+from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.simulation.replay.trace import read
+from benchpool_scheduler.telemetry import GpuSample, HeldSample, Holder, database
+from benchpool_support.browser import Seen
+from benchpool_support.clocks import FakeClock
+from benchpool_support.pools import ADMIN, HUB, make_pool, opened, reached, sleeper, story
+from benchpool_support.scripted import STARTED, ScriptedRuntime, machine
+from benchpool_support.stage import application, served
+from benchpool_support.traced_use import TEAMS, fill, worked_through
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
+
+CONTRAST = Path(__file__).with_name("contrast.js").read_text()
+TRACE = Path(__file__).parents[3] / "docs/cases/workload/week.csv"
+HOUR, DAY = 3600.0, 86_400.0
+PASSED_S = 95 * 60
+USERS = [user for team in TEAMS.values() for user in team]
+CALLERS = {name: Caller(name) for name in USERS} | {"ada": ADMIN}
+NODES = tuple(
+    machine(f"gpu-{number:02}", "A100" if number < 6 else "H200", 8) for number in range(1, 9)
+)
+QUOTAS = {"vision": 24, "speech": 8, "robotics": 12, "genomics": 2}
+TEXT = "version: 1\nbuild: {default: 1, reserve: 8}\nprojects:\n" + "".join(
+    f"  - {{name: {team}, quota: {QUOTAS[team]}, members: [{', '.join(users)}]}}\n"
+    for team, users in TEAMS.items()
+)
+JOBS = (
+    *(("susan", 8), ("amara", 8), ("felix", 4), ("joe", 4), ("noor", 4)),
+    *(("jemma", 8), ("yusuf", 2), ("oscar", 1), ("tariq", 2), ("tariq", 1)),
+)
+BUSY = {"susan": 0.93, "amara": 0.71, "felix": 0.0, "joe": 0.42, "noor": 0.18, "jemma": 0.96}
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def clock() -> FakeClock:
+    return FakeClock(STARTED)
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def pool(tmp_path_factory: pytest.TempPathFactory, clock: FakeClock) -> AsyncIterator[Pool]:
+    """64 GPUs after a recorded week, and with the jobs and benches of now."""
+    state = tmp_path_factory.mktemp("fleet")
+    (state / "scheduler").mkdir()
+    week = worked_through(read(TRACE), NODES, STARTED - 7 * DAY, STARTED)
+    fill(state / "scheduler" / database.FILE, week, minutes_since=STARTED - 1.25 * DAY)
+    runtime = ScriptedRuntime(tuple(gpu for node in NODES for gpu in node))
+    async with opened(
+        make_pool(state, configuration=story(TEXT), runtime=runtime, clock=clock)
+    ) as pool:
+        runtime.mark(NODES[7][7].uuid, DeviceState.BROKEN, "XID 79: the GPU has fallen off the bus")
+        runtime.mark(NODES[7][6].uuid, DeviceState.FOREIGN)
+        await pool.housekeeping.look()
+        await an_hour(pool, clock)
+        yield pool
+
+
+async def an_hour(pool: Pool, clock: FakeClock) -> None:
+    """Let people take benches and send jobs, and an hour and a half go by."""
+    holders: dict[str, Holder] = {}
+    for user in USERS[:6]:
+        lease = await pool.benches.reserve(HUB, LeaseRequest(user, "", "1", 1))
+        holders |= dict.fromkeys(lease.gpus, Holder(bench=lease.id, server="", user=user))
+    for user, gpus in JOBS:
+        sent = await pool.jobs.submit(CALLERS[user], sleeper(gpus=gpus, name=f"{user}-{gpus}"))
+        job = await reached(pool, sent.id, State.RUNNING)
+        held = [gpu for gpu, holder in pool.ledger.counters.holders.items() if holder == job.id]
+        holder = Holder(job.id, 1, 0, user=user, project=job.project)
+        holders |= dict.fromkeys(held, holder)
+    begin = clock.now()
+    clock.pass_s(PASSED_S)
+    samples = [
+        HeldSample(
+            GpuSample(begin + at + 60, 60.0, gpu, activity=activity(holder, at, gpu)), holder
+        )
+        for gpu, holder in holders.items()
+        for at in range(0, PASSED_S, 60)
+    ]
+    pool.use.telemetry.write(samples)
+    pool.metering.live.see(samples)
+
+
+def activity(holder: Holder, at: int, gpu: str) -> float:
+    """Return what share of a minute kernels ran."""
+    if holder.bench is not None:
+        return 0.6 if holder.user == "susan" and at % 1800 < 500 else 0.0
+    usual = BUSY.get(holder.user or "", 0.8)
+    return max(0.0, usual - 0.3 * ((at // 600 + len(gpu)) % 3 == 0)) if usual else 0.0
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def address(pool: Pool, clock: FakeClock) -> AsyncIterator[str]:
+    with served(lambda: application(pool, CALLERS, clock=clock)) as url:
+        yield url
+
+
+async def opens(browser: Browser, address: str, path: str, reader: str, **more: object) -> Seen:
+    window = {"viewport": {"width": 1440, "height": 900}, **more}
+    context = await browser.new_context(**window)  # type: ignore[arg-type]
+    await context.add_cookies([{"name": "reader", "value": reader, "url": address}])
+    seen = Seen(await context.new_page(), address)
+    seen.watch()
+    await seen.page.goto(address + path)
+    return seen
+
+
+async def test_the_last_hour_of_every_gpu_is_seen_in_light_and_dark_and_on_a_telephone(
+    address: str, browser: Browser
+) -> None:
+    for scheme in ("light", "dark"):
+        for width in (1440, 390):
+            seen = await opens(
+                browser,
+                address,
+                "fleet",
+                "ada",
+                color_scheme=scheme,
+                viewport={"width": width, "height": 900},
+            )
+            page = seen.page
+            await expect(page.locator("table.grid")).to_have_count(8)
+            await expect(page.locator("#live")).to_have_text("live")
+            if folder := os.environ.get("BENCHPOOL_SCREENSHOTS"):
+                file = Path(folder) / f"fleet-{scheme}-{width}.png"
+                await page.screenshot(path=file, full_page=True)
+            assert await page.evaluate("document.documentElement.scrollWidth") <= width
+            weak, _ = await page.evaluate(CONTRAST)
+            assert weak == []
+            assert (seen.violations, seen.faults) == ([], [])
+
+
+async def test_a_cell_says_who_had_the_gpu_and_how_active_it_was(
+    address: str, browser: Browser
+) -> None:
+    page = (await opens(browser, address, "fleet", "ada")).page
+    held = page.get_by_role("cell", name="felix training: idle")
+    await expect(held).to_have_count(4 * 7)
+    assert "idle-training" in (await held.first.get_attribute("class") or "").split()
+    await expect(held.first).to_have_text("F")
+    computing = page.get_by_role("cell", name=re.compile("^susan training: .* active"))
+    await expect(computing).to_have_count(8 * 7)
+    await expect(page.get_by_role("cell", name="broken or closed")).not_to_have_count(0)
+
+
+async def test_hours_of_the_day_stand_in_a_picture_and_in_a_table(
+    pool: Pool, address: str, browser: Browser
+) -> None:
+    page = (await opens(browser, address, "fleet", "ada")).page
+    day = await pool.use.fleet.day()
+    begun_h = (STARTED + PASSED_S) % HOUR / HOUR
+    assert sum(day.total.gpu_h.values()) == pytest.approx(64 * (24 + begun_h))
+    await expect(page.locator("svg.hours > g")).to_have_count(len(day.hours))
+    await page.get_by_text("The same as a table").click()
+    twin = page.get_by_role("table", name="Last 24 hours")
+    await expect(twin.locator("tbody tr")).to_have_count(len(day.hours))
+
+
+async def test_others_see_what_gpus_do_and_no_names_but_their_own(
+    address: str, browser: Browser
+) -> None:
+    page = (await opens(browser, address, "fleet", "noor")).page
+    await expect(page.get_by_role("cell", name=re.compile("^noor training"))).to_have_count(4 * 7)
+    text = await page.content()
+    assert [name for name in USERS if name != "noor" and name in text] == []
+    others = page.get_by_role("cell", name=re.compile("^training: .* active"))
+    await expect(others).not_to_have_count(0)
