@@ -162,7 +162,8 @@ def test_an_api_server_that_is_stopped_keeps_nobody_waiting(
         before = len(answers.jobs)
         until(lambda: len(answers.jobs) > before + SENDERS)
     answers.hold()
-    assert answers.told["not-stored-yet"] > 0
+    # By the one that leads until its lease is over, or after that; which one is a matter of pace.
+    assert answers.told["not-stored-yet"] + answers.told["standing-by"] > 0
     assert made(access, site) == answers.jobs
 
 

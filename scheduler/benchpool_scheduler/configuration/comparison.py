@@ -199,8 +199,10 @@ def _each(each: PersonalProject | None) -> str:
     if each is None:
         return "no personal projects"
     found = [f"quota {_value(each.quota, 'quota')}", f"limit {_value(each.limit, 'limit')}"]
-    weight = f"weight {each.weight:g}"
-    return f"a personal project for each member ({', '.join([*found, weight])})"
+    found.append(f"weight {each.weight:g}")
+    if each.gpu_hours != HourBudget():
+        found.append(f"a month {_hours(each.gpu_hours)}")
+    return f"a personal project for each member ({', '.join(found)})"
 
 
 def _people(settings: ProjectSettings) -> str:

@@ -28,6 +28,7 @@ from benchpool_scheduler.resources.pools import (
     BudgetsSpec,
     BuildSpec,
     NodePoolSpec,
+    PersonalSpec,
     PolicySpec,
     PoolSettingsSpec,
     PricesSpec,
@@ -120,6 +121,8 @@ def objects(text: str, source: str = "benchpool.yaml") -> list[Declared]:
     found = [Declared(POOL_SETTINGS, SETTINGS_NAME, _read_settings(settings, source))]
     for order, project in enumerate(top.get("projects") or ()):
         body = {key: value for key, value in project.items() if key != "used_gpu_s"}
+        if body.get("each") is not None:
+            body["each"] = _encoded(body["each"], PersonalSpec)
         spec = _convert(body | {"order": order}, ProjectSpec, source)
         found.append(Declared(PROJECTS, object_name(project["name"]), spec))
     for order, pool in enumerate(top.get("pools") or ()):
@@ -165,9 +168,7 @@ def _settings(spec: PoolSettingsSpec) -> dict[str, Any]:
     if spec.prices is not None:
         found["prices"] = _plain(spec.prices)
     if spec.gpu_hours is not None:
-        hours = _plain(spec.gpu_hours)
-        hours["users"] = {user: _plain(one) for user, one in spec.gpu_hours.users.items()}
-        found["gpu_hours"] = hours
+        found["gpu_hours"] = _plain(spec.gpu_hours)
     return found
 
 
@@ -176,10 +177,6 @@ def _project(one: Declared) -> dict[str, Any]:
     found = _plain(spec)
     found["name"] = found.get("name") or one.name
     found.pop("order", None)
-    for key in ("cpus", "memory_gib", "each", "gpu_hours"):
-        if found.get(key) is not None:
-            bound = {name: value for name, value in _plain(found[key]).items() if value is not None}
-            found[key] = bound
     return found
 
 
@@ -191,8 +188,19 @@ def _pool(one: Declared) -> dict[str, Any]:
 
 def _plain(spec: Struct) -> dict[str, Any]:
     """Return what is set, by the names of ``benchpool.yaml``."""
-    found = msgspec.structs.asdict(spec)
-    return {key: value for key, value in found.items() if value is not None}
+    return _set(msgspec.structs.asdict(spec))
+
+
+def _set(values: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, Struct):
+            found[key] = _plain(value)
+        elif isinstance(value, Mapping):
+            found[key] = _set(value)
+        elif value is not None:
+            found[key] = value
+    return found
 
 
 def _flow(value: object) -> str:
@@ -219,17 +227,21 @@ def _read_settings(settings: Mapping[str, Any], source: str) -> PoolSettingsSpec
 
 def _convert(value: Mapping[str, Any], into: Any, source: str) -> Any:
     """Return a Struct by the names of its fields, whatever they are called in objects."""
-    renamed = {
-        field.encode_name: value[field.name]
-        for field in msgspec.structs.fields(into)
-        if value.get(field.name) is not None
-    }
     try:
-        return msgspec.convert(renamed, into)
+        return msgspec.convert(_encoded(value, into), into)
     except msgspec.ValidationError as error:
         raise InvalidInput(
             f"{source}: {error}; this cannot be an object of the cluster.", code="configuration"
         ) from None
+
+
+def _encoded(value: Mapping[str, Any], into: Any) -> dict[str, Any]:
+    """Return what is set of a Struct's fields by the names that they have in objects."""
+    return {
+        field.encode_name: value[field.name]
+        for field in msgspec.structs.fields(into)
+        if value.get(field.name) is not None
+    }
 
 
 def names(declared: Sequence[Declared]) -> frozenset[tuple[Kind, str]]:

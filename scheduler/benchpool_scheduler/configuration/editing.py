@@ -114,6 +114,7 @@ def place_of(key: str) -> Place:
     parts = rest.split(".")
     if section == "projects" and len(parts) >= 2:
         last = 2 if len(parts) >= 3 and parts[-2] in BOUNDS else 1
+        last = 3 if len(parts) >= 4 and parts[-3:-1] == ["each", "gpu_hours"] else last
         return ("projects", ".".join(parts[:-last]), *parts[-last:])
     if section == "build" and len(parts) >= 2 and parts[0] in QUOTAS:
         return "build", parts[0], rest.partition(".")[2]

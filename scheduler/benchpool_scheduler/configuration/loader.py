@@ -39,7 +39,7 @@ PROJECT = (
     *("name", "parent", "quota", "limit", "weight", "priority", "cpus", "memory_gib"),
     *("min_runtime_s", "used_gpu_s", "members", "leads", "each", "gpu_hours"),
 )
-EACH = ("quota", "limit", "weight")
+EACH = ("quota", "limit", "weight", "gpu_hours")
 POLICY = tuple(field.name for field in fields(Policy))
 BUDGETS = tuple(field.name for field in fields(Budgets))
 RETENTION = tuple(field.name for field in fields(Retention))
@@ -192,10 +192,12 @@ def _project(item: Item) -> ProjectSettings:
         leads=_people(keys, "leads"),
         line=item.line,
         each=_each(keys["each"], keys) if _given(keys, "each") else None,
-        gpu_hours=(
-            gpu_hours.budget(keys["gpu_hours"]) if _given(keys, "gpu_hours") else HourBudget()
-        ),
+        gpu_hours=_hours(keys),
     )
+
+
+def _hours(keys: Mapping[str, Item]) -> HourBudget:
+    return gpu_hours.budget(keys["gpu_hours"]) if _given(keys, "gpu_hours") else HourBudget()
 
 
 def _each(item: Item, project: Mapping[str, Item]) -> PersonalProject:
@@ -208,6 +210,7 @@ def _each(item: Item, project: Mapping[str, Item]) -> PersonalProject:
         quota=_quota(keys["quota"]) if "quota" in keys else 0,
         limit=keys["limit"].whole(most=MOST_GPUS) if _given(keys, "limit") else None,
         weight=keys["weight"].number() if _given(keys, "weight") else 1,
+        gpu_hours=_hours(keys),
     )
 
 

@@ -89,4 +89,4 @@ def _personal(
         priority=above.priority,
         min_runtime_s=above.min_runtime_s,
     )
-    return ProjectSettings(project, members=(user,), line=settings.line)
+    return ProjectSettings(project, members=(user,), line=settings.line, gpu_hours=each.gpu_hours)

@@ -41,6 +41,7 @@ class PersonalProject:
     quota: int | None = 0
     limit: int | None = None
     weight: float = 1
+    gpu_hours: HourBudget = field(default_factory=HourBudget)
 
 
 @dataclass(frozen=True, slots=True)

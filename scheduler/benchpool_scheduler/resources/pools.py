@@ -38,7 +38,13 @@ class BoundSpec(
     weight: Amount | None = None
 
 
-class PersonalSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class PersonalSpec(
+    Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    rename={"gpu_hours": "gpuHours"},
+):
     """What each member's own project has."""
 
     show_defaults: ClassVar[bool] = True
@@ -55,6 +61,7 @@ class PersonalSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     ] = 0
     limit: Annotated[Gpus | None, Meta(description="The most it may ever hold (R8).")] = None
     weight: Annotated[Amount, Meta(description="Its part of the surplus (R5).")] = 1
+    gpu_hours: HourBudgetSpec | None = None
 
 
 class ProjectSpec(

@@ -55,6 +55,7 @@ def _shown(configuration: Configuration) -> Iterator[tuple[str, str]]:
             each = settings.each
             yield f"{at}.each.quota", "unlimited" if each.quota is None else str(each.quota)
             yield f"{at}.each.limit", "" if each.limit is None else str(each.limit)
+            yield from _hours(f"{at}.each.gpu_hours", each.gpu_hours)
         yield f"{at}.members", ", ".join(settings.members)
         yield f"{at}.leads", ", ".join(settings.leads)
 

@@ -32,7 +32,8 @@ projects:
   - {name: susan, parent: Research & Teaching, quota: 2, weight: 1, limit: null, priority: 3,
      members: [susan], leads: [susan]}
   - {name: joe, parent: Research & Teaching, quota: 2, members: [joe, "group:staff"]}
-  - {name: people, members: ["*"], each: {quota: 1, limit: 2}}
+  - {name: people, members: ["*"], gpu_hours: {hard: 900},
+     each: {quota: 1, limit: 2, gpu_hours: {soft: 10, hard: 20}}}
   - {name: open, quota: unlimited, min_runtime_s: 60, cpus: {quota: 8, limit: 16}}
 pools:
   - {name: big, nodes: {gpu.model: A100}, serves: [train]}

@@ -87,6 +87,16 @@ async def test_each_member_has_a_project_of_their_own_that_is_counted_like_any_o
             await pool.jobs.submit(STAFF, replace(sleeper(), project="people"))
 
 
+async def test_each_personal_project_has_the_budget_of_gpu_hours_that_is_written_once(
+    tmp_path: Path,
+) -> None:
+    written = PERSONAL.replace("limit: 2}", "limit: 2, gpu_hours: {hard: 0}}")
+    async with opened(pool_of(tmp_path, written)) as pool:
+        with pytest.raises(Refused, match="sue") as refused:
+            await pool.jobs.submit(STAFF, sleeper())
+    assert refused.value.code == "gpu-hours"
+
+
 async def test_who_leaves_has_none_and_the_written_configuration_has_no_word_of_it(
     tmp_path: Path,
 ) -> None:

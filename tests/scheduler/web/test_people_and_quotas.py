@@ -192,10 +192,12 @@ async def test_personal_projects_are_changed_where_they_are_written(
     await expect(page.get_by_label("Guaranteed GPUs of ada")).to_have_count(0)
     await page.get_by_label("Limit of each personal project of guests").fill("3")
     await expect(page.locator("#plan")).to_contain_text("a personal project for each member")
+    await page.get_by_label("Hard budget of GPU-hours of each personal project of guests").fill("9")
+    await expect(page.locator("#plan")).to_contain_text("a month hard 9 GPU-hours")
     await page.get_by_label("Reason, kept beside the change").fill("more guests")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_text("In force as version 2.")).to_be_visible()
-    assert "each: {limit: 3}" in file.read_text()
+    assert "each: {limit: 3, gpu_hours: {hard: 9}}" in file.read_text()
     assert pool.observed.now.configuration.project("ada").project.limit == 3  # type: ignore[union-attr]
 
 
