@@ -17,10 +17,14 @@ from enum import StrEnum
 from pathlib import Path
 
 from benchpool_scheduler.accounting.classes import HELD, MEANINGS, TITLES
+from benchpool_scheduler.accounting.job_notes.finished import MEASURED
+from benchpool_scheduler.accounting.job_notes.note import LEAST_SAMPLES
+from benchpool_scheduler.accounting.job_notes.rules import RULES
 from benchpool_scheduler.app.cluster_options import ClusterOptions
 from benchpool_scheduler.cli import reference
 from benchpool_scheduler.contract.use import UseClass
 from benchpool_scheduler.core.lifecycle import reason_codes, states
+from benchpool_scheduler.phrases import percent
 from benchpool_scheduler.resources import definitions, policies
 from benchpool_scheduler.resources import reference as resources
 
@@ -129,6 +133,27 @@ def use_page() -> str:
     )
 
 
+def job_notes_page() -> str:
+    """Return the page of the rules by which notes of ended jobs are found."""
+    rows = [
+        f"| `{rule.name}` | {rule.condition} | {rule.samples} | {'yes' if rule.simulated else ''} |"
+        for rule in RULES
+    ]
+    return "\n".join(
+        [
+            NOTE + "# Rules of the note at a job's end\n",
+            "The first that holds is told. Those that one sample can tell are always looked at; "
+            f"others need {LEAST_SAMPLES} samples of each GPU or more, and {percent(MEASURED)} of "
+            "the GPU time measured. A rule about processors, memory or multiprocessors needs those "
+            "measured. What it says is shown in [Use and waste](../howto/use-and-waste.md).\n",
+            "| rule | holds where | samples of each GPU | of simulated GPUs too |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
 def cluster_settings_page() -> str:
     """Return the page of the process's settings on a cluster."""
     lines = [
@@ -153,6 +178,7 @@ def pages() -> Mapping[str, str]:
         "states.md": states_page(),
         "reasons.md": reasons_page(),
         "use.md": use_page(),
+        "job-notes.md": job_notes_page(),
         "refusals.md": refusals.page(),
         "rights.md": rights.page(),
         "resources.md": NOTE + resources.page(),

@@ -16,7 +16,7 @@ from benchpool.drafts import Draft, JobOptions
 from benchpool.kernel_environment import kernel_environment
 from benchpool.submit_keywords import SubmitKeywords
 from benchpool_scheduler.client import Client, LogText, discover, snapshot
-from benchpool_scheduler.contract import ENDED, Attempt, Job, Quota, Status, Why
+from benchpool_scheduler.contract import ENDED, Attempt, Job, JobUsage, Quota, Status, Why
 from benchpool_scheduler.contract.options import fields_of
 from benchpool_scheduler.errors import InvalidInput, NotFound
 from benchpool_scheduler.phrases import count, done, left, pause_words
@@ -91,6 +91,11 @@ class JobHandle:
     def why(self) -> Why:
         """Why it waits, and when it may start."""
         return client().why(self.id)
+
+    @property
+    def usage(self) -> JobUsage:
+        """How it used its GPUs, and what to change next time; known within seconds of its end."""
+        return client().usage(self.id)
 
     @property
     def attempts(self) -> list[Attempt]:

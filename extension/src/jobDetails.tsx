@@ -14,7 +14,15 @@ import { useAnswer } from './hooks';
 import { LogSection } from './logView';
 import { Prose } from './prose';
 import { SentFold } from './sentCode';
-import type { IAttempt, IChangeRequest, IJob, IJobDetail, IPreemption, IResult } from './tokens';
+import type {
+  IAttempt,
+  IChangeRequest,
+  IJob,
+  IJobDetail,
+  IJobUsage,
+  IPreemption,
+  IResult
+} from './tokens';
 import { jobCommand } from './twins';
 
 /** How results are opened in the page. */
@@ -35,12 +43,16 @@ export interface IDetailsProps {
   onAction: (action: JobAction, job: IJob, wanted?: IChangeRequest) => void;
 }
 
+/** So long after its end it is known how a job used its GPUs. */
+const MEASURED_MS = 5000;
+
 /** Files listed at once; the rest is in the folder. */
 const SHOWN_FILES = 12;
 
 export function JobDetails(props: IDetailsProps): React.JSX.Element {
   const { job, now, api } = props;
-  const change = `${job.id}/${job.state}/${job.attempt}/${job.pause?.at ?? ''}/${job.workers}`;
+  const measured = job.ended ? now - Date.parse(job.ended) > MEASURED_MS : false;
+  const change = `${job.id}/${job.state}/${job.attempt}/${job.pause?.at ?? ''}/${job.workers}/${measured}`;
   const detail = useAnswer<IJobDetail>(change, () => api.job(job.id));
   const attempts = detail.value?.attempts ?? [];
   return (
@@ -50,11 +62,32 @@ export function JobDetails(props: IDetailsProps): React.JSX.Element {
       <Results {...props} />
       <LogSection job={job} attempts={attempts} api={api} />
       {detail.error && <p className="bp-Note bp-mod-warn">{detail.error}</p>}
+      {detail.value?.usage && <Usage usage={detail.value.usage} />}
       <Attempts attempts={attempts} now={now} url={job.url} />
       <Pauses pauses={detail.value?.pauses ?? job.preemptions} now={now} />
       <SentFold job={job} api={api} />
       <Facts job={job} onAction={props.onAction} />
     </div>
+  );
+}
+
+/** How an ended job used its GPUs, and what to change next time. */
+function Usage({ usage }: { usage: IJobUsage }): React.JSX.Element {
+  const figures = usage.figures.map(({ name, text }) => `${name} ${text}`).join(' · ');
+  return (
+    <section data-testid="benchpool-usage">
+      <h4 className="bp-Detail-title">What it used</h4>
+      {figures && <p>{figures}</p>}
+      <p>
+        <Prose text={[usage.text, usage.change].filter(part => part).join(' ')} />
+        {usage.option && (
+          <>
+            {' '}
+            Send with <code>{usage.option}</code>.
+          </>
+        )}
+      </p>
+    </section>
   );
 }
 

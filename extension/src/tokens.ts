@@ -24,6 +24,7 @@ export type ISubmission = Pool.JobSubmission;
 /** A wish to belong to a project. */
 export type IWish = Pool.AccessRequest;
 export type IJobDetail = Pool.JobDetail;
+export type IJobUsage = Pool.JobUsage;
 export type IProjectQuota = Pool.ProjectQuota;
 export type IGpuUse = Pool.GpuUse;
 export type IQuota = Pool.Quota;

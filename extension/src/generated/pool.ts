@@ -584,6 +584,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/jobs/{job}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read how an ended job used what it held */
+        get: operations["usage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs/{job}/why": {
         parameters: {
             query?: never;
@@ -1559,7 +1576,8 @@ export interface components {
          * @description Answer of ``show``: the job and its attempts; ``container`` is null on a workstation.
          *
          *     ``fixed`` names what ``change`` would be refused now, of what it can change at all. ``kept`` is
-         *     null until the job has ended. ``pauses`` are all, also those that a person asked for.
+         *     null until the job has ended. ``pauses`` are all, also those that a person asked for. ``usage``
+         *     is null until it has ended, and where it never had a GPU.
          */
         JobDetail: {
             attempts: components["schemas"]["Attempt"][];
@@ -1572,6 +1590,8 @@ export interface components {
             kept: components["schemas"]["Kept"] | null;
             /** @default [] */
             pauses: components["schemas"]["Preemption"][];
+            /** @default null */
+            usage: components["schemas"]["JobUsage"] | null;
         };
         /**
          * JobDiscard
@@ -1593,6 +1613,96 @@ export interface components {
              * @default false
              */
             results: boolean;
+        };
+        /**
+         * JobMeasurements
+         * @description What was measured of a job until its end, in numbers; null or 0 where nothing was.
+         *
+         *     Attributes:
+         *         held_s: GPU seconds that its workers held in all attempts; ``covered_s``: those of them that
+         *             were measured, and ``active_s`` those in which a kernel ran. ``samples``: of one GPU, on
+         *             average.
+         *         sm_covered_s, sm_active_s: Likewise of the multiprocessors. ``energy_j``: joules.
+         *             ``throttled_s``: GPU seconds slower than it could. ``xids``: errors of the driver.
+         *         lost_s: GPU seconds of work that pauses cost.
+         *         gpu_memory_gib: The most in use on one GPU; ``gpu_memory_total_gib``: what there is.
+         *         gpus: GPUs that the last attempt had; ``busy_gpus``: those that ran a kernel for over 1 % of
+         *             the time, ``busy_workers``: workers with such a GPU, and ``busy_gpus_of_worker``: how
+         *             many of them one worker had at most.
+         *         least_activity, most_activity: Of the least and the most active of these GPUs.
+         *         ran_s: Length of the last attempt. ``before_s``: of that, before the first kernel.
+         *             ``after_s``: after the last one. ``between_s``: without any kernel in between.
+         *         nodes: Machines of the last attempt.
+         *         worker_s: Seconds of all workers. ``worker_covered_s``: those that were measured, in which
+         *             they used ``cpu_s`` seconds of processors, and disks for ``read_bytes`` and
+         *             ``written_bytes``.
+         *         cpus: Processor cores that each was given, 0 for no bound. ``memory_gib``: the most that one
+         *             worker used.
+         *         simulated: Its GPUs were simulated: their activity followed the use of processors.
+         */
+        JobMeasurements: {
+            /** @default 0 */
+            active_s: number;
+            /** @default null */
+            after_s: number | null;
+            /** @default null */
+            before_s: number | null;
+            /** @default null */
+            between_s: number | null;
+            /** @default 0 */
+            busy_gpus: number;
+            /** @default 0 */
+            busy_gpus_of_worker: number;
+            /** @default 0 */
+            busy_workers: number;
+            /** @default 0 */
+            covered_s: number;
+            /** @default 0 */
+            cpu_s: number;
+            /** @default 0 */
+            cpus: number;
+            /** @default 0 */
+            energy_j: number;
+            /** @default null */
+            gpu_memory_gib: number | null;
+            /** @default null */
+            gpu_memory_total_gib: number | null;
+            /** @default 0 */
+            gpus: number;
+            /** @default 0 */
+            held_s: number;
+            /** @default null */
+            least_activity: number | null;
+            /** @default 0 */
+            lost_s: number;
+            /** @default null */
+            memory_gib: number | null;
+            /** @default null */
+            most_activity: number | null;
+            /** @default 0 */
+            nodes: number;
+            /** @default 0 */
+            ran_s: number;
+            /** @default null */
+            read_bytes: number | null;
+            /** @default 0 */
+            samples: number;
+            /** @default false */
+            simulated: boolean;
+            /** @default 0 */
+            sm_active_s: number;
+            /** @default 0 */
+            sm_covered_s: number;
+            /** @default 0 */
+            throttled_s: number;
+            /** @default 0 */
+            worker_covered_s: number;
+            /** @default 0 */
+            worker_s: number;
+            /** @default null */
+            written_bytes: number | null;
+            /** @default 0 */
+            xids: number;
         };
         /**
          * JobNow
@@ -1719,6 +1829,36 @@ export interface components {
             workers: number;
             /** @default null */
             working_dir: string | null;
+        };
+        /**
+         * JobUsage
+         * @description Answer of ``usage``: how an ended job used what it held.
+         *
+         *     Attributes:
+         *         figures: Three numbers; fewer where no more was measured.
+         *         text: What they say, in a sentence. ``change``: what to do otherwise next time, empty for
+         *             nothing. ``option``: how ``submit`` and ``%%train`` are told to, empty where no option
+         *             does it.
+         *         rule: The rule by which that was found, null for none.
+         *         coverage: What part of the GPU time was measured, 0 to 1. Under 0.9 nothing is found.
+         *         measured: All numbers; null where nothing is known.
+         */
+        JobUsage: {
+            /** @default  */
+            change: string;
+            /** @default 0 */
+            coverage: number;
+            figures: components["schemas"]["UsageFigure"][];
+            job: string;
+            /** @default null */
+            measured: components["schemas"]["JobMeasurements"] | null;
+            /** @default  */
+            option: string;
+            /** @default null */
+            rule: string | null;
+            /** @default false */
+            simulated: boolean;
+            text: string;
         };
         /**
          * JobWhatIf
@@ -2436,6 +2576,14 @@ export interface components {
             why: string;
         };
         /**
+         * UsageFigure
+         * @description One of the numbers of a note, with its unit.
+         */
+        UsageFigure: {
+            name: string;
+            text: string;
+        };
+        /**
          * UseBy
          * @description By what GPU time is added up.
          * @enum {unknown}
@@ -2657,9 +2805,11 @@ export type JobChange = components['schemas']['JobChange'];
 export type JobDeleted = components['schemas']['JobDeleted'];
 export type JobDetail = components['schemas']['JobDetail'];
 export type JobDiscard = components['schemas']['JobDiscard'];
+export type JobMeasurements = components['schemas']['JobMeasurements'];
 export type JobNow = components['schemas']['JobNow'];
 export type JobRename = components['schemas']['JobRename'];
 export type JobSubmission = components['schemas']['JobSubmission'];
+export type JobUsage = components['schemas']['JobUsage'];
 export type JobWhatIf = components['schemas']['JobWhatIf'];
 export type Kept = components['schemas']['Kept'];
 export type Lease = components['schemas']['Lease'];
@@ -2709,6 +2859,7 @@ export type Status = components['schemas']['Status'];
 export type Toleration = components['schemas']['Toleration'];
 export type UnknownRun = components['schemas']['UnknownRun'];
 export type UnreadableRecord = components['schemas']['UnreadableRecord'];
+export type UsageFigure = components['schemas']['UsageFigure'];
 export type UseBy = components['schemas']['UseBy'];
 export type UseClass = components['schemas']['UseClass'];
 export type UseReport = components['schemas']['UseReport'];
@@ -3629,6 +3780,29 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobSubmission"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    usage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobUsage"];
                 };
             };
             default: components["responses"]["Error"];

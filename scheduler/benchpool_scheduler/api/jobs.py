@@ -42,6 +42,11 @@ async def why(request: Request) -> Answer:
     return Answer(request.pool.jobs.why(request.caller, request.path["job"]))
 
 
+async def usage(request: Request) -> Answer:
+    """Answer how an ended job used what it held."""
+    return Answer(request.pool.jobs.usage(request.caller, request.path["job"]))
+
+
 async def submission(request: Request) -> Answer:
     """Answer what was submitted."""
     return Answer(request.pool.jobs.submission(request.caller, request.path["job"]))
@@ -80,6 +85,7 @@ HANDLERS: Mapping[Operation[Any], Handle] = {
     Operations.jobs: list_jobs,
     Operations.job: show,
     Operations.why: why,
+    Operations.usage: usage,
     Operations.submission: submission,
     Operations.discard: discard,
     Operations.code: code,

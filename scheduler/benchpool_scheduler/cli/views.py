@@ -14,6 +14,7 @@ from benchpool_scheduler.contract import (
     InLine,
     Job,
     JobDetail,
+    JobUsage,
     Preemption,
     ProjectQuota,
     Quota,
@@ -100,11 +101,31 @@ def job(screen: Screen, detail: JobDetail) -> None:
     if detail.kept is not None:
         screen.facts([("Kept", phrases.kept_for(detail.kept, now))])
     screen.facts([("Page", words.clean(screen.link(one.url)))])
+    if detail.usage is not None:
+        screen.facts(_usage_facts(detail.usage))
     for pause in detail.pauses:
         screen.line(_pause(pause))
     if detail.attempts:
         screen.line()
         screen.table(ATTEMPT_COLUMNS, _attempt_rows(detail, now))
+
+
+def usage(screen: Screen, answer: JobUsage) -> None:
+    """Show how a job used what it held."""
+    screen.heading(words.clean(answer.text))
+    screen.facts([*((one.name, one.text) for one in answer.figures), *_to_change(answer)])
+
+
+def _usage_facts(answer: JobUsage) -> Iterable[tuple[str, str]]:
+    """Return a note as ``show`` has it."""
+    figures = ", ".join(f"{one.name} {one.text}" for one in answer.figures)
+    told = [("Used", figures), ("Found", words.clean(answer.text))]
+    return [(name, text) for name, text in (*told, *_to_change(answer)) if text]
+
+
+def _to_change(answer: JobUsage) -> list[tuple[str, str]]:
+    told = (("Change", words.clean(answer.change)), ("Send with", words.clean(answer.option)))
+    return [(name, text) for name, text in told if text]
 
 
 def _pause(pause: Preemption) -> str:

@@ -43,6 +43,7 @@ from benchpool_scheduler.contract.events import (
     PoolNow,
 )
 from benchpool_scheduler.contract.gpu_use import GpuUse, GpuUseQuery
+from benchpool_scheduler.contract.job_usage import JobMeasurements, JobUsage, UsageFigure
 from benchpool_scheduler.contract.jobs import (
     ENDED,
     Attempt,
@@ -193,9 +194,11 @@ __all__ = [
     "JobDeleted",
     "JobDetail",
     "JobDiscard",
+    "JobMeasurements",
     "JobNow",
     "JobSpec",
     "JobSubmission",
+    "JobUsage",
     "JobWhatIf",
     "JobsQuery",
     "Kept",
@@ -247,6 +250,7 @@ __all__ = [
     "Toleration",
     "UnknownRun",
     "UnreadableRecord",
+    "UsageFigure",
     "UserQuery",
     "WhatIf",
     "WhatIfQuestion",

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from benchpool_scheduler.contract.job_usage import JobUsage
 from benchpool_scheduler.contract.scalars import Name
 from benchpool_scheduler.contract.spec import SELF_TEST, JobSpec, Tag
 
@@ -203,7 +204,8 @@ class JobDetail(Struct, frozen=True):
     """Answer of ``show``: the job and its attempts; ``container`` is null on a workstation.
 
     ``fixed`` names what ``change`` would be refused now, of what it can change at all. ``kept`` is
-    null until the job has ended. ``pauses`` are all, also those that a person asked for.
+    null until the job has ended. ``pauses`` are all, also those that a person asked for. ``usage``
+    is null until it has ended, and where it never had a GPU.
     """
 
     job: Job
@@ -212,6 +214,7 @@ class JobDetail(Struct, frozen=True):
     fixed: list[str] = []
     kept: Kept | None = None
     pauses: list[Preemption] = []
+    usage: JobUsage | None = None
 
     @property
     def most_workers(self) -> int:

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from benchpool_scheduler.contract import FilePath, Sha256, State
 from benchpool_scheduler.contract.changes import WRITTEN
+from benchpool_scheduler.contract.job_usage import JobMeasurements
 from benchpool_scheduler.contract.spec import Asked
 from benchpool_scheduler.resources.declaring import (
     Code,
@@ -230,6 +231,10 @@ class ProgressStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
     before: float | None = None
 
 
+class MeasuredStatus(JobMeasurements, frozen=True, rename="camel", omit_defaults=True):
+    """What was measured of the job until its end."""
+
+
 class PlaceStatus(Struct, frozen=True):
     """GPUs of one node for one worker."""
 
@@ -334,6 +339,7 @@ class TrainingJobStatus(Struct, frozen=True, rename="camel", omit_defaults=True)
         _about("GPUs that others are leaving for it (R20).", max_length=4096),
     ] = ()
     progress: ProgressStatus | None = None
+    measured: MeasuredStatus | None = None
     attempts: Annotated[tuple[AttemptStatus, ...], _about("Oldest first.", max_length=100)] = ()
     preemptions: Annotated[
         tuple[PreemptionStatus, ...], _about("Oldest first.", max_length=100)

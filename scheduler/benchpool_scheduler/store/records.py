@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from benchpool_scheduler.contract.job_usage import JobMeasurements
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 
@@ -20,11 +21,9 @@ class StopIntent(Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         kind: What happens to the job when its workers are gone.
-        at: When it was decided.
-        grace_s: Time between notice and kill.
+        at: When it was decided. ``grace_s``: time between notice and kill.
         by: The user who asked, None when the pool did.
-        for_: Whom the room is for, as people read it.
-        text: The sentence for job and user.
+        for_: Whom the room is for, as people read it. ``text``: the sentence for job and user.
         claimant: The job that gets the room (R20).
         held: An administrator asked, of somebody else's job: its owner cannot resume it.
     """
@@ -83,7 +82,7 @@ class JobRecord(Struct, frozen=True, omit_defaults=True):
         attempt: Number of the newest attempt, 0 before the first.
         queued_since: When it last began to wait.
         started: Start of the first attempt. ``ended``: when it reached a final state.
-        exit_code: That of the attempt that ended the job.
+        exit_code: That of the attempt that ended the job. ``measured``: what it used until then.
         promised: Places that others are leaving for it; kept until it starts or gives up (R20).
     """
 
@@ -104,6 +103,7 @@ class JobRecord(Struct, frozen=True, omit_defaults=True):
     note: Note | None = None
     promised: tuple[Place, ...] = ()
     progress: JobProgress | None = None
+    measured: JobMeasurements | None = None
 
     @property
     def live(self) -> bool:

@@ -77,6 +77,7 @@ class JobHandler(PageHandler):
             would_start_with=pool.jobs.why(caller, detail.job.id).would_start_with,
             progress_at=None if progress is None else optional_moment(progress.updated, now),
             log=await self._tail(caller, detail),
+            usage=detail.usage,
             files=kinds_of(await pool.files.sizes(caller, detail.job.id)),
         )
 

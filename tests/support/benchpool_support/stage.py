@@ -125,6 +125,7 @@ class StagedPool:
     waiting: list[contract.InLine] = field(default_factory=list)
     build_quotas: Mapping[str, int] = field(default_factory=dict)
     starts: dict[str, list[contract.Attempt]] = field(default_factory=dict)
+    usages: dict[str, contract.JobUsage] = field(default_factory=dict)
     least: dict[str, int] = field(default_factory=dict)
     log_bytes: dict[str, bytes] = field(default_factory=dict)
     log_ended: bool = False
@@ -201,7 +202,8 @@ class StagedPool:
                 least = one.min_workers if one.min_workers < one.workers else None
                 fixed = fixed_of(_record(one.state, self.least.get(one.id, least)))
                 starts = self.starts.get(one.id, [])
-                return contract.JobDetail(one, starts, fixed=fixed)
+                usage = self.usages.get(one.id)
+                return contract.JobDetail(one, starts, fixed=fixed, usage=usage)
         raise NotFound(f"There is no job {job} that you may see: benchpool jobs lists yours.")
 
     def attempts(self, caller: Caller, job: str) -> list[contract.Attempt]:

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from benchpool_scheduler.contract.forms import Form, PlainVerb
+from benchpool_scheduler.contract.job_usage import JobUsage
 from benchpool_scheduler.contract.jobs import (
     Job,
     JobDetail,
@@ -100,6 +101,22 @@ class JobOperations:
         """Ask why a job waits.
 
         R22: the reason is true now.
+        """
+        return given(job=id_)
+
+    @operation(
+        "GET",
+        "jobs/{job}/usage",
+        JobUsage,
+        lab=True,
+        verb=PlainVerb(
+            ("usage",), "Say how an ended job used its GPUs, and what to change next time."
+        ),
+    )
+    def usage(self, id_: str) -> Given:
+        """Read how an ended job used what it held.
+
+        Three numbers, what they say, and one change. It is there within seconds of the end.
         """
         return given(job=id_)
 

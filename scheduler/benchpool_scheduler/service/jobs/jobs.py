@@ -14,7 +14,7 @@ from msgspec import Struct
 from benchpool_scheduler import contract
 from benchpool_scheduler.contract.actions import JobActions
 from benchpool_scheduler.core.lifecycle.states import JobState
-from benchpool_scheduler.errors import BenchpoolError, Unavailable
+from benchpool_scheduler.errors import BenchpoolError, Refused, Unavailable
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.jobs.admission import Admission
@@ -145,6 +145,19 @@ class Jobs:
     def why(self, caller: Caller, job: str) -> contract.Why:
         """Explain why a job waits (R22). Errors: NotFound."""
         return self._views.why(self._find(caller, job), caller)
+
+    def usage(self, caller: Caller, job: str) -> contract.JobUsage:
+        """Say how an ended job used what it held. Errors: NotFound, Refused before its end."""
+        record = self._find(caller, job)
+        found = self._views.usage(record)
+        if found is None:
+            raise Refused(
+                f"Job {record.id[:8]} ({record.name}) is {record.state}: how it used its GPUs is "
+                "told when it has ended.",
+                code="not-ended",
+                numbers={"state": str(record.state)},
+            )
+        return found
 
     def submission(self, caller: Caller, job: str) -> contract.JobSubmission:
         """Return what was submitted, without its key and by its present name. Errors: NotFound."""

@@ -187,10 +187,9 @@ class Pool:
 
     def _build_trail(self, observed: Observed, folder: Path, past: PastJobs) -> None:
         """Make what is kept in files of its own, and what reads it."""
-        states, record = self.views.gpu_states, self.metering.database
+        states = self.views.gpu_states
         self.history = RecordedHistory(self.ledger, observed, past)
-        settle = self.metering.settle
-        self.use = UseHistory(self.ledger, observed, states, self.history, record, settle)
+        self.use = UseHistory(self.ledger, observed, states, self.history, self.metering)
         self.access = ProjectAccess(observed, self.configuration, folder / access_wishes.FILE)
         self.whatifs = WhatIfs(
             self.ledger, observed, self.state_cache, self.configuration, self.history, self.hours

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 from benchpool_scheduler.contract.use import EnoughGpus, EnoughQuery, UseQuery, UseReport
 from benchpool_scheduler.service.access.caller import Caller
@@ -14,11 +13,12 @@ from benchpool_scheduler.service.administration.use_reader import UseReader
 from benchpool_scheduler.service.administration.use_report import UseReports
 from benchpool_scheduler.service.execution.passes import Passes
 from benchpool_scheduler.service.housekeeping.hpc_job_files import HpcJobFiles
+from benchpool_scheduler.service.housekeeping.job_measuring import JobMeasuring
+from benchpool_scheduler.service.housekeeping.metering import Metering
 from benchpool_scheduler.service.housekeeping.occupancy_recorder import OccupancyRecorder
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.views.gpu_states import GpuStates
-from benchpool_scheduler.telemetry import Database
 
 
 class UseHistory:
@@ -27,11 +27,11 @@ class UseHistory:
     Args:
         gpu_states: What each GPU is doing; they hear the same news first.
         history: The jobs that ended.
-        telemetry: What was measured, and where who held what is written; closed by its owner.
-        settle: Writes to it what was measured until now.
+        metering: What measures; who held what is written to its database, too.
 
     Attributes:
         telemetry: What was measured, and who held what. ``fleet``: the pool at a glance.
+        job_measuring: Keeps with each job what was measured of it.
     """
 
     def __init__(
@@ -40,16 +40,16 @@ class UseHistory:
         observed: Observed,
         gpu_states: GpuStates,
         history: RecordedHistory,
-        telemetry: Database,
-        settle: Callable[[], Awaitable[None]],
+        metering: Metering,
     ) -> None:
-        self.telemetry = telemetry
+        self.telemetry = metering.database
+        self.job_measuring = JobMeasuring(ledger, observed, metering)
         self._recorder = OccupancyRecorder(ledger, observed, gpu_states, self.telemetry)
         folder = observed.settings.state / "scheduler" / "hpc-jobs"
         self._hpc_jobs = HpcJobFiles(ledger, observed, folder)
         reader = UseReader(ledger, self.telemetry, self._recorder.write)
         self._reports = UseReports(ledger, observed, reader)
-        self.fleet = Fleet(observed, reader, settle)
+        self.fleet = Fleet(observed, reader, metering.settle)
         self._replays = EnoughReplays(observed, history)
 
     async def report(self, caller: Caller, query: UseQuery) -> UseReport:
@@ -64,14 +64,15 @@ class UseHistory:
         """Hear the news, after those who keep the states of GPUs."""
         ledger.gpus_moved.subscribe(self._recorder.moved)
         ledger.jobs_changed.subscribe(self._recorder.jobs_changed)
+        ledger.jobs_changed.subscribe(self.job_measuring.jobs_changed)
         observed.replaced.subscribe(self._recorder.see)
         passes.made.subscribe(self._recorder.pass_made)
         ledger.gpus_moved.subscribe(self._hpc_jobs.moved)
         observed.replaced.subscribe(self._hpc_jobs.see)
 
     async def run(self) -> None:
-        """Record for ever, and tell dcgm-exporter."""
-        await asyncio.gather(self._recorder.run(), self._hpc_jobs.run())
+        """Record for ever, tell dcgm-exporter, and keep with jobs what they used."""
+        await asyncio.gather(self._recorder.run(), self._hpc_jobs.run(), self.job_measuring.run())
 
     async def close(self) -> None:
         """Write what goes on until now."""

@@ -9,6 +9,7 @@ from typing import get_args
 import msgspec
 
 from benchpool_scheduler import contract
+from benchpool_scheduler.accounting import job_notes
 from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.core.model import JobId
 from benchpool_scheduler.phrases import visible
@@ -19,6 +20,7 @@ from benchpool_scheduler.service.cluster_state.node_bars import node_bars, room_
 from benchpool_scheduler.service.execution import containers
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import job_actions, job_reasons, notices, pauses
+from benchpool_scheduler.service.observed.inventory import Inventory
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.service.views import pace, pause_views
@@ -43,6 +45,9 @@ TOLD = tuple(
 """What a job asks for that everybody who sees it is told, as it was asked for."""
 
 DAY_S = 24 * 3600.0
+MIB = 1024
+"""MiB in a GiB."""
+
 PARTS: tuple[Part, ...] = get_args(Part)
 
 GOOD_S = 1.0
@@ -137,7 +142,23 @@ class JobViews:
                 pause_views.pause_of(it, self._for_whom(it, partial(self._sees, reader)))
                 for it in self._ledger.pauses(record.id)
             ],
+            usage=self.usage(record) if record.attempt else None,
         )
+
+    def usage(self, record: JobRecord) -> contract.JobUsage | None:
+        """Return the note of a job that has ended; None before."""
+        if record.ended is None:
+            return None
+        if record.measured is None:
+            return job_notes.unmeasured(record.id)
+        finished = job_notes.FinishedJob(
+            short_id=record.id[:8],
+            failed=record.state is JobState.FAILED,
+            spec=record.spec,
+            measured=record.measured,
+            pool=_sizes(self._observed.now.inventory),
+        )
+        return job_notes.note(finished, record.id)
 
     def _kept(self, record: JobRecord) -> contract.Kept | None:
         if record.ended is None:
@@ -231,6 +252,21 @@ class JobViews:
             return reason
         remedy = f"{reason.remedy} {job_reasons.sentence(awaited)}"
         return msgspec.structs.replace(reason, remedy=remedy)
+
+
+def _sizes(inventory: Inventory) -> job_notes.PoolSizes:
+    """Return what a job may ask for: of the machines that serve training."""
+    facts = [inventory.facts.get(name) for name in inventory.train]
+    cpus = [it.cpus for it in facts if it is not None and it.cpus is not None]
+    memory = [it.memory_gib for it in facts if it is not None and it.memory_gib is not None]
+    models = {
+        it.model: it.memory_mib / MIB
+        for name in inventory.train
+        for it in inventory.nodes.get(name, ())
+        if it.memory_mib is not None
+    }
+    most = max(memory, default=None)
+    return job_notes.PoolSizes(max(cpus, default=None), most, inventory.largest_train_node, models)
 
 
 def _progress(record: JobRecord) -> contract.Progress | None:

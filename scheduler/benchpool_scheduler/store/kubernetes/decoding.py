@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from benchpool_scheduler.contract import JobSpec
+from benchpool_scheduler.contract import JobMeasurements, JobSpec
 from benchpool_scheduler.contract.changes import WRITTEN
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.resources.jobs import (
@@ -63,6 +63,7 @@ def stored_job(
         note=_note(status.note),
         promised=tuple(Place(it.node, it.gpus) for it in status.promised),
         progress=_read_progress(status.progress),
+        measured=None if status.measured is None else JobMeasurements(**asdict(status.measured)),
     )
     return StoredJob(
         job,

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.contract.changes import WRITTEN
@@ -23,6 +24,7 @@ from benchpool_scheduler.resources.jobs import (
     AcceptedSpec,
     AttemptStatus,
     EstimatedStartStatus,
+    MeasuredStatus,
     PlaceStatus,
     PreemptionStatus,
     ProgressStatus,
@@ -139,6 +141,7 @@ def as_status(
         note=_reason(job.note),
         promised=tuple(PlaceStatus(it.node, it.gpus) for it in job.promised),
         progress=_progress(job.progress),
+        measured=None if job.measured is None else MeasuredStatus(**asdict(job.measured)),
         attempts=tuple(_attempt(it) for it in newest_attempts(stored.attempts)),
         preemptions=tuple(_preemption(it) for it in stored.preemptions[-MOST:]),
         conditions=(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from benchpool_scheduler.contract import (
     CommandEntry,
+    JobMeasurements,
     JobSubmission,
     ModuleEntry,
     NotebookEntry,
@@ -148,6 +149,15 @@ RECORDS = st.builds(
     promised=st.lists(st.builds(Place, WORD, GPUS), max_size=2).map(tuple),
     progress=maybe(
         st.builds(JobProgress, TIMES, maybe(st.floats(0, 1)), maybe(TEXT), maybe(TIMES))
+    ),
+    measured=maybe(
+        st.builds(
+            JobMeasurements,
+            held_s=st.floats(0, 1e9),
+            samples=st.integers(0, 10**6),
+            before_s=maybe(st.floats(0, 1e6)),
+            simulated=st.booleans(),
+        )
     ),
 )
 

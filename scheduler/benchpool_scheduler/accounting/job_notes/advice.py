@@ -1,0 +1,303 @@
+"""What the rules say: a sentence of what was measured, and one change.
+
+An option that is named is one of ``submit`` and ``%%train``, with a value that this pool can give.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+from benchpool_scheduler import phrases
+from benchpool_scheduler.accounting.job_notes.finished import FinishedJob
+from benchpool_scheduler.contract.options import FLAGS
+
+MORE = 1.25
+"""Of what was too little so many times as much is advised; of what was enough it is kept free."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteAdvice:
+    """What is said: ``text`` the diagnosis, ``change`` what to do, ``option`` how to say it."""
+
+    text: str
+    change: str
+    option: str = ""
+
+
+def driver_errors(job: FinishedJob) -> NoteAdvice:
+    """The driver saw errors."""
+    return NoteAdvice(
+        f"The driver reported {phrases.count(job.measured.xids, 'error')} of its GPUs.",
+        f"Tell those who look after the pool; `benchpool show {job.short_id}` names the machines.",
+    )
+
+
+def gpu_memory_full(job: FinishedJob) -> NoteAdvice:
+    """It failed with the memory of a GPU full."""
+    text = f"It failed, and the memory of a GPU had been full to {_percent(job.gpu_memory)}."
+    larger = _model(job, above=job.measured.gpu_memory_total_gib)
+    if larger is None:
+        return NoteAdvice(text, "If it ran out of memory, let it work on smaller batches.")
+    return NoteAdvice(
+        text,
+        f"If it ran out of memory, take GPUs with more: {larger} has "
+        f"{job.pool.models[larger]:.0f} GiB.",
+        _option("gpu_models", larger),
+    )
+
+
+def memory_full(job: FinishedJob) -> NoteAdvice:
+    """A worker used all memory that it had asked for."""
+    used, asked = job.measured.memory_gib or 0.0, job.spec.memory_gib
+    wanted = ceil(MORE * max(used, asked))
+    text = f"A worker used {used:.1f} GiB of memory, of {asked:g} that it had asked for."
+    most = job.pool.memory_gib
+    if most is not None and wanted > most:
+        return NoteAdvice(text, f"No machine here has {wanted} GiB: keep less in memory at once.")
+    return NoteAdvice(
+        text, "Ask for more, before it is ended for it.", _option("memory_gib", wanted)
+    )
+
+
+def never_used(job: FinishedJob) -> NoteAdvice:
+    """No GPU did anything."""
+    return NoteAdvice(
+        f"{_its_gpus(job)} ran hardly any kernel: busy {_busy(job)}.",
+        "See on your bench whether `torch.cuda.is_available()` is true, and move model and data "
+        "to the GPU.",
+    )
+
+
+def idle_gpus(job: FinishedJob) -> NoteAdvice:
+    """Some GPUs did nothing."""
+    told, spec = job.measured, job.spec
+    idle = told.gpus - told.busy_gpus
+    text = f"{idle} of its {told.gpus} GPUs ran no kernel."
+    if told.busy_gpus_of_worker < spec.gpus:
+        wanted = told.busy_gpus_of_worker
+        return NoteAdvice(
+            text,
+            f"Ask for {phrases.count(wanted, 'GPU')}{_each(job)}, or let the code use all.",
+            _option("gpus", wanted),
+        )
+    wanted = told.busy_workers
+    return NoteAdvice(
+        text,
+        f"Ask for {phrases.count(wanted, 'worker')}, or let the code use all.",
+        _option("workers", wanted),
+    )
+
+
+def lost_to_pauses(job: FinishedJob) -> NoteAdvice:
+    """Pauses discarded much."""
+    told = job.measured
+    part = phrases.percent(told.lost_s / told.held_s)
+    return NoteAdvice(
+        f"Pauses for others cost {part} of its GPU time: work not saved yet, and new starts.",
+        "Save more often; a job that fits the guaranteed quota can also be sent so that it is "
+        "never paused for others.",
+        FLAGS["preemptible"],
+    )
+
+
+def slow_start(job: FinishedJob) -> NoteAdvice:
+    """A long time before the first kernel."""
+    return NoteAdvice(
+        f"It held {_gpus(job)} for {_time(job.measured.before_s)} before the first kernel ran.",
+        "Prepare once, before it is sent, what it prepares then: each new start does it again.",
+    )
+
+
+def long_tail(job: FinishedJob) -> NoteAdvice:
+    """A long time after the last kernel."""
+    return NoteAdvice(
+        f"It held {_gpus(job)} for {_time(job.measured.after_s)} after the last kernel had run.",
+        "Let it end after its last step, and do on your bench what needs no GPU.",
+    )
+
+
+def cpus_full(job: FinishedJob) -> NoteAdvice:
+    """The processors hold the GPUs up."""
+    given, used = job.measured.cpus, job.used_cpus or 0.0
+    text = (
+        f"{_its_gpus(job)} {_were(job)} busy {_busy(job)}, and {used:.1f} of {_cpus(given)}"
+        f"{_each(job)} in use."
+    )
+    most = job.pool.cpus
+    wanted = ceil(2 * given) if most is None else min(ceil(2 * given), int(most))
+    if wanted <= given:
+        return NoteAdvice(
+            text, "No machine here has more CPUs: prepare the data before it is sent."
+        )
+    change = "Ask for more CPUs, and let the data loader have as many processes."
+    return NoteAdvice(text, change, _option("cpus", wanted))
+
+
+def one_cpu(job: FinishedJob) -> NoteAdvice:
+    """One process does what several could."""
+    given = job.measured.cpus
+    which, several = (f"one of {_cpus(given)}", ceil(given) - 1) if given else ("one CPU", 4)
+    return NoteAdvice(
+        f"{_its_gpus(job)} {_were(job)} busy {_busy(job)}, while {which}{_each(job)} was at work.",
+        f"Load data in more processes: `DataLoader(..., num_workers={several})`.",
+    )
+
+
+def reads_disks(job: FinishedJob) -> NoteAdvice:
+    """Disks hold the GPUs up."""
+    return NoteAdvice(
+        f"{_its_gpus(job)} {_were(job)} busy {_busy(job)}, and each worker read "
+        f"{job.read_mb_s or 0.0:.0f} MB/s from disks.",
+        "Keep the data in memory after the first pass over it, or in a smaller format.",
+    )
+
+
+def waits(job: FinishedJob) -> NoteAdvice:
+    """Neither GPUs nor processors nor disks did much."""
+    return NoteAdvice(
+        f"{_its_gpus(job)} {_were(job)} busy {_busy(job)}, and its processors and disks hardly: "
+        "it waited for something else.",
+        f"See in its log what it waits for: `benchpool logs {job.short_id}`.",
+    )
+
+
+def over_the_network(job: FinishedJob) -> NoteAdvice:
+    """Workers lay apart that could have been together."""
+    return NoteAdvice(
+        f"Its {job.spec.workers} workers lay on {job.measured.nodes} machines, and its GPUs were "
+        f"busy {_busy(job)}.",
+        "Let all of them go to one machine where that can be had.",
+        _option("preferred_level", "node"),
+    )
+
+
+def stops_between(job: FinishedJob) -> NoteAdvice:
+    """Long times without a kernel between others."""
+    return NoteAdvice(
+        f"Between its first and its last kernel {_gpus(job)} stood still for "
+        f"{_time(job.measured.between_s)} of {_time(job.measured.ran_s)}.",
+        "If it saves or evaluates then, let it do so less often, or beside the training.",
+    )
+
+
+def uneven(job: FinishedJob) -> NoteAdvice:
+    """GPUs that were busy to different parts."""
+    told = job.measured
+    return NoteAdvice(
+        f"One of its {told.gpus} GPUs was busy {_percent(told.most_activity)} of the time, another "
+        f"{_percent(told.least_activity)}.",
+        "Give each of them an equal part of the data.",
+    )
+
+
+def small_kernels(job: FinishedJob) -> NoteAdvice:
+    """Kernels that use a small part of a GPU."""
+    return NoteAdvice(
+        f"{_its_gpus(job)} {_were(job)} busy {_busy(job)}, but on {_percent(job.sm_activity)} of "
+        "the multiprocessors.",
+        "Let it work on larger batches."
+        if job.gpu_memory is None
+        else f"Let it work on larger batches: {_percent(1 - job.gpu_memory)} of the memory was "
+        "never in use.",
+    )
+
+
+def large_gpu(job: FinishedJob) -> NoteAdvice:
+    """A smaller GPU would have held it."""
+    model = smaller_model(job) or ""
+    return NoteAdvice(
+        f"It used {job.measured.gpu_memory_gib or 0.0:.1f} of "
+        f"{job.measured.gpu_memory_total_gib or 0.0:.0f} GiB of its GPU's memory.",
+        f"{model}, with {job.pool.models.get(model, 0.0):.0f} GiB, would hold it.",
+        _option("gpu_models", model),
+    )
+
+
+def cpus_unused(job: FinishedJob) -> NoteAdvice:
+    """It asked for processors that it did not use."""
+    used, asked = job.used_cpus or 0.0, job.spec.cpus
+    return NoteAdvice(
+        f"Of {_cpus(asked)}{_each(job)} it used {used:.1f} on average.",
+        "Ask for fewer, so that others find room beside it.",
+        _option("cpus", max(2, ceil(2 * used))),
+    )
+
+
+def memory_unused(job: FinishedJob) -> NoteAdvice:
+    """It asked for memory that it did not use."""
+    used, asked = job.measured.memory_gib or 0.0, job.spec.memory_gib
+    return NoteAdvice(
+        f"Of {asked:g} GiB of memory{_each(job)} it used {used:.1f} at most.",
+        "Ask for less, so that others find room beside it.",
+        _option("memory_gib", max(2, ceil(2 * used))),
+    )
+
+
+def far_limit(job: FinishedJob) -> NoteAdvice:
+    """Its time limit was far away."""
+    limit_s, ran_s = job.spec.time_limit_s or 0, job.measured.ran_s
+    wanted = ceil(2 * ran_s / 600) * 10
+    return NoteAdvice(
+        f"It ran for {_time(ran_s)}; its time limit was {phrases.exactly(limit_s)}.",
+        "A job with a nearer limit may start while GPUs are kept free for a larger one.",
+        _option("time_limit_s", f"{wanted}m"),
+    )
+
+
+def smaller_model(job: FinishedJob) -> str | None:
+    """Return the smallest model of the pool that would have held a job, if it is smaller."""
+    used, had = job.measured.gpu_memory_gib, job.measured.gpu_memory_total_gib
+    if used is None or had is None or not used:
+        return None
+    return _model(job, above=MORE * used, below=had)
+
+
+def _model(job: FinishedJob, *, above: float | None, below: float = float("inf")) -> str | None:
+    """Return the model with the least memory between two bounds, of those not asked for."""
+    if above is None:
+        return None
+    others = [it for it in job.pool.models if it not in job.spec.gpu_models]
+    sized = [(job.pool.models[name], name) for name in others]
+    fit = [it for it in sized if 1.05 * above < it[0] < 0.95 * below]
+    return min(fit)[1] if fit else None
+
+
+def _option(field: str, value: object) -> str:
+    return f"{FLAGS[field]} {value}"
+
+
+def _one(job: FinishedJob) -> bool:
+    return job.measured.gpus == 1
+
+
+def _gpus(job: FinishedJob) -> str:
+    return "its GPU" if _one(job) else f"its {job.measured.gpus} GPUs"
+
+
+def _its_gpus(job: FinishedJob) -> str:
+    return "Its GPU" if _one(job) else f"Its {job.measured.gpus} GPUs"
+
+
+def _were(job: FinishedJob) -> str:
+    return "was" if _one(job) else "were"
+
+
+def _busy(job: FinishedJob) -> str:
+    return f"{phrases.share(job.measured.activity)} of the time"
+
+
+def _each(job: FinishedJob) -> str:
+    return " of each worker" if job.spec.workers > 1 else ""
+
+
+def _cpus(number: float) -> str:
+    return phrases.count(number, "CPU")
+
+
+def _percent(part: float | None) -> str:
+    return phrases.percent(part or 0.0)
+
+
+def _time(seconds: float | None) -> str:
+    return phrases.duration(seconds or 0.0)

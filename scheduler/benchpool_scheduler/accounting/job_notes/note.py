@@ -1,0 +1,94 @@
+"""From what is kept of an ended job to its note."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from benchpool_scheduler import phrases
+from benchpool_scheduler.accounting.job_notes.finished import MEASURED, FinishedJob
+from benchpool_scheduler.accounting.job_notes.rules import RULES
+from benchpool_scheduler.contract.job_usage import JobUsage, UsageFigure
+
+FIGURES = 3
+LEAST_SAMPLES = 10
+"""Of fewer samples of a GPU only that is said which one sample can tell."""
+
+SIMULATED = "Its GPUs were simulated: they were as busy as its processors."
+
+
+def note(job: FinishedJob, id_: str) -> JobUsage:
+    """Return the note of a job; what was not measured is not said, and a rule that needs it fails.
+
+    Args:
+        id_: The whole id.
+    """
+    told = job.measured
+    rule, text, change, option = _found(job)
+    return JobUsage(
+        job=id_,
+        figures=list(islice(_figures(job), FIGURES)),
+        text=f"{SIMULATED} {text}" if told.simulated else text,
+        change=change,
+        option=option,
+        rule=rule,
+        coverage=round(told.coverage, 4),
+        simulated=told.simulated,
+        measured=told,
+    )
+
+
+def unmeasured(id_: str) -> JobUsage:
+    """Return what is said of a job of which nothing is known."""
+    return JobUsage(job=id_, figures=[], text="What it used was not measured.")
+
+
+def _found(job: FinishedJob) -> tuple[str | None, str, str, str]:
+    """Return the name of the rule that holds, the sentence, the change and its option."""
+    told = job.measured
+    doubt = _doubt(job)
+    for rule in RULES:
+        if (not doubt or rule.samples < LEAST_SAMPLES) and rule.finds(job):
+            found = rule.advises(job)
+            return rule.name, found.text, found.change, found.option
+    if doubt:
+        return None, doubt, "", ""
+    if told.simulated:
+        return None, "Nothing stands out that should be changed.", "", ""
+    whose = "GPU was" if told.gpus == 1 else "GPUs were"
+    busy = f"busy {phrases.share(told.activity)} of the time"
+    return None, f"Its {whose} {busy}; nothing stands out that should be changed.", "", ""
+
+
+def _doubt(job: FinishedJob) -> str:
+    """Return why no average can be told of a job; empty where one can."""
+    told = job.measured
+    if not told.covered_s:
+        return "What its GPUs did was not measured."
+    if told.samples < LEAST_SAMPLES:
+        return f"It ran too shortly to say more: {phrases.count(told.samples, 'sample')} a GPU."
+    if told.coverage < MEASURED:
+        part = phrases.percent(told.coverage)
+        return f"Only {part} of its GPU time was measured: nothing more is said of it."
+    return ""
+
+
+def _figures(job: FinishedJob) -> Iterator[UsageFigure]:
+    """Yield the numbers that were measured, the most telling first."""
+    told, used = job.measured, job.used_cpus
+    if told.covered_s:
+        simulated = " (simulated)" if told.simulated else ""
+        yield UsageFigure("GPU busy", f"{phrases.share(told.activity)}{simulated}")
+    if told.gpu_memory_gib is not None:
+        of = told.gpu_memory_total_gib
+        most = f"{told.gpu_memory_gib:.1f} GiB"
+        yield UsageFigure("GPU memory", f"{most} of {of:.0f}" if of else most)
+    if used is not None:
+        given = f" of {told.cpus:g}" if told.cpus else ""
+        yield UsageFigure("CPUs", f"{used:.1f}{given}")
+    if told.memory_gib is not None:
+        yield UsageFigure("Memory", f"{told.memory_gib:.1f} GiB")
+    if told.energy_j:
+        yield UsageFigure("Energy", f"{told.energy_j / 3.6e6:.2f} kWh")
+    if told.held_s:
+        yield UsageFigure("GPU-hours", phrases.gpu_hours(told.held_s / 3600))

@@ -1,0 +1,50 @@
+"""``benchpool usage``: what a job used in a terminal; none before its end, and none of others."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from benchpool_scheduler.cli import views
+from benchpool_scheduler.cli.screen import Screen
+from benchpool_scheduler.contract import JobUsage, UsageFigure
+
+from .conftest import Benchpool
+
+
+def test_numbers_change_and_option_stand_below_the_sentence(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    figures = [UsageFigure("GPU busy", "12 %"), UsageFigure("CPUs", "1.0 of 1")]
+    answer = JobUsage(
+        job="j", figures=figures, text="Busy.", change="Ask for more.", option="--cpus 2"
+    )
+    views.usage(Screen(), answer)
+    assert capsys.readouterr().out.splitlines() == [
+        "Busy.",
+        "GPU busy    12 %",
+        "CPUs        1.0 of 1",
+        "Change      Ask for more.",
+        "Send with   --cpus 2",
+    ]
+
+
+def test_a_job_that_was_not_measured_says_so(benchpool: Benchpool) -> None:
+    sent = benchpool("submit", "--wait", "--json", "--", sys.executable, "-c", "pass").json
+    shown = benchpool("usage", sent["id"])
+    assert (shown.status, shown.out) == (0, "What it used was not measured.\n")
+    told = benchpool("usage", sent["id"], "--json").json
+    assert (told["job"], told["measured"], told["option"]) == (sent["id"], None, "")
+    assert "Found       What it used was not measured." in benchpool("show", sent["id"]).out
+    hidden = benchpool("usage", sent["id"], by="joe")
+    assert hidden.status != 0
+    assert "no job" in hidden.err
+
+
+def test_before_its_end_it_is_refused_with_the_state(benchpool: Benchpool) -> None:
+    sent = benchpool("submit", "--json", "--", "sleep", "600").json
+    refused = benchpool("usage", sent["id"])
+    assert refused.status != 0
+    assert "is told when it has ended" in refused.err
+    benchpool("cancel", sent["id"])

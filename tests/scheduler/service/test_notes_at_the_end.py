@@ -1,0 +1,160 @@
+"""What was measured of a job is kept with it when it ends, and its note outlives the samples."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract import Job, JobUsage, State
+from benchpool_scheduler.errors import NotFound, Refused
+from benchpool_scheduler.service import Pool
+from benchpool_scheduler.telemetry import GpuSample, NoSampler, Sampling
+from benchpool_support.clocks import FakeClock
+from benchpool_support.measured import ScriptedSampler
+from benchpool_support.pools import (
+    ADMIN,
+    JOE,
+    SUSAN,
+    make_pool,
+    opened,
+    python_job,
+    reached,
+    sleeper,
+    until,
+)
+from benchpool_support.scripted import ScriptedRuntime, devices
+
+TICK_S = 10.0
+SOON_S = 5.0
+REAL = [replace(device, simulated=False, memory_mib=81_920) for device in devices(9)]
+
+
+def idle(gpu: str, now: float) -> GpuSample:
+    return GpuSample(
+        at=now, span_s=TICK_S, gpu=gpu, activity=0.0, memory_used_gib=41.0, energy_j=700.0
+    )
+
+
+def made(state: Path, clock: FakeClock, every_s: float = 3600.0) -> Pool:
+    """Return a pool that is measured when a test says so; what it is told is every 10 s."""
+    sampler = ScriptedSampler(idle)
+    pool = make_pool(
+        state, clock=clock, runtime=ScriptedRuntime(REAL), sampling=Sampling(sampler, every_s)
+    )
+    pool.metering.tick_s = TICK_S
+    return pool
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+async def pool(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Pool]:
+    async with opened(made(tmp_path, clock)) as running:
+        yield running
+
+
+async def ran(pool: Pool, clock: FakeClock, ticks: int = 40) -> Job:
+    """Let a job run for so many samples and end."""
+    assert isinstance(pool.runtime, ScriptedRuntime)
+    job = await pool.jobs.submit(SUSAN, sleeper(project="susan"))
+    await reached(pool, job.id, State.RUNNING)
+    for _ in range(ticks):
+        clock.pass_s(TICK_S)
+        await pool.metering.look()
+    (worker,) = (it for it in pool.runtime.launched if it.job == job.id)
+    pool.runtime.end(worker, 0, at=clock.now())
+    await reached(pool, job.id, State.SUCCEEDED)
+    return job
+
+
+async def noted(pool: Pool, job: Job) -> JobUsage:
+    """Wait until what was measured is kept."""
+    await until(pool, job.id, lambda _: pool.jobs.usage(ADMIN, job.id).measured is not None)
+    return pool.jobs.usage(SUSAN, job.id)
+
+
+async def test_it_is_there_within_seconds_of_the_end(pool: Pool, clock: FakeClock) -> None:
+    job = await ran(pool, clock)
+    ended = time.monotonic()
+    found = await noted(pool, job)
+    assert time.monotonic() - ended < SOON_S
+    assert found.rule == "never-used"
+    assert [(it.name, it.text) for it in found.figures] == [
+        ("GPU busy", "0 %"),
+        ("GPU memory", "41.0 GiB of 80"),
+        ("Energy", "0.01 kWh"),
+    ]
+    assert (found.coverage, found.simulated) == (1.0, False)
+    assert pool.jobs.detail(SUSAN, job.id).usage == found
+
+
+async def test_it_is_there_when_the_samples_are_gone_and_after_a_restart(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with opened(made(tmp_path, clock)) as pool:
+        job = await ran(pool, clock)
+        before = await noted(pool, job)
+    for file in (tmp_path / "scheduler").glob("telemetry.sqlite*"):
+        file.unlink()
+    async with opened(made(tmp_path, clock)) as pool:
+        assert pool.jobs.usage(SUSAN, job.id) == before
+
+
+async def test_what_a_restart_cut_off_is_made_up(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def killed(jobs: object) -> None:
+        pass
+
+    first = made(tmp_path, clock)
+    async with opened(first) as pool:
+        monkeypatch.setattr(pool.use.job_measuring, "keep", killed)
+        job = await ran(pool, clock)
+        await pool.metering.settle()
+        assert pool.jobs.usage(SUSAN, job.id).measured is None
+    async with opened(made(tmp_path, clock)) as pool:
+        assert (await noted(pool, job)).rule == "never-used"
+
+
+async def test_whoever_may_not_see_a_job_may_not_see_its_use(pool: Pool, clock: FakeClock) -> None:
+    job = await ran(pool, clock, 1)
+    with pytest.raises(NotFound):
+        pool.jobs.usage(JOE, job.id)
+
+
+async def test_before_the_end_there_is_none(pool: Pool) -> None:
+    job = await pool.jobs.submit(SUSAN, sleeper())
+    await reached(pool, job.id, State.RUNNING)
+    with pytest.raises(Refused, match="told when it has ended") as refused:
+        pool.jobs.usage(SUSAN, job.id)
+    assert refused.value.code == "not-ended"
+    assert pool.jobs.detail(SUSAN, job.id).usage is None
+
+
+async def test_where_nothing_is_measured_that_is_said(tmp_path: Path) -> None:
+    async with opened(make_pool(tmp_path, sampling=Sampling(NoSampler(), 0.0))) as pool:
+        job = await pool.jobs.submit(SUSAN, python_job("pass"))
+        await reached(pool, job.id, State.SUCCEEDED)
+        await asyncio.sleep(0)
+        found = pool.jobs.usage(SUSAN, job.id)
+        assert (found.text, found.figures) == ("What it used was not measured.", [])
+
+
+async def test_a_database_that_cannot_be_read_leaves_jobs_alone(
+    pool: Pool, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(job: str) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(pool.metering.database, "totals_of", fails)
+    job = await ran(pool, clock, 1)
+    await pool.use.job_measuring.keep([job.id])
+    assert pool.jobs.usage(SUSAN, job.id).measured is None

@@ -1,0 +1,50 @@
+"""The page of an ended job says what it used, and what to change next time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from playwright.async_api import expect
+
+from benchpool_scheduler.contract import JobUsage, State, UsageFigure
+from benchpool_support.browser import Seen
+from benchpool_support.stage import StagedPool, job
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+ENDED = job("train", State.SUCCEEDED)
+NOTE = JobUsage(
+    job=ENDED.id,
+    figures=[
+        UsageFigure("GPU busy", "12 %"),
+        UsageFigure("GPU memory", "41.0 GiB of 80"),
+        UsageFigure("CPUs", "1.0 of 1"),
+    ],
+    text="Its GPU was busy 12 % of the time, and 1.0 of 1 CPU in use.",
+    change="Ask for more CPUs, and let the data loader have as many processes.",
+    option="--cpus 2",
+    rule="cpus-full",
+)
+
+
+async def test_numbers_sentence_and_option_stand_on_the_page(
+    visit: Callable[..., Awaitable[Seen]], staged: StagedPool
+) -> None:
+    staged.add(ENDED)
+    seen = await visit("susan", f"jobs/{ENDED.id}")
+    await expect(seen.page.locator("h1")).to_have_text("train")
+    assert "What it used" not in await seen.page.content()
+    staged.usages[ENDED.id] = NOTE
+    for width in (1280, 390):
+        seen = await visit("susan", f"jobs/{ENDED.id}", width=width)
+        part = seen.page.get_by_role("region", name="What it used")
+        for figure in NOTE.figures:
+            await expect(part).to_contain_text(figure.text)
+        await expect(part).to_contain_text(f"{NOTE.text} Next time: {NOTE.change} Send with")
+        await expect(part.locator("code")).to_have_text("--cpus 2")
+        assert await seen.page.evaluate("document.documentElement.scrollWidth") <= width
+        if folder := os.environ.get("BENCHPOOL_SCREENSHOTS"):
+            await seen.page.screenshot(path=Path(folder) / f"note-{width}.png")
