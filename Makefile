@@ -50,12 +50,14 @@ up: $(STAMPS)/install $(STAMPS)/proxy
 # What starts no server and no browser.
 QUICK := --ignore tests/e2e -m "not slow and not e2e and not kubernetes"
 # Most of the others wait for what they started, so there are more of them at once than processors.
-TOGETHER := -n 3 --dist loadfile --no-loadscope-reorder
+TOGETHER := -n 4 --dist loadfile --no-loadscope-reorder
+# Each is by itself on one of two processors; no other file is even read for them.
+ALONE := -n 2 --dist load $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)
 
 test: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev $(STAMPS)/browser
 	cd extension && npm test --silent
 	$(BIN)/python -m pytest tests $(TOGETHER) -m "not alone and not kubernetes"
-	$(BIN)/python -m pytest tests -m "alone and not kubernetes"
+	$(BIN)/python -m pytest $(ALONE) -m "alone and not kubernetes"
 	@echo "Left out: the tests on a real Kubernetes cluster. They run by: make test-kubernetes"
 
 # Its tests wait half of the time, so four processes suit two cores; who has run out of tests takes

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 import benchpool_support.examples  # noqa: F401  # which examples property tests draw
+from benchpool_scheduler.workstation import jupyter
 from benchpool_support.error_logs import error_logs as error_logs
+
+# As the programs that they test do; it takes a second from each process of tests.
+jupyter.load_jsonschema()
 
 
 def pytest_collection_finish() -> None:

@@ -14,18 +14,19 @@ from benchpool_support import checkout
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
-def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
+SIGN = ">>> "
+
+
+def texts(source: str) -> Iterator[tuple[int, str]]:
     """Yield each text that stands alone, with its line: docstrings, those of attributes too."""
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse(source)) if SIGN in source else ():
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             value = node.value.value
-            if isinstance(value, str) and ">>> " in value:
+            if isinstance(value, str) and SIGN in value:
                 yield node.lineno - 1, value
 
 
-WITH_EXAMPLES = [
-    file for file in checkout.modules() if next(texts(ast.parse(file.path.read_text())), None)
-]
+WITH_EXAMPLES = [file for file in checkout.modules() if next(texts(file.path.read_text()), None)]
 
 
 @pytest.mark.parametrize("file", WITH_EXAMPLES, ids=lambda file: file.name)
@@ -33,7 +34,7 @@ def test_the_examples_are_right(file: checkout.Module) -> None:
     module = importlib.import_module(file.name)
     runner, parser = doctest.DocTestRunner(optionflags=OPTIONS), doctest.DocTestParser()
     said: list[str] = []
-    for line, text in texts(ast.parse(file.path.read_text())):
+    for line, text in texts(file.path.read_text()):
         found = parser.get_doctest(text, dict(vars(module)), file.name, str(file.path), line)
         assert found.examples, f"{file.path}:{line}: the examples are not read as such"
         runner.run(found, out=said.append)

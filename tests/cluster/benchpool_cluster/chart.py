@@ -22,6 +22,9 @@ FOLDER = Path(__file__).resolve().parents[3] / "helm" / "benchpool"
 
 Manifest = dict[str, Any]
 
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""Eight times as quick where PyYAML was built with its C library."""
+
 # Collections of the kinds that are rules rather than workloads, in the order of their use.
 RULES = {
     "Namespace": ("/api/v1", "namespaces"),
@@ -92,7 +95,7 @@ def render(
         if name.endswith("NOTES.txt"):
             notes = text
         else:
-            objects += [one for one in yaml.safe_load_all(text) if one]
+            objects += [one for one in yaml.load_all(text, LOADER) if one]
     for one in objects:
         if one["kind"] not in RULES or one["kind"] in NAMESPACED:
             one["metadata"].setdefault("namespace", namespace)
