@@ -10,6 +10,8 @@ from benchpool_scheduler.contract.use import UseQuery
 from benchpool_scheduler.errors import InvalidInput
 
 USUAL_DAYS, MOST_DAYS = 30, 400
+FIRST_YEAR, LAST_YEAR = 1970, 2999
+"""Of all times that are asked for; beyond, calendars of other time zones have no days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,13 @@ def asked(query: UseQuery, now: float, zone: str) -> Range:
         first = datetime(year, month, 1, tzinfo=whose)
         after = datetime(year + month // 12, month % 12 + 1, 1, tzinfo=whose)
         return _checked(first.timestamp(), after.timestamp(), now, whose, "month")
+    for field, at in (("begin", query.begin), ("end", query.end)):
+        if at is not None and not FIRST_YEAR <= at.year <= LAST_YEAR:
+            raise InvalidInput(
+                f"The year of {field} is {at.year}: name one from {FIRST_YEAR} to {LAST_YEAR}.",
+                field=field,
+                numbers={"year": at.year, "first": FIRST_YEAR, "last": LAST_YEAR},
+            )
     end = now if query.end is None else query.end.timestamp()
     usual = end - timedelta(days=USUAL_DAYS).total_seconds()
     begin = usual if query.begin is None else query.begin.timestamp()

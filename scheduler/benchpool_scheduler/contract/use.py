@@ -46,7 +46,7 @@ class UseQuery(Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[
             str,
             Meta(
-                pattern="^[0-9]{4}-(0[1-9]|1[0-2])$",
+                pattern="^(19[7-9][0-9]|2[0-9]{3})-(0[1-9]|1[0-2])$",
                 description="A month such as 2026-10, in the time zone of the pool.",
             ),
         ]

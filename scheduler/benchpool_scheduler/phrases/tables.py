@@ -10,7 +10,7 @@ from typing import Protocol
 
 from benchpool_scheduler.phrases.texts import changed
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """A text that begins so is a formula to spreadsheets: an apostrophe before it makes it a text."""
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from zoneinfo import ZoneInfo
 
+from benchpool_scheduler.accounting.ranges import FIRST_YEAR, LAST_YEAR
 from benchpool_scheduler.contract import Job
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.phrases import count
@@ -136,11 +137,16 @@ class HistoryHandler(PageHandler):
     def _date(self, name: str) -> date | None:
         text = self.get_query_argument(name, "").strip()
         try:
-            return date.fromisoformat(text) if text else None
+            day = date.fromisoformat(text) if text else None
         except ValueError:
+            day = date.min
+        if day is not None and not FIRST_YEAR <= day.year <= LAST_YEAR:
             raise InvalidInput(
-                f"{name} is {text!r}: give a day such as 2026-11-23.", field=name
-            ) from None
+                f"{name} is {text!r}: give a day such as 2026-11-23, in a year from {FIRST_YEAR} "
+                f"to {LAST_YEAR}.",
+                field=name,
+            )
+        return day
 
     def _days(self, days: int, *, all: bool) -> DaysShown:
         today = self.site.today()

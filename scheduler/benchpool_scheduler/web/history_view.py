@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
+from benchpool_scheduler import phrases
 from benchpool_scheduler.accounting.percentiles import percentile
 from benchpool_scheduler.contract import Attempt, Job, State
 from benchpool_scheduler.phrases import count, duration, gpu_hours, gpu_time
@@ -177,30 +176,18 @@ COLUMNS = (
 
 def as_csv(jobs: Iterable[EndedJob]) -> str:
     """Return the jobs as a table for other programs, times in UTC."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for one in jobs:
-        job, begun = one.job, one.held[0][0] if one.held else None
-        writer.writerow(
-            (
-                *(job.id, _cell(job.name), job.project, job.user, job.state.value),
-                *(job.gpus * job.workers, job.attempt),
-                *("" if at is None else f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-                  for at in (job.submitted, begun, job.ended)),
-                "" if one.waited_s is None else f"{one.waited_s:.0f}",
-                f"{one.gpu_h:.4f}",
-                len(job.preemptions),
-                f"{sum(pause.lost_gpu_s for pause in job.preemptions):.0f}",
-            )
-        )  # fmt: skip
-    return text.getvalue()
+    return phrases.as_csv(COLUMNS, map(_cells, jobs))
 
 
-def _cell(text: str) -> str:
-    """Return a name that no spreadsheet takes for a formula.
-
-    >>> _cell("=1+1"), _cell("train")
-    ("'=1+1", 'train')
-    """
-    return f"'{text}" if text[:1] in "=+-@\t\r" else text
+def _cells(one: EndedJob) -> Sequence[object]:
+    job, begun = one.job, one.held[0][0] if one.held else None
+    return (
+        *(job.id, job.name, job.project, job.user, job.state.value),
+        *(job.gpus * job.workers, job.attempt),
+        *("" if at is None else f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+          for at in (job.submitted, begun, job.ended)),
+        "" if one.waited_s is None else f"{one.waited_s:.0f}",
+        f"{one.gpu_h:.4f}",
+        len(job.preemptions),
+        f"{sum(pause.lost_gpu_s for pause in job.preemptions):.0f}",
+    )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import httpx
@@ -11,6 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchpool_scheduler.contract import ErrorAnswer, ErrorBody
+from benchpool_scheduler.contract.operation import Operation
+from benchpool_scheduler.contract.operations import OPERATIONS
 from benchpool_support import direct
 from benchpool_support.examples import examples
 from benchpool_support.serving import Served
@@ -190,3 +193,39 @@ def test_whatever_bytes_are_sent_the_answer_is_no_fault(
     quiet_service: Served, path: str, body: bytes
 ) -> None:
     assert send(quiet_service, body, path=path).status_code < 500
+
+
+VALUES = (
+    *(
+        "",
+        "-1",
+        "nan",
+        "1e400",
+        "9" * 30,
+        "\0",
+        "\u202e",
+        "\u0663",
+        "x" * 300,
+        "[]",
+        "=1+1",
+        "../..",
+    ),
+    *("0000-01", "9999-12", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59-14:00"),
+    *("0001-01-01T00:00:00+14:00", "1970-01-01T00:00:00Z", "2026-11-23T00:00:00", "2026-02-30"),
+)
+"""What no query means: numbers that are none, times at the ends of all calendars, signs."""
+
+READS = [one for one in OPERATIONS if one.method == "GET" and one.query is not None]
+
+
+@pytest.mark.parametrize("one", READS, ids=lambda one: str(one.name))
+def test_whatever_is_asked_for_the_answer_is_no_fault(
+    quiet_service: Served, one: Operation[Any]
+) -> None:
+    parts = {"job": "a" * 26, "lease": "a" * 26, "sha256": "0" * 64, "node": "n"}
+    address = f"{quiet_service.url}/api/v1/{one.path.format(**parts)}"
+    assert one.query is not None
+    for field, value in itertools.product(one.query.__struct_fields__, VALUES):
+        headers = {"Authorization": "token root"}
+        with HTTP.stream("GET", address, params={field: value}, headers=headers) as answer:
+            assert answer.status_code < 500, (field, value)

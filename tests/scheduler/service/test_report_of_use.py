@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,21 @@ async def test_days_are_those_of_the_time_zone_that_budgets_have(
         found = await report(pool)
     assert found.time_zone == "Pacific/Kiritimati"
     assert found.begin.utcoffset() == timedelta(hours=14)
+
+
+async def test_who_asks_for_many_reports_keeps_nobody_else_waiting_for_them(
+    tmp_path: Path, clock: FakeClock, runtime: ScriptedRuntime
+) -> None:
+    answered: list[str] = []
+
+    async def ask(caller: Caller) -> None:
+        await report(pool, caller)
+        answered.append(caller.name)
+
+    async with opened(the_pool(tmp_path, clock, runtime)) as pool:
+        await asyncio.gather(*(ask(JOE) for _ in range(20)), ask(SUSAN), ask(ADMIN))
+    assert answered[:3] == [JOE.name, SUSAN.name, ADMIN.name]
+    assert answered[3:] == [JOE.name] * 19
 
 
 async def test_a_worker_that_does_not_run_yet_is_starting(tmp_path: Path, clock: FakeClock) -> None:

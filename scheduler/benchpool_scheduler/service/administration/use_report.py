@@ -10,6 +10,7 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Literal
+from weakref import WeakValueDictionary
 
 from benchpool_scheduler.accounting.division import Entry
 from benchpool_scheduler.accounting.ranges import Range, asked
@@ -30,19 +31,22 @@ BUCKETS = 1500
 
 
 class UseReports:
-    """Reports, one at a time: a long one keeps a core busy."""
+    """Reports, one at a time: a long one keeps a core busy. Who asks for many waits by oneself."""
 
     def __init__(self, ledger: Ledger, observed: Observed, reader: UseReader) -> None:
         self._ledger = ledger
         self._observed = observed
         self._reader = reader
         self._busy = asyncio.Lock()
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def report(self, caller: Caller, query: UseQuery) -> UseReport:
         """Return where GPU-hours went. Errors: InvalidInput for a range that is none."""
         now, configuration = self._observed.settings.clock.now(), self._observed.now.configuration
         span = asked(query, now, configuration.gpu_hours.time_zone)
-        async with self._busy:
+        # At most one of each caller stands in line for the core.
+        turn = self._turns.setdefault(caller.name, asyncio.Lock())
+        async with turn, self._busy:
             recorded = await self._reader.read(span.begin, span.end, step_s=span.length_s / BUCKETS)
             entries = await asyncio.to_thread(recorded.entries)
         if not rights.rules_all(caller):
