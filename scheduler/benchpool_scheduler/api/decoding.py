@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.phrases import visible
 
 T = TypeVar("T")
 
@@ -142,5 +143,5 @@ def _type_in_words(match: re.Match[str]) -> str:
 
 
 def _cut(text: str) -> str:
-    text = text.encode("utf-8", "replace").decode()
+    text = visible(text.encode("utf-8", "replace").decode())
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -51,6 +51,7 @@ from benchpool_scheduler.phrases.tables import as_csv, audit_table
 from benchpool_scheduler.phrases.texts import (
     UNSEEN,
     changed,
+    one_line,
     server_called,
     visible,
 )
@@ -108,6 +109,7 @@ __all__ = [
     "needs",
     "no_longer_kept",
     "nothing_saved",
+    "one_line",
     "ordinal",
     "pause_cost",
     "pause_left",

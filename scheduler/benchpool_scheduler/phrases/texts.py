@@ -54,6 +54,15 @@ def visible(text: str) -> str:
     )
 
 
+def one_line(text: str | None) -> str:
+    r"""Return what somebody wrote as others read it: in one line, with every sign seen.
+
+    >>> one_line(" new\n  disk "), one_line("a\x1b[31mb"), one_line(None)
+    ('new disk', 'a\\x1b[31mb', '')
+    """
+    return visible(" ".join((text or "").split()))
+
+
 def server_called(server: str, whose: str = "the") -> str:
     """Return how a notebook server is called; the default one has no name of its own.
 

@@ -23,6 +23,7 @@ from benchpool_scheduler.contract.audit import (
     LoginReport,
     Scalar,
 )
+from benchpool_scheduler.phrases import visible
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.observed.observed import Observed
@@ -151,15 +152,15 @@ class AuditTrail:
         return AuditRecord(
             number=0,
             at=datetime.fromtimestamp(self._observed.settings.clock.now(), UTC),
-            actor=caller.name,
+            actor=visible(caller.name),
             kind=caller.kind,
             admin=caller.admin,
             address=deed.address,
             action=deed.action,
-            target=deed.target,
+            target=visible(deed.target),
             outcome=deed.outcome,
             code=deed.code,
-            reason=deed.reason[:LONGEST],
+            reason=visible(deed.reason[:LONGEST]),
             before=_cut(deed.before),
             after=_cut(deed.after),
         )
@@ -176,6 +177,6 @@ class AuditTrail:
 
 def _cut(values: Mapping[str, Scalar] | None) -> dict[str, Scalar]:
     return {
-        name: value[:LONGEST] if isinstance(value, str) else value
+        name: visible(value[:LONGEST]) if isinstance(value, str) else value
         for name, value in (values or {}).items()
     }

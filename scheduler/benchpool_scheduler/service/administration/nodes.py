@@ -24,6 +24,7 @@ from benchpool_scheduler.contract.nodes import (
     PoolNode,
 )
 from benchpool_scheduler.errors import InvalidInput, NotFound
+from benchpool_scheduler.phrases import one_line
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
@@ -152,7 +153,7 @@ class NodeCare:
 
     async def note(self, caller: Caller, name: str, said: NodeNote) -> PoolNode:
         """Write down what people should know of it. Errors: Forbidden, NotFound, Unavailable."""
-        text = " ".join(said.text.split())
+        text = one_line(said.text)
         return await self._say(caller, name, lambda node: replace(node, note=text))
 
     async def maintain(self, caller: Caller, name: str, said: NodeWindow) -> PoolNode:
@@ -218,7 +219,7 @@ def _moment(at: float) -> datetime:
 
 def _words(reason: str) -> str:
     """Return a reason without line ends. Errors: InvalidInput for one of blanks."""
-    words = " ".join(reason.split())
+    words = one_line(reason)
     if not words:
         raise InvalidInput("Give a short reason: whoever waits for it reads it.", field="reason")
     return words

@@ -19,6 +19,7 @@ from benchpool_scheduler.configuration.nodes import nearest
 from benchpool_scheduler.contract.access import AccessAsk, AccessDecision, AccessRequest
 from benchpool_scheduler.contract.configuration import ConfigurationEdit, Setting
 from benchpool_scheduler.errors import Forbidden, InvalidInput, NotFound, Refused, Unavailable
+from benchpool_scheduler.phrases import one_line
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.access.membership import belongs_to
@@ -77,7 +78,7 @@ class ProjectAccess:
                     numbers={"wishes": len(mine), "limit": MOST_OF_USER},
                 )
             at = datetime.fromtimestamp(self._observed.settings.clock.now(), UTC)
-            wish = AccessRequest(caller.name, asked.project, at, asked.reason or "")
+            wish = AccessRequest(caller.name, asked.project, at, one_line(asked.reason))
             await self._write({**wishes, key: wish})
         return self._seen_by(caller, wish)
 
@@ -92,7 +93,7 @@ class ProjectAccess:
                     f"{asked.user} has not asked to belong to project {asked.project}.",
                     field="user",
                 )
-            said = asked.reason or f"by {caller.name}, without a reason"
+            said = one_line(asked.reason) or f"by {caller.name}, without a reason"
             wish = replace(wishes[key], declined=said)
             await self._write({**wishes, key: wish})
         return self._seen_by(caller, wish)

@@ -24,6 +24,7 @@ from benchpool_scheduler.contract.configuration import (
     VersionWay,
 )
 from benchpool_scheduler.errors import InvalidInput, Unavailable
+from benchpool_scheduler.phrases import one_line
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration import configuration_file
@@ -101,7 +102,7 @@ class Reconfiguration:
         put in force; Unavailable when it cannot be kept.
         """
         rights.require_admin(caller, "change the configuration")
-        origin = VersionOrigin(VersionWay.APPLY, caller.name, reason)
+        origin = VersionOrigin(VersionWay.APPLY, caller.name, one_line(reason))
         return await shielded(self._put_in_force(text, origin, file))
 
     async def set(self, caller: Caller, edit: ConfigurationEdit) -> contract.ConfigurationChange:
@@ -117,7 +118,7 @@ class Reconfiguration:
         self, caller: Caller, edit: ConfigurationEdit
     ) -> contract.ConfigurationChange:
         """As ``set``, for a caller whose right to these very settings was checked before."""
-        origin = VersionOrigin(VersionWay.SET, caller.name, edit.reason or "")
+        origin = VersionOrigin(VersionWay.SET, caller.name, one_line(edit.reason))
         return await shielded(self._set(edit, origin))
 
     async def revert(
@@ -131,7 +132,7 @@ class Reconfiguration:
         versions, number = self.versions, asked.version
         kept = await (versions.before() if number is None else versions.kept(number))
         number = kept.version.number
-        origin = VersionOrigin(VersionWay.REVERT, caller.name, asked.reason or "", number)
+        origin = VersionOrigin(VersionWay.REVERT, caller.name, one_line(asked.reason), number)
         source = f"version {number} of the configuration"
         return await shielded(self._revert(kept.text, origin, source))
 

@@ -8,6 +8,7 @@ import msgspec
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.errors import NotFound, Unavailable
+from benchpool_scheduler.phrases import one_line
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.benches.asked_back import AskedBenches
@@ -90,7 +91,7 @@ class Benches:
         if held is None:
             raise NotFound("There is no such bench any more: its GPUs were given back.")
         at = moment(self._observed.settings.clock.now())
-        asked = contract.AskedBack(caller.name, at, " ".join(wanted.reason.split()))
+        asked = contract.AskedBack(caller.name, at, one_line(wanted.reason))
         try:
             await self.asked.ask(lease, asked, {it.id for it in self._ledger.leases()})
         except OSError as error:
