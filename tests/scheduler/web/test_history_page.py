@@ -179,3 +179,13 @@ async def test_a_person_goes_from_the_pool_to_the_history_and_reads_it_on_a_phon
     await seen.page.get_by_role("link", name="7 days").click()
     await seen.page.get_by_text("7 jobs ended").wait_for()
     assert seen.faults == seen.violations == []
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("query", ["to=0001-01-01", "from=9999-01-01&to=9999-12-31", "from=x"])
+async def test_days_that_no_calendar_has_are_refused(site: str, query: str) -> None:
+    async with httpx.AsyncClient(base_url=site, trust_env=False) as http:
+        for page in ("history", "history.csv"):
+            answer = await http.get(f"{page}?{query}", headers=as_("joe"))
+            assert answer.status_code == 422
+            assert "give a day such as 2026-11-23, in a year from 1970 to 2999" in answer.text
