@@ -926,6 +926,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/report/idle-benches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Say what a rule for idle benches would have freed, and from whom */
+        get: operations["idle_benches"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/status": {
         parameters: {
             query?: never;
@@ -1485,6 +1502,39 @@ export interface components {
             asked_back: components["schemas"]["AskedBack"] | null;
             gpus: string[];
             server: string;
+        };
+        /**
+         * IdleBench
+         * @description What one notebook server of one user would have given back.
+         *
+         *     ``times``: how often; ``gpus``: how many it held at most.
+         */
+        IdleBench: {
+            gpu_h: number;
+            gpus: number;
+            server: string;
+            times: number;
+            user: string;
+        };
+        /**
+         * IdleBenches
+         * @description Answer of ``report/idle-benches``: what a rule would have freed; nothing is given back by it.
+         *
+         *     Attributes:
+         *         text: The answer in one sentence; ``notes``: what one must know to read it.
+         *         gpu_h: GPU-hours that would have been free, of ``measured_gpu_h`` on benches.
+         *         simulated: Some of the GPUs were simulated.
+         */
+        IdleBenches: {
+            begin: string;
+            end: string;
+            gpu_h: number;
+            measured_gpu_h: number;
+            minutes: number;
+            notes: string[];
+            rows: components["schemas"]["IdleBench"][];
+            simulated: boolean;
+            text: string;
         };
         /**
          * InLine
@@ -2799,6 +2849,8 @@ export type GpuState = components['schemas']['GpuState'];
 export type GpuUse = components['schemas']['GpuUse'];
 export type Health = components['schemas']['Health'];
 export type HeldBuild = components['schemas']['HeldBuild'];
+export type IdleBench = components['schemas']['IdleBench'];
+export type IdleBenches = components['schemas']['IdleBenches'];
 export type InLine = components['schemas']['InLine'];
 export type Job = components['schemas']['Job'];
 export type JobChange = components['schemas']['JobChange'];
@@ -4317,6 +4369,30 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EnoughGpus"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    idle_benches: {
+        parameters: {
+            query?: {
+                days?: number;
+                minutes?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IdleBenches"];
                 };
             };
             default: components["responses"]["Error"];

@@ -31,9 +31,15 @@ async def enough(request: Request) -> Answer:
     return Answer(await request.pool.use.enough(request.caller, request.query))
 
 
+async def idle_benches(request: Request) -> Answer:
+    """Answer what a rule for idle benches would have freed."""
+    return Answer(await request.pool.use.idle_benches(request.caller, request.query))
+
+
 HANDLERS: Mapping[Operation[Any], Handle] = {
     Operations.whatif: whatif,
     Operations.history: history,
     Operations.report: report,
     Operations.enough: enough,
+    Operations.idle_benches: idle_benches,
 }

@@ -46,6 +46,7 @@ from benchpool_scheduler.contract.nodes import PoolNode
 from benchpool_scheduler.contract.operation import Given, Media, Operation
 from benchpool_scheduler.contract.options import FLAGS
 from benchpool_scheduler.contract.people import Person
+from benchpool_scheduler.contract.use import IdleBenches
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 
 SHOWN: Mapping[Any, Callable[[Screen, Any], None]] = {
@@ -58,6 +59,7 @@ SHOWN: Mapping[Any, Callable[[Screen, Any], None]] = {
     Quota: views.quota,
     list[Person]: views.people,
     list[InLine]: views.line,
+    IdleBenches: bench_views.idle,
     ConfigurationChange: config_views.change,
     ConfigurationText: config_views.text,
     list[ConfigurationVersion]: config_views.versions,

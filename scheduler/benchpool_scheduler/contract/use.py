@@ -145,3 +145,45 @@ class EnoughGpus(Struct, frozen=True):
     static_gpus: int
     present_gpus: int
     projects: list[EnoughShare]
+
+
+class IdleBenchesQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which history is gone through, and from when on a bench counts as idle."""
+
+    days: Annotated[float, Meta(gt=0, le=400, description="How far back.")] = 28
+    minutes: Annotated[
+        float, Meta(ge=15, le=10_080, description="After so many minutes a bench is given back.")
+    ] = 60
+
+
+class IdleBench(Struct, frozen=True):
+    """What one notebook server of one user would have given back.
+
+    ``times``: how often; ``gpus``: how many it held at most.
+    """
+
+    user: str
+    server: str
+    gpus: int
+    times: int
+    gpu_h: float
+
+
+class IdleBenches(Struct, frozen=True, kw_only=True):
+    """Answer of ``report/idle-benches``: what a rule would have freed; nothing is given back by it.
+
+    Attributes:
+        text: The answer in one sentence; ``notes``: what one must know to read it.
+        gpu_h: GPU-hours that would have been free, of ``measured_gpu_h`` on benches.
+        simulated: Some of the GPUs were simulated.
+    """
+
+    text: str
+    notes: list[str]
+    begin: datetime
+    end: datetime
+    minutes: float
+    gpu_h: float
+    measured_gpu_h: float
+    simulated: bool
+    rows: list[IdleBench]

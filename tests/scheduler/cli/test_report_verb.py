@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import csv
 import sys
+from datetime import UTC, datetime
 
 import pytest
+
+from benchpool_scheduler.cli import bench_views
+from benchpool_scheduler.cli.screen import Screen
+from benchpool_scheduler.contract.use import IdleBench, IdleBenches
 
 from .conftest import Benchpool
 
@@ -38,6 +43,35 @@ def test_how_many_gpus_would_have_been_enough(benchpool: Benchpool) -> None:
     found = benchpool("report", "--enough", "1", by="root")
     assert "1 GPU in one pool would have been enough" in found.out, found
     assert benchpool("report", "--enough", "1").status == 3
+
+
+def test_what_idle_benches_would_give_back_is_told_to_administrators(
+    benchpool: Benchpool,
+) -> None:
+    found = benchpool("idle-benches", "--days", "2", "--minutes", "30", by="root")
+    assert (found.status, found.out) == (0, "No bench was measured in the last 2 days.\n")
+    assert benchpool("idle-benches").status == 3
+    assert benchpool("idle-benches", "--minutes", "1", by="root").status == 2
+
+
+def test_idle_benches_are_listed_below_the_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    at = datetime(2026, 11, 1, tzinfo=UTC)
+    answer = IdleBenches(
+        text="Freed.",
+        notes=["Nothing was given back."],
+        begin=at,
+        end=at,
+        minutes=60,
+        gpu_h=180.0,
+        measured_gpu_h=804.5,
+        simulated=False,
+        rows=[IdleBench("tom", "", 2, 31, 180.0)],
+    )
+    bench_views.idle(Screen(), answer)
+    first, head, row, last = capsys.readouterr().out.splitlines()
+    assert (first, last) == ("Freed.", "Nothing was given back.")
+    assert head.split() == ["USER", "SERVER", "GPUS", "TIMES", "GPU-HOURS"]
+    assert row.split() == ["tom", "(default)", "2", "31", "180.0"]
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ from benchpool_scheduler.contract.operations.gpu_use import GpuUseOperations
 from benchpool_scheduler.contract.operations.jobs import JobOperations
 from benchpool_scheduler.contract.operations.nodes import NodeOperations
 from benchpool_scheduler.contract.operations.people import PeopleOperations
+from benchpool_scheduler.contract.operations.planning import PlanningOperations
 from benchpool_scheduler.contract.operations.pool import (
     BenchOperations,
     ContentOperations,
     LogOperations,
-    PlanningOperations,
     PoolOperations,
     ServiceOperations,
 )

@@ -1,4 +1,4 @@
-"""The operations on the pool: logs, events, benches, contents, configuration, planning."""
+"""The operations on the pool: logs, events, benches, contents, the service."""
 
 from __future__ import annotations
 
@@ -39,8 +39,6 @@ from benchpool_scheduler.contract.operation import (
 from benchpool_scheduler.contract.pool import Liveness, Quota, Status, StatusQuery, UserQuery
 from benchpool_scheduler.contract.safe_mode import AdoptionRequest, Doubts
 from benchpool_scheduler.contract.submission import Missing
-from benchpool_scheduler.contract.use import EnoughGpus, EnoughQuery, UseBy, UseQuery, UseReport
-from benchpool_scheduler.contract.whatif import HistoryQuery, WhatIf, WhatIfQuestion
 
 FILE_LIMIT = 256 * MIB
 """Largest object; the same bound as a snapshot's for one file."""
@@ -50,12 +48,6 @@ USUAL_S = 30.0
 
 BACKUP_S = 600.0
 """A large database takes its time to be copied and checked."""
-
-REPORT_S = 120.0
-"""A report over a year goes through all intervals and samples of it."""
-
-WHATIF_S = 600.0
-"""A what-if over a long history replays all of its jobs, twice."""
 
 
 class LogOperations:
@@ -287,59 +279,6 @@ class ContentOperations:
         The service checks its hash.
         """
         return given(content=content, sha256=sha256)
-
-
-class PlanningOperations:
-    """What would be otherwise with another configuration or more GPUs."""
-
-    @operation(
-        "POST",
-        "whatif",
-        WhatIf,
-        who=Who.ADMIN,
-        body=WhatIfQuestion,
-        max_body=2 * MIB,
-        takes_s=WHATIF_S,
-        changes=False,
-    )
-    def whatif(self, question: WhatIfQuestion) -> Given:
-        """Say who would run, wait and pay with another benchpool.yaml or more GPUs."""
-        return given(question)
-
-    @operation("GET", "history", bytes, who=Who.ADMIN, query=HistoryQuery, gives=Media.CSV)
-    def history(self, days: float) -> Given:
-        """Read what ran and ended as a trace to replay.
-
-        From the last ``days``; CSV.
-        """
-        return given(query={"days": days})
-
-    @operation("GET", "report", UseReport, query=UseQuery, takes_s=REPORT_S)
-    def report(
-        self,
-        *,
-        by: UseBy = UseBy.PROJECT,
-        begin: datetime | None = None,
-        end: datetime | None = None,
-        month: str | None = None,
-    ) -> Given:
-        """Read where the GPU-hours of a range of time went.
-
-        Of all GPUs for administrators, of their projects for leads, of oneself for others. The
-        last 30 days by default; jobs that reach over the edge of the range are cut to it.
-        """
-        query = {"by": by.value, "begin": begin, "end": end, "month": month}
-        return given(query=query, takes_s=REPORT_S)
-
-    @operation(
-        "GET", "report/enough", EnoughGpus, who=Who.ADMIN, query=EnoughQuery, takes_s=WHATIF_S
-    )
-    def enough(self, *, days: float = 30, wait_s: float = 600) -> Given:
-        """Say how many GPUs would have been enough, and for static shares.
-
-        The jobs that ran and ended lately are replayed in pools of several sizes.
-        """
-        return given(query={"days": days, "wait_s": wait_s}, takes_s=WHATIF_S)
 
 
 class ServiceOperations:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import asyncio
 
-from benchpool_scheduler.contract.use import EnoughGpus, EnoughQuery, UseQuery, UseReport
+from benchpool_scheduler.contract.use import (
+    EnoughGpus,
+    EnoughQuery,
+    IdleBenches,
+    IdleBenchesQuery,
+    UseQuery,
+    UseReport,
+)
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration.enough_replays import EnoughReplays
 from benchpool_scheduler.service.administration.fleet import Fleet
 from benchpool_scheduler.service.administration.history import RecordedHistory
+from benchpool_scheduler.service.administration.idle_dry_run import IdleDryRun
 from benchpool_scheduler.service.administration.use_reader import UseReader
 from benchpool_scheduler.service.administration.use_report import UseReports
 from benchpool_scheduler.service.execution.passes import Passes
@@ -51,6 +59,7 @@ class UseHistory:
         self._reports = UseReports(ledger, observed, reader)
         self.fleet = Fleet(observed, reader, metering.settle)
         self._replays = EnoughReplays(observed, history)
+        self._idle = IdleDryRun(observed, self.telemetry)
 
     async def report(self, caller: Caller, query: UseQuery) -> UseReport:
         """Return where GPU-hours went. Errors: InvalidInput for a range that is none."""
@@ -59,6 +68,10 @@ class UseHistory:
     async def enough(self, caller: Caller, query: EnoughQuery) -> EnoughGpus:
         """Say how many GPUs would have been enough. Errors: as ``EnoughReplays.ask``."""
         return await self._replays.ask(caller, query)
+
+    async def idle_benches(self, caller: Caller, query: IdleBenchesQuery) -> IdleBenches:
+        """Say what a rule for idle benches would have freed. Errors: as ``IdleDryRun.ask``."""
+        return await self._idle.ask(caller, query)
 
     def subscribe(self, ledger: Ledger, observed: Observed, passes: Passes) -> None:
         """Hear the news, after those who keep the states of GPUs."""

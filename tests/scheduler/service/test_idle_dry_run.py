@@ -1,0 +1,89 @@
+"""What idle benches would have given back, from what was measured of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract.use import IdleBenches, IdleBenchesQuery
+from benchpool_scheduler.errors import Forbidden
+from benchpool_scheduler.service import Pool
+from benchpool_scheduler.telemetry import HeldSample, Holder
+from benchpool_support.clocks import FakeClock
+from benchpool_support.measured import steady
+from benchpool_support.pools import ADMIN, SUSAN, make_pool, opened
+
+HOUR_S, NOW = 3600.0, 1_800_000_000.0
+TOM = Holder(bench="lease-of-tom", server="", user="tom")
+JOE = Holder(bench="lease-of-joe", server="lab", user="joe")
+
+
+def hours(gpu: str, holder: Holder, *parts: tuple[float, float | None]) -> list[HeldSample]:
+    """Return samples of so many hours of each activity, until now; None for no samples."""
+    at = NOW - sum(length for length, _ in parts) * HOUR_S
+    found: list[HeldSample] = []
+    for length, activity in parts:
+        end = at + length * HOUR_S
+        if activity is not None:
+            found += steady(gpu, at, end, activity, holder, span_s=60.0)
+        at = end
+    return found
+
+
+async def asked(
+    folder: Path, samples: list[HeldSample], days: float = 1.0, minutes: float = 60.0
+) -> IdleBenches:
+    async with opened(make_pool(folder, clock=FakeClock(NOW))) as pool:
+        pool.metering.database.write(samples)
+        return await pool.use.idle_benches(ADMIN, IdleBenchesQuery(days, minutes))
+
+
+async def test_what_is_idle_for_longer_than_the_rule_would_have_been_free(tmp_path: Path) -> None:
+    samples = [
+        *hours("GPU-1", TOM, (1, 0.6), (6, 0.0), (1, 0.6)),
+        *hours("GPU-2", TOM, (1, 0.6), (6, 0.0), (1, 0.6)),
+        *hours("GPU-3", JOE, (3, 0.0), (1, 0.4), (4, 0.0)),
+    ]
+    found = await asked(tmp_path, samples)
+    of = {one.user: (one.server, one.gpus, one.times) for one in found.rows}
+    assert of == {"tom": ("", 2, 1), "joe": ("lab", 1, 2)}
+    freed = {one.user: one.gpu_h for one in found.rows}
+    assert freed["tom"] == pytest.approx(2 * 5, abs=0.6)
+    assert freed["joe"] == pytest.approx(2 + 3, abs=0.6)
+    assert found.gpu_h == pytest.approx(sum(freed.values()))
+    assert found.measured_gpu_h == pytest.approx(24)
+    assert "from 2 servers; 24.0 were measured on benches." in found.text
+    assert any("What kernels and terminals did is not recorded" in it for it in found.notes)
+
+
+async def test_one_busy_gpu_of_a_bench_keeps_all_of_it(tmp_path: Path) -> None:
+    samples = [*hours("GPU-1", TOM, (6, 0.0)), *hours("GPU-2", TOM, (6, 0.3))]
+    found = await asked(tmp_path, samples)
+    assert found.rows == []
+    assert found.text == "No bench was idle for 1 h in the last 1 day, as far as was measured."
+
+
+async def test_a_gap_in_the_record_is_no_idleness(tmp_path: Path) -> None:
+    samples = hours("GPU-1", TOM, (0.75, 0.0), (3, None), (0.75, 0.0), (2, None), (0.5, 0.0))
+    found = await asked(tmp_path, samples)
+    assert (found.rows, found.gpu_h) == ([], 0.0)
+
+
+async def test_a_longer_rule_frees_less(tmp_path: Path) -> None:
+    samples = hours("GPU-1", TOM, (1, 0.6), (6, 0.0))
+    freed = [
+        (await asked(tmp_path / str(minutes), samples, minutes=minutes)).gpu_h
+        for minutes in (30, 60, 240)
+    ]
+    assert freed == sorted(freed, reverse=True)
+    assert freed[-1] > 0
+
+
+async def test_only_administrators_are_told(tmp_path: Path) -> None:
+    pool: Pool
+    async with opened(make_pool(tmp_path, clock=FakeClock(NOW))) as pool:
+        with pytest.raises(Forbidden):
+            await pool.use.idle_benches(SUSAN, IdleBenchesQuery())
+        found = await pool.use.idle_benches(ADMIN, IdleBenchesQuery(days=2))
+        assert found.text == "No bench was measured in the last 2 days."
