@@ -8,10 +8,17 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from benchpool_scheduler.contract import NotebookEntry, ScriptEntry, SnapshotFile, Source, State
+from benchpool_scheduler.contract import (
+    ENDED,
+    NotebookEntry,
+    ScriptEntry,
+    SnapshotFile,
+    Source,
+    State,
+)
 from benchpool_scheduler.contract.actions import ActionReason, JobRename
 from benchpool_scheduler.errors import InvalidInput
-from benchpool_scheduler.runtime import WorkerProgress
+from benchpool_scheduler.runtime import EndedBy, WorkerProgress
 from benchpool_scheduler.service import Pool
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper, until
@@ -82,3 +89,21 @@ async def test_they_are_shown_in_reasons_and_in_what_workers_say(
     await pool.jobs.act(SUSAN, job.id, "cancel", ActionReason("not\u200b needed"))
     (_, notice), *_ = await runtime.until_noticed(1)
     assert notice.text == "Cancelled by susan: not\\u200b needed."
+
+
+@pytest.mark.parametrize("by", [EndedBy.ITSELF, EndedBy.LOST, EndedBy.NOT_TAKEN])
+async def test_they_are_shown_in_why_an_attempt_ended(
+    pool: Pool, runtime: ScriptedRuntime, by: EndedBy
+) -> None:
+    job = await pool.jobs.submit(SUSAN, sleeper())
+    (worker,) = await runtime.until_launched(1)
+    await reached(pool, job.id, State.RUNNING)
+    runtime.end(worker, 1, by, text="it failed with ValueError: a\u202eb\x1b[2J")
+    await until(pool, job.id, lambda now: now.attempt > 1 or now.state in ENDED)
+    attempt = pool.ledger.attempt(job.id, 1)
+    assert attempt is not None
+    assert attempt.workers[0].text == "it failed with ValueError: a\\u202eb\\x1b[2J"
+    ended = pool.jobs.detail(SUSAN, job.id).job.reason
+    if by is EndedBy.ITSELF:
+        assert ended is not None
+        assert ended.text == "sleep failed with ValueError: a\\u202eb\\x1b[2J."

@@ -54,9 +54,9 @@ class ClusterCapacity:
         self.leased.pop(lease, None)
         self.changed()
 
-    def refuse(self, node: str, job: str, text: str) -> None:
-        """Note that a node did not take a job: after several jobs it gets no other for a while."""
-        self._backoff.add(node, job, text, time.monotonic())
+    def refuse(self, node: str, witness: str, text: str) -> None:
+        """Note that a node did not take a job: several witnesses keep others off for a while."""
+        self._backoff.add(node, witness, text, time.monotonic())
 
     def leave_alone(self, node: str, text: str) -> None:
         """Keep a node free of others for a while, each time longer."""

@@ -34,6 +34,7 @@ class PodView:
 
     Attributes:
         job, attempt, index: Of a worker; ``job`` is empty for a notebook.
+        user: Whose worker it is, as the scheduler wrote it; empty for a notebook.
         lease: Id of the lease of a notebook, else empty.
         gates: Names of the gates that are closed.
         node: Where it was bound, empty before. ``slots``: what it was given there.
@@ -73,6 +74,7 @@ class PodView:
     ended: ContainerTerminated | None
     setup: ContainerTerminated | None
     affinity: Mapping[str, Any] | None = None
+    user: str = ""
     epoch: int = 0
     version: str = field(default="", compare=False)
 
@@ -116,6 +118,7 @@ def keep_pod(pod: RawPod) -> PodView:
         setup=_failed_setup(status.init_container_statuses),
         affinity=pod.spec.affinity if pod.spec.scheduling_gates else None,
         epoch=_number(meta.annotations.get(names.EPOCH, "0")),
+        user=meta.annotations.get(names.USER, ""),
         version=meta.resource_version,
     )
 

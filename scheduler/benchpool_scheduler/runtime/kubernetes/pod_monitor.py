@@ -135,7 +135,8 @@ class PodMonitor:
         state.over = True
         state.trouble = state.kill_at = None
         if end.by is EndedBy.NOT_TAKEN:
-            self._capacity.refuse(state.node, state.worker.job, end.text or "it refused a pod")
+            who = pod_status.witness(state.pod, state.worker.job, state.given_back)
+            self._capacity.refuse(state.node, who, end.text or "it refused a pod")
         self._agent_api.leave(state.worker)
         if state.expected:
             at = end.at or time.time()

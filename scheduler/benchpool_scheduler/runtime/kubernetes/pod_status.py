@@ -50,6 +50,9 @@ OF_THE_NODE = (
 )
 """What says that a container was not made because of its node, slow mounts among it."""
 
+OF_THE_JOB = frozenset({"pull", "slow", "slow-container"})
+"""Troubles that a job can bring about on any node: by its image, or by a volume of its user's."""
+
 PULL = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")
 NOT_KNOWN = ("ContainerStatusUnknown", "Unknown")
 """A node says this of a container that it has lost sight of; the exit code with it is made up."""
@@ -188,6 +191,17 @@ def _why_lost(pod: PodView) -> str:
     return f"somebody deleted its pod{where}, or its node is gone"
 
 
+def witness(pod: PodView | None, job: str, given_back: Trouble | None) -> str:
+    """Return who says that a node takes nothing: a job, or for all of its jobs together a user.
+
+    An image that nobody can pull is refused by every node, and a job may forge its agent's last
+    words: however many jobs of one user say so, others need not hear of it.
+    """
+    forged = pod is not None and pod.ended is not None
+    own_doing = given_back.kind in OF_THE_JOB if given_back is not None else forged
+    return f"user {pod.user}" if own_doing and pod is not None and pod.user else job
+
+
 def trouble_of(
     pod: PodView, settings: ClusterSettings, node: str, why_not: str | None
 ) -> Trouble | None:
@@ -215,7 +229,8 @@ def _not_begun(pod: PodView, reason: str, message: str, settings: ClusterSetting
     if pod.preparing or of_the_node(message):
         which = "the agent's" if pod.preparing else "its"
         text = f"{pod.node} cannot start {which} container ({reason}): {message}"[:TEXT_LIMIT]
-        return Trouble("slow-container", text, settings.pull_s, EndedBy.NOT_TAKEN)
+        kind = "agent-container" if pod.preparing else "slow-container"
+        return Trouble(kind, text, settings.pull_s, EndedBy.NOT_TAKEN)
     text = f"its container cannot be started ({reason}): {message}"[:TEXT_LIMIT]
     return Trouble("container", text, settings.pull_s, EndedBy.COULD_NOT_START)
 

@@ -208,8 +208,7 @@ def failed(which: str, worker: WorkerRecord, time_limit_s: float | None = None) 
         ),
     )
     if worker.text:
-        # What a program printed is in it, so signs that deceive are shown by their numbers.
-        text = _of_the_job(which, visible(worker.text))
+        text = _of_the_job(which, worker.text)
     if code is ReasonCode.TIME_LIMIT and time_limit_s is not None:
         text = f"{text[:-1]} ({exactly(time_limit_s)})."
     exit_code = {"exit_code": worker.exit_code} if code is ReasonCode.EXIT_CODE else {}

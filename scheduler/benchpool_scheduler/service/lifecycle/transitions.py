@@ -17,6 +17,7 @@ from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle import machine, states
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.errors import Refused
+from benchpool_scheduler.phrases import visible
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId, WorkerStarted
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.lifecycle import endings, notices, pauses
@@ -301,7 +302,8 @@ def worker_ended(work: UnitOfWork, event: WorkerEnded, grace_s: float, now: floa
         ended=event.at,
         exit_code=event.exit_code,
         ended_by=str(event.by),
-        text=event.text,
+        # What a program printed may be in it.
+        text=None if event.text is None else visible(event.text),
     )
     attempt = _with_worker(attempt, ended)
     work.save_attempt(attempt)

@@ -10,7 +10,8 @@ import pytest
 from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.runtime.kubernetes.cluster_views import PodView, keep_pod
-from benchpool_scheduler.runtime.kubernetes.pod_status import end_of, trouble_of
+from benchpool_scheduler.runtime.kubernetes.node_backoff import SEVERAL, NodeBackoff
+from benchpool_scheduler.runtime.kubernetes.pod_status import end_of, trouble_of, witness
 from benchpool_scheduler.runtime.kubernetes.raw_objects import RawPod
 from benchpool_support.pods import settings_for
 
@@ -23,6 +24,7 @@ def pod(status: dict[str, Any], *, node: str = "n0", leaving: bool = False) -> P
         "name": "p",
         "uid": "u",
         "labels": {names.ROLE: names.ROLE_WORKER, names.JOB: "j", names.ATTEMPT: "1"},
+        "annotations": {names.USER: "susan"},
     }
     if leaving:
         meta["deletionTimestamp"] = "2026-11-21T10:00:00Z"
@@ -265,3 +267,46 @@ def test_an_agent_that_heard_no_notice_takes_our_stop_for_a_drain(asked: bool, b
     end = end_of(pod(status, leaving=True), gone=False, asked=asked, given_back=None)
     assert end is not None
     assert (end.exit_code, end.by) == (1, by)
+
+
+SPOKEN = {"exitCode": 1, "message": '{"by": "machine-fault", "text": "no space left"}'}
+FORGED = {
+    "phase": "Failed",
+    "containerStatuses": [{"name": "worker", "state": {"terminated": SPOKEN}}],
+}
+
+
+@pytest.mark.parametrize(
+    ("found", "who"),
+    [
+        (waiting("ErrImagePull", "dial tcp 203.0.113.1: i/o timeout"), "user susan"),
+        (waiting("CreateContainerError", "context deadline exceeded"), "user susan"),
+        (starting({"waiting": {"reason": "PodInitializing"}}, phase="Pending"), "user susan"),
+        (pod(FORGED), "user susan"),
+        (pod({"phase": "Failed", "reason": "UnexpectedAdmissionError"}), "j"),
+        (starting({"waiting": {"reason": "ErrImagePull"}}, phase="Pending"), "j"),
+        (starting({"waiting": {"reason": "CreateContainerError"}}, phase="Pending"), "j"),
+    ],
+    ids=[
+        *("an image", "a container", "a volume", "last words"),
+        *("the kubelet", "the agent's image", "the agent's container"),
+    ],
+)
+def test_what_one_user_can_bring_about_on_every_node_is_said_by_one_witness(
+    found: PodView, who: str
+) -> None:
+    trouble = trouble_of(found, SETTINGS, "n0", None)
+    assert witness(found, "j", trouble) == who
+
+
+def test_a_user_with_many_jobs_of_a_bad_image_keeps_no_node_from_others() -> None:
+    backoff = NodeBackoff(60.0)
+    bad = waiting("ErrImagePull", "dial tcp 203.0.113.1: i/o timeout")
+    for number in range(5 * SEVERAL):
+        who = witness(bad, f"job{number}", trouble_of(bad, SETTINGS, "n0", None))
+        backoff.add("n0", who, "n0 cannot pull its image", float(number))
+    assert backoff.out(100.0) == {}
+    for number in range(SEVERAL):
+        who = witness(pod({"phase": "Failed", "reason": "OutOfcpu"}), f"job{number}", None)
+        backoff.add("n0", who, "n0 did not take it", 100.0)
+    assert backoff.out(101.0) == {"n0": "n0 did not take it"}
