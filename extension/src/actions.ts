@@ -8,7 +8,7 @@ import { UUID } from '@lumino/coreutils';
 import { CHANGE, outcome, remarks, staying } from './changing';
 import { asked, doneText, former, present } from './filling';
 import { showFormDialog } from './formDialog';
-import { forToast, isOnGpus, JobAction, lossOf } from './format';
+import { forToast, isOnGpus, isTerminal, JobAction, lossOf } from './format';
 import { FILLED_ACTIONS } from './generated/actions';
 import type { JobsModel } from './model';
 import type { IChangeRequest, IJob } from './tokens';
@@ -24,7 +24,15 @@ export class JobActions {
     private readonly _model: JobsModel,
     /** Show a job in the panel. */
     private readonly _show: (id: string) => void
-  ) {}
+  ) {
+    _model.jobChanged.connect((_, { job, previous }) => {
+      const ends = previous && !isTerminal(previous.state) && isTerminal(job.state);
+      // That a job was cancelled before it started is said with a way to send it again.
+      if (ends && job.state !== 'cancelled') {
+        this._withdraw(job);
+      }
+    });
+  }
 
   /** `wanted` is what was chosen already: it is done without a dialog. */
   async run(action: JobAction, job: IJob, wanted?: IChangeRequest): Promise<void> {

@@ -110,8 +110,8 @@ function progressWords(job: IJob): string {
   if (!progress) {
     return '';
   }
-  const fraction = progress.fraction === null ? '' : done(progress.fraction, progress.fell_from);
-  return [fraction, progress.text ?? ''].filter(part => part).join(' ');
+  const text = progress.text ?? '';
+  return progress.fraction === null ? text : done(progress.fraction, progress.fell_from, text);
 }
 
 function ActionButton(props: {

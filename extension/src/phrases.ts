@@ -47,10 +47,10 @@ export function percent(fraction: number): string {
   return `${Math.max(0, Math.min(100, Math.floor(fraction * 100 + 1e-9)))} %`;
 }
 
-/** The same, and that an earlier attempt was further. */
-export function done(fraction: number, fellFrom: number | null = null): string {
+/** The same with what the job says beside it, and that an earlier attempt was further. */
+export function done(fraction: number, fellFrom: number | null = null, text = ''): string {
   const before = fellFrom === null ? '' : `, ${percent(fellFrom)} in an earlier attempt`;
-  return `${percent(fraction)}${before}`;
+  return `${`${percent(fraction)} ${text}`.trimEnd()}${before}`;
 }
 
 /** For so long it is said that a job is back. */

@@ -11,7 +11,7 @@ import { Prose } from './prose';
 import type { Sending } from './sending';
 import type { IPreview, IProjectQuota } from './tokens';
 
-const NO_PROJECT = 'You belong to no project of the pool: ask an administrator to add you to one.';
+const NO_PROJECT = 'You belong to no project yet: ask for one in the panel Training.';
 
 export interface IFieldsProps {
   sending: Sending;

@@ -192,7 +192,8 @@ def _hint(number: int, at_once: int) -> str:
     if number <= at_once:
         return ""
     more = number - at_once
-    return f"{more} of them {is_are(more)} lent or taken now, and {is_are(more)} waited for"
+    which = f"{more} of them {is_are(more)} " if at_once else ""
+    return f"{which}lent or taken now and waited for"
 
 
 def _why_not(number: int, build: BuildQuota | None, problem: str | None) -> str:

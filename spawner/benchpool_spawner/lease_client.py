@@ -258,7 +258,7 @@ class LeaseClient:
             async with asyncio.timeout(ADVICE_TIMEOUT_S):
                 quota, status, jobs, wishes = await asyncio.gather(
                     self._client.quota(user),
-                    self._client.status(gpus=False),
+                    self._client.status(),
                     self._client.jobs(user=user, live=True, limit=MOST_JOBS),
                     self._client.access(user),
                 )

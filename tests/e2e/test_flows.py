@@ -28,6 +28,23 @@ while not checkpoint.should_stop():
 print("stopping", flush=True)
 raise SystemExit(3)
 """
+SAVES_EARLY = """\
+import time
+from pathlib import Path
+from benchpool import checkpoint
+
+if checkpoint.latest() is None:
+    with checkpoint.commit(400) as folder:
+        (folder / "step").write_text("400")
+    checkpoint.progress(0.63, "step 630")
+else:
+    checkpoint.progress(0.4, "step 400")
+while not checkpoint.should_stop():
+    time.sleep(0.05)
+    if Path(GO_ON).exists():
+        checkpoint.progress(0.7, "step 700")
+raise SystemExit(3)
+"""
 QUICK = """\
 import os
 from pathlib import Path
@@ -105,6 +122,29 @@ def test_a_job_is_paused_and_resumed_by_its_user(joe: Person) -> None:
     joe.expect_state("waits", "running")
     expect(joe.row("waits")).to_contain_text("attempt 2")
     joe.cancel("waits")
+
+
+def test_progress_after_a_resume_says_how_far_it_was_until_it_is_further(joe: Person) -> None:
+    go_on = joe.home / "go-on"
+    (joe.home / "saves_early.py").write_text(SAVES_EARLY.replace("GO_ON", repr(str(go_on))))
+    joe.send_file("saves_early.py", gpus=1)
+    row = joe.row("saves_early").locator(".bp-Row-second")
+    expect(row).to_contain_text("63 % step 630")
+    joe.act("saves_early", "pause")
+    joe.expect_state("saves_early", "paused")
+    joe.act("saves_early", "resume")
+    joe.expect_state("saves_early", "running")
+    said = "40 % step 400, 63 % in an earlier attempt"
+    expect(row).to_contain_text(said)
+    page = joe.page.context.new_page()
+    page.goto(f"{joe.url}/services/benchpool/jobs/{joe.id_of('saves_early')}")
+    expect(page.locator("[data-key=progress]")).to_contain_text("63 % in an earlier attempt")
+    go_on.touch()
+    for place in (row, page.locator("[data-key=progress]")):
+        expect(place).to_contain_text(re.compile("70 %.*step 700"))
+        expect(place).not_to_contain_text("earlier attempt")
+    page.close()
+    joe.cancel("saves_early")
 
 
 def test_a_running_job_gets_another_priority_and_the_old_one_back(joe: Person) -> None:

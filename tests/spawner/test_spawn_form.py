@@ -69,8 +69,8 @@ def test_a_choice_that_would_wait_says_what_is_free_and_can_be_chosen() -> None:
     view, html = shown(Advice(quota(2), status("A100", state=GpuState.BUILD_HELD)), last=1)
     assert [choice.hint for choice in view.choices] == [
         "",
-        "1 of them is lent or taken now, and is waited for",
-        "2 of them are lent or taken now, and are waited for",
+        "lent or taken now and waited for",
+        "lent or taken now and waited for",
     ]
     assert [choice.gpus for choice in view.choices if choice.chosen] == [1]
     assert re.search(r'aria-describedby="benchpool-why-1"\s+checked', html)
@@ -84,7 +84,7 @@ def test_while_a_gpu_is_lent_everything_on_the_form_says_the_same_number() -> No
     _, html = shown(Advice(quota(2), seen), last=2)
     text = " ".join(re.sub(r"<[^>]+>", " ", html).split())
     assert "a start gets at once: 1 GPU , and 2 GPUs when what is lent or taken now is back" in text
-    assert "2 1 of them is lent or taken now, and is waited for" in text
+    assert "2 GPUs 1 of them is lent or taken now and waited for" in text
     assert "A100 · 1 GPU at once V100 · no GPU at once" in text
     assert "free" not in text.replace("If they are not free at once", "")
     build = quota(2).build

@@ -88,9 +88,11 @@ def _logs(session: Session, options: Options) -> int:
         screen.aside(submitting.runs_on(client.job(id_).job))
         return submitting.INTERRUPTED
     if not written:
-        gone = phrases.no_longer_kept(client.job(id_).kept, "logs", datetime.now(UTC))
-        if gone:
-            screen.aside(gone)
+        detail = client.job(id_)
+        gone = phrases.no_longer_kept(detail.kept, "logs", datetime.now(UTC))
+        never = "" if detail.attempts else "No log yet: the job has not started."
+        if gone or never:
+            screen.aside(gone or never)
     return 0
 
 

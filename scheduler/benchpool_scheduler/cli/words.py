@@ -81,10 +81,12 @@ def _rest(job: Job) -> str:
     if job.progress is None:
         return "over quota: may be paused for others" if job.over_quota else ""
     progress = job.progress
-    part = "" if progress.fraction is None else f"{done(progress.fraction, progress.fell_from)} "
+    text = progress.text or ""
+    if progress.fraction is not None:
+        text = done(progress.fraction, progress.fell_from, text)
     ends = progress.ends
     rest = left(None if ends is None else (ends - datetime.now(UTC)).total_seconds())
-    return ", ".join(filter(None, [f"{part}{progress.text or ''}".strip(), rest]))
+    return ", ".join(filter(None, [text, rest]))
 
 
 def bound(value: int | None) -> str:

@@ -116,14 +116,17 @@ def pause_words(pause: TimedPause | None, now: datetime) -> str:
     return pause_left(pause.text, left_s)
 
 
-def done(fraction: float, fell_from: float | None = None) -> str:
+def done(fraction: float, fell_from: float | None = None, text: str = "") -> str:
     """Return how much of a job is done, and that an earlier attempt was further.
 
-    >>> done(0.03, 0.63)
-    '3 %, 63 % in an earlier attempt'
+    Args:
+        text: What the job says beside the figure.
+
+    >>> done(0.03, 0.63), done(0.4, 0.63, "step 400")
+    ('3 %, 63 % in an earlier attempt', '40 % step 400, 63 % in an earlier attempt')
     """
     before = "" if fell_from is None else f", {percent(fell_from)} in an earlier attempt"
-    return f"{percent(fraction)}{before}"
+    return f"{f'{percent(fraction)} {text}'.strip()}{before}"
 
 
 def pause_cost(

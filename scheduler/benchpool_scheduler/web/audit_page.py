@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -13,6 +14,9 @@ from benchpool_scheduler.contract import AuditPage, AuditQuery, AuditRecord
 from benchpool_scheduler.service import Caller
 from benchpool_scheduler.web.pages import PageHandler
 from benchpool_scheduler.web.words import Moment, moment
+
+ID = re.compile(r"[a-z2-7]{26}")
+"""Of a job or a lease."""
 
 CHOICES = ("actor", "action", "target", "outcome", "search", "since", "until", "events")
 """What a reader may choose by, as fields of ``AuditQuery``."""
@@ -29,6 +33,12 @@ class AuditRow:
     record: AuditRecord
     at: Moment
     what: str
+
+    @property
+    def target(self) -> str:
+        """What it was about; an id is as short as everywhere else."""
+        whole = self.record.target
+        return whole[:8] if ID.fullmatch(whole) else whole
 
 
 class AuditHandler(PageHandler):

@@ -196,13 +196,13 @@ def job_row(
 
 
 def _progress(job: Job, now: datetime) -> str:
-    """Return what stands beside the figure: if an earlier attempt was further, words, time left."""
+    """Return what stands beside the figure: words, if an earlier attempt was further, time left."""
     if job.progress is None:
         return ""
     fell, ends = job.progress.fell_from, job.progress.ends
     before = "" if fell is None else f"{percent(fell)} in an earlier attempt"
     rest = left(None if ends is None else (ends - now).total_seconds())
-    return ", ".join(part for part in (before, job.progress.text or "", rest) if part)
+    return ", ".join(part for part in (job.progress.text or "", before, rest) if part)
 
 
 def run_time(attempts: Sequence[Attempt], now: datetime) -> str:

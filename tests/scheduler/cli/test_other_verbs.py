@@ -167,6 +167,13 @@ def test_logs_are_the_bytes_and_nothing_else(benchpool: Benchpool) -> None:
     assert benchpool("logs", id_).raw == bytes(range(256)) * 5000
 
 
+def test_a_job_that_has_not_started_has_no_log_yet_which_is_said_beside_the_bytes(
+    benchpool: Benchpool, waiting: str
+) -> None:
+    said = benchpool("logs", waiting)
+    assert (said.out, said.err.strip()) == ("", "No log yet: the job has not started.")
+
+
 def test_logs_follow_a_job_to_its_end(benchpool: Benchpool) -> None:
     id_ = benchpool("submit", "--json", "--", "sh", "-c", "echo a; sleep 1; echo b").json["id"]
     said = benchpool("logs", "-f", id_[:8])

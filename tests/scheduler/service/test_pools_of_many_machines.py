@@ -361,7 +361,7 @@ NEVER: list[tuple[JobSubmission, str, str, str]] = [
     (sleeper(cpus=65), "larger-than-node", "cpus", "the largest has 64"),
     (sleeper(cpus=33, gpu_models=("A100",)), "larger-than-node", "cpus", "the largest has 32"),
     (sleeper(memory_gib=600), "larger-than-node", "memory_gib", "the largest has 512"),
-    (sleeper(gpus=5), "larger-than-node", "gpus", "has 4 for training"),
+    (sleeper(gpus=5), "larger-than-node", "gpus", "at most 4 per worker, or for more workers"),
     (
         sleeper(gpus=4, workers=3, required_level="rack"),
         "larger-than-level",

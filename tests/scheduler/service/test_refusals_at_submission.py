@@ -47,7 +47,13 @@ async def pool(tmp_path: Path) -> AsyncIterator[Pool]:
 
 
 CASES: list[tuple[Caller, JobSubmission, type[BenchpoolError], str, str]] = [
-    (SUSAN, sleeper(gpus=7), InvalidInput, "larger-than-node", "has 6 for training"),
+    (
+        SUSAN,
+        sleeper(gpus=7),
+        InvalidInput,
+        "larger-than-node",
+        "training. Ask for at most 6 per worker.",
+    ),
     (SUSAN, sleeper(gpus=4, workers=2), InvalidInput, "larger-than-pool", "at most 1 worker"),
     (SUSAN, sleeper(workers=2, min_workers=3), InvalidInput, "invalid-input", "choose 1 to 2"),
     (JOE, sleeper(gpus=4), Refused, "project-limit", "joe may hold at most 3"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +206,23 @@ async def test_a_report_works_without_the_record_that_was_lost(
         found = await report(pool)
         assert sum(hours(found).values()) == pytest.approx(4)
         assert any(note.startswith("The record begins on") for note in found.notes)
+
+
+async def test_that_records_were_removed_is_said_only_where_some_may_have_been(
+    tmp_path: Path, clock: FakeClock, runtime: ScriptedRuntime
+) -> None:
+    async def removed(pool: Pool, days: int) -> bool:
+        begin = datetime.fromtimestamp(clock.now(), UTC) - timedelta(days=days, seconds=1)
+        found = await pool.use.report(ADMIN, UseQuery(begin=begin))
+        return any("records of older jobs were removed" in note for note in found.notes)
+
+    async with opened(the_pool(tmp_path, clock, runtime)) as pool:
+        await report(pool)
+        clock.pass_s(HOUR)
+        assert not await removed(pool, 90), "the pool itself is an hour old"
+        clock.pass_s(40 * 24 * HOUR)
+        assert not await removed(pool, 30), "so long they are kept"
+        assert await removed(pool, 35)
 
 
 async def test_a_lead_sees_the_project_a_member_themselves_and_nobody_what_is_free(

@@ -26,6 +26,8 @@ from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import JobRecord, PreemptionRecord
 
 DAY_S = 24 * 3600.0
+MINUTE_S = 60.0
+"""A range that begins by less before what is kept is one that was asked for just now."""
 BUCKETS = 1500
 """At most about this many buckets of samples are read for each GPU: minutes of a day."""
 
@@ -55,13 +57,14 @@ class UseReports:
         prices = configuration.prices
         rows, total = rows_of(entries, query.by, figures, prices.gpu_hour)
         kept_since = now - configuration.retention.ended_days * DAY_S
+        forgotten = kept_since > max(span.begin, recorded.begun) + MINUTE_S
         return UseReport(
             text=sentence(total, span.words()),
             notes=list(
                 notes(
                     total,
                     begun=_day(span, recorded.begun) if recorded.begun > span.begin else None,
-                    waits_since=_day(span, kept_since) if kept_since > span.begin else None,
+                    waits_since=_day(span, kept_since) if forgotten else None,
                 )
             ),
             by=query.by,

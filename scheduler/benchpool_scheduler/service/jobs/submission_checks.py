@@ -233,10 +233,11 @@ def check_size(
     workers = submission.min_workers or submission.workers
     least = submission.gpus * workers
     if submission.gpus > capacity.largest_node:
+        spread = ", or for more workers" if capacity.total >= submission.gpus else ""
         raise InvalidInput(
             f"{submission.gpus} GPUs for a worker can never run: the largest machine has "
             f"{capacity.largest_node} for training. Ask for at most {capacity.largest_node} per "
-            "worker, or for more workers.",
+            f"worker{spread}.",
             code="larger-than-node",
             field="gpus",
             numbers={"asked": submission.gpus, "limit": capacity.largest_node},
