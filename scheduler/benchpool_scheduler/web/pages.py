@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +20,7 @@ from benchpool_scheduler.contract.operations import OPERATIONS
 from benchpool_scheduler.errors import BenchpoolError, Forbidden, NotAuthenticated, NotFound
 from benchpool_scheduler.service import Caller, Clock, Pool
 from benchpool_scheduler.web.job_rows import Reader
+from benchpool_scheduler.web.page_turns import PageTurn, PageTurns
 from benchpool_scheduler.web.words import Moment, instants, moment
 
 log = logging.getLogger(__name__)
@@ -70,6 +71,7 @@ class Site:
     root: str
     hub: str
     clock: Clock
+    turns: PageTurns = field(default_factory=PageTurns)
 
     def now(self) -> datetime:
         """Return the present time."""
@@ -102,6 +104,7 @@ class PageHandler(RequestHandler):
 
     site: Site
     caller: Caller | None = None
+    _turn: PageTurn | None = None
 
     def initialize(self, site: Site) -> None:
         """Take what the application gives every page."""
@@ -118,9 +121,9 @@ class PageHandler(RequestHandler):
         self.set_header("Cache-Control", "no-store")
 
     async def reader(self) -> Caller:
-        """Return who reads, or send a browser to the login.
+        """Return who reads, in its turn, or send a browser to the login; once for a page.
 
-        Errors: Forbidden, NotAuthenticated, Unavailable.
+        Errors: Forbidden, NotAuthenticated, TooMany, Unavailable.
         """
         self._refuse_other_sites()
         try:
@@ -135,8 +138,15 @@ class PageHandler(RequestHandler):
                 raise Finish
             raise NotAuthenticated("Your session has ended: open the page again to log in.")
         self.caller = caller
+        self._turn = await self.site.turns.begin(caller.name)
         await self.site.pool.whole()
         return caller
+
+    def on_finish(self) -> None:
+        """Let the reader's next page begin."""
+        if self._turn is not None:
+            self._turn.end()
+            self._turn = None
 
     def _opens_page(self) -> bool:
         mode = self.request.headers.get("Sec-Fetch-Mode", "navigate")
