@@ -88,6 +88,10 @@ def test_files_that_a_job_wrote_open_from_its_row(joe: Person) -> None:
     details = joe.open_row("quick")
     details.get_by_test_id("benchpool-result-file").filter(has_text="answer.txt").click()
     expect(joe.page.locator(".jp-FileEditor:visible")).to_contain_text("forty-two")
+    used = details.get_by_test_id("benchpool-usage")
+    expect(used).to_contain_text("too shortly to say more")
+    used.scroll_into_view_if_needed()
+    joe.look("note-of-a-job")
 
 
 def test_a_job_has_a_link_to_copy_and_is_compared_with_the_send_before_it(joe: Person) -> None:

@@ -10,8 +10,17 @@ import msgspec
 
 from benchpool_scheduler.accounting.tables import as_csv
 from benchpool_scheduler.api import decoding
-from benchpool_scheduler.contract.use import EnoughGpus, EnoughQuery, UseBy, UseQuery, UseReport
+from benchpool_scheduler.contract.use import (
+    EnoughGpus,
+    EnoughQuery,
+    IdleBenches,
+    IdleBenchesQuery,
+    UseBy,
+    UseQuery,
+    UseReport,
+)
 from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.phrases import gpu_hours
 from benchpool_scheduler.service import Caller
 from benchpool_scheduler.web import report_view
 from benchpool_scheduler.web.pages import PageHandler
@@ -24,6 +33,7 @@ PERIODS: Mapping[str, str] = {
     "365": "last 365 days",
 }
 ENOUGH_DAYS = 30
+IDLE_MINUTES = 60
 MONTHS = 12
 """So many months can be chosen, the present one first."""
 
@@ -53,6 +63,8 @@ class ReportHandler(PageHandler):
             enough=enough,
             wrong=wrong,
             enough_days=ENOUGH_DAYS,
+            hours=gpu_hours,
+            **await self._idle(),
         )
 
     async def _ask(self) -> tuple[UseReport, str]:
@@ -80,6 +92,21 @@ class ReportHandler(PageHandler):
             return await self.site.pool.use.enough(caller, EnoughQuery(days=ENOUGH_DAYS)), ""
         except BenchpoolError as refused:
             return None, refused.message
+
+    async def _idle(self) -> dict[str, IdleBenches | str | None]:
+        """Return what idle benches would have given back, or why that is not told; if asked."""
+        caller: Caller | None = self.caller
+        minutes = self.get_query_argument("idle", "").strip()[:16]
+        told: dict[str, IdleBenches | str | None] = {"idle": None, "idle_wrong": ""}
+        told["idle_minutes"] = str(IDLE_MINUTES)
+        if caller is None or not minutes:
+            return told
+        try:
+            query = decoding.query({"minutes": [minutes]}, IdleBenchesQuery)
+            found = await self.site.pool.use.idle_benches(caller, query)
+        except BenchpoolError as refused:
+            return {**told, "idle_wrong": refused.message}
+        return {**told, "idle": found, "idle_minutes": minutes}
 
     def _months(self) -> list[str]:
         now = self.site.today()

@@ -26,6 +26,7 @@ def test_a_script_is_sent_waited_for_and_read(susan: Path) -> None:
     assert job.logs() == "loss ['--epochs', '3']\n"
     assert "".join(job.follow()) == job.logs()
     assert [each.attempt for each in job.attempts] == [1]
+    assert (job.usage.job, job.usage.rule) == (job.id, None)
     assert benchpool.jobs()[0] == job
     assert benchpool.job(job.id[:8]) == job
     assert repr(job) == f"{job.id[:8]} mine: succeeded (2 GPUs)"

@@ -108,11 +108,17 @@ def test_where_too_little_was_measured_that_is_said(database: Database) -> None:
     gap = Trace([[(30, 0.0), (30, None)]])
     found = noted(gap, database, "a")
     assert (found.rule, found.coverage) == (None, 0.5)
-    assert found.text == "Only 50 % of its GPU time was measured: nothing more is said of it."
+    assert found.text == (
+        "Only 50 % of its GPU time was measured, 60 samples a GPU: nothing more is said of it."
+    )
     failed = noted(Trace([[(1, 0.5)]], memory_gib=79.5, failed=True), database, "d")
     assert (failed.rule, failed.option) == ("gpu-memory-full", "--gpu-model H200")
     short = noted(Trace([[(1, 0.0)]]), database, "b")
-    assert short.text == "It ran too shortly to say more: 2 samples a GPU."
+    assert short.text == "It ran for 1 min, too shortly to say more."
+    gone = noted(Trace([[(2, 0.0), (58, None)]]), database, "e")
+    assert gone.text.startswith("Only 3 % of its GPU time was measured, 4 samples a GPU")
+    never = noted(Trace([[(0.5, None)]], used_cpus=None), database, "f")
+    assert never.text == "It ran for 30 s, too shortly to say more."
     nothing = noted(Trace([[(60, None)]], used_cpus=None), database, "c")
     assert nothing.text == "What its GPUs did was not measured."
     assert [it.name for it in nothing.figures] == ["GPU-hours"]

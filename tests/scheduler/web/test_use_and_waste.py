@@ -17,6 +17,7 @@ from benchpool_scheduler.service import Pool
 from benchpool_scheduler.telemetry import GpuSample, HeldSample, Holder
 from benchpool_support.browser import opened_by
 from benchpool_support.clocks import FakeClock
+from benchpool_support.measured import steady
 from benchpool_support.pools import (
     ADMIN,
     HUB,
@@ -177,3 +178,29 @@ async def test_how_many_gpus_would_have_been_enough_is_one_button(
     await expect(page.get_by_role("table", name="Static shares")).to_contain_text("vision")
     others = await opened_by(browser, address, "report", reader="joe")
     await expect(others.get_by_role("button", name="Replay")).to_have_count(0)
+
+
+async def test_what_idle_benches_would_give_back_is_gone_through_by_one_button(
+    pool: Pool, clock: FakeClock, address: str, browser: Browser
+) -> None:
+    now = clock.now()
+    tom = Holder(bench="lease-of-tom", server="lab", user="tom")
+    pool.metering.database.write(steady("gpu-09/0", now - 6 * HOUR, now, 0.0, tom, span_s=60.0))
+    page = await opened_by(browser, address, "report")
+    await page.get_by_role("button", name="Go through").click()
+    table = page.get_by_role("table", name="What would idle benches give back?")
+    await expect(table.get_by_role("row").nth(1)).to_contain_text("tom")
+    main = page.locator("main")
+    await expect(main).to_contain_text("Given back after 1 h of idleness")
+    await expect(main).to_contain_text("Nothing was given back for this answer.")
+    await page.get_by_label("After minutes").fill("600")
+    await page.get_by_role("button", name="Go through").click()
+    await expect(main).to_contain_text("No bench was idle for 10 h")
+    await expect(main).to_contain_text("benchpool idle-benches --minutes 600")
+    if folder := os.environ.get("BENCHPOOL_SCREENSHOTS"):
+        page = await opened_by(browser, address, "report?idle=60")
+        await page.screenshot(path=Path(folder) / "idle-benches.png", full_page=True)
+    wrong = await opened_by(browser, address, "report?idle=soon")
+    await expect(wrong.get_by_role("alert")).to_contain_text("minutes")
+    others = await opened_by(browser, address, "report?idle=60", reader="joe")
+    await expect(others.locator("main")).not_to_contain_text("idle benches")

@@ -14,6 +14,9 @@ FIGURES = 3
 LEAST_SAMPLES = 10
 """Of fewer samples of a GPU only that is said which one sample can tell."""
 
+SHORT_S = 300.0
+"""Of a job that ran for less, few samples are no fault of who measures."""
+
 SIMULATED = "Its GPUs were simulated: they were as busy as its processors."
 
 
@@ -63,13 +66,13 @@ def _found(job: FinishedJob) -> tuple[str | None, str, str, str]:
 def _doubt(job: FinishedJob) -> str:
     """Return why no average can be told of a job; empty where one can."""
     told = job.measured
+    if told.ran_s < SHORT_S and (not told.covered_s or told.samples < LEAST_SAMPLES):
+        return f"It ran for {phrases.duration(told.ran_s)}, too shortly to say more."
     if not told.covered_s:
         return "What its GPUs did was not measured."
-    if told.samples < LEAST_SAMPLES:
-        return f"It ran too shortly to say more: {phrases.count(told.samples, 'sample')} a GPU."
-    if told.coverage < MEASURED:
-        part = phrases.percent(told.coverage)
-        return f"Only {part} of its GPU time was measured: nothing more is said of it."
+    if told.coverage < MEASURED or told.samples < LEAST_SAMPLES:
+        part, few = phrases.percent(told.coverage), phrases.count(told.samples, "sample")
+        return f"Only {part} of its GPU time was measured, {few} a GPU: nothing more is said of it."
     return ""
 
 
