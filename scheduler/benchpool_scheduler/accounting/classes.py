@@ -74,6 +74,9 @@ IDLE: Mapping[Occupation, UseClass] = {
 }
 """What time without a kernel is called where a bench or a running worker holds the GPU."""
 
+WASTED = (UseClass.IDLE_BENCH, UseClass.IDLE_TRAINING, UseClass.STARTING, UseClass.LOST)
+"""The classes of time that somebody had a GPU and that came to nothing."""
+
 HELD = (
     UseClass.COMPUTING,
     UseClass.IDLE_BENCH,

@@ -19,9 +19,10 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DatabaseError, OperationalError, SQLAlchemyError
 
 from benchpool_scheduler.accounting.occupancy import Occupancy
-from benchpool_scheduler.telemetry import occupancies, reading, schema, writing
+from benchpool_scheduler.telemetry import occupancies, reading, schema, writing, xids
 from benchpool_scheduler.telemetry.reading import ActivityBucket, WorkerTotal
 from benchpool_scheduler.telemetry.samples import HeldSample, HeldWorkerSample
+from benchpool_scheduler.telemetry.xids import XidSeen
 
 log = logging.getLogger(__name__)
 
@@ -178,6 +179,11 @@ class Database:
         """Return who had which GPU in a range of time: the intervals that reach into it."""
         with self._guarded(), self._connected() as connection:
             return occupancies.between(connection, begin, end)
+
+    def xids(self, begin: float, end: float, at_most: int) -> Sequence[XidSeen]:
+        """Return the newest errors that the driver told of in a range, the newest first."""
+        with self._guarded(), self._connected() as connection:
+            return xids.between(connection, begin, end, at_most)
 
     def newest_occupancies(self) -> Sequence[Occupancy]:
         """Return the last interval of every GPU that was ever seen."""

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from benchpool_scheduler.web import fleet_view, report_view
+import asyncio
+from collections.abc import Sequence
+
+from benchpool_scheduler.contract import State, Status
+from benchpool_scheduler.contract.gpu_use import GpuUse
+from benchpool_scheduler.service import Caller
+from benchpool_scheduler.web import fleet_view, fleet_waste, health_page, report_view
 from benchpool_scheduler.web.pages import PageHandler
+
+NEWEST = 8
+"""So many preemptions and errors of the driver are shown."""
+
+DAY_S = 24 * 3600.0
+MOST_WAITING = 5000
 
 
 class FleetHandler(PageHandler):
@@ -17,6 +29,9 @@ class FleetHandler(PageHandler):
         status = pool.views.status(caller)
         day = await pool.use.fleet.day()
         grid = await pool.use.fleet.grid(caller)
+        watched: dict[str, object] = {}
+        if caller.admin:
+            watched = await self._watched(caller, status, uses)
         await self.show(
             "fleet.html",
             self.facts(back="fleet"),
@@ -28,4 +43,28 @@ class FleetHandler(PageHandler):
             classes=report_view.classes(day.total),
             computed=fleet_view.computed(day),
             grid=fleet_view.grid_view(grid, uses, now),
+            watched=watched,
         )
+
+    async def _watched(
+        self, caller: Caller, status: Status, uses: Sequence[GpuUse]
+    ) -> dict[str, object]:
+        """Return what administrators act on."""
+        pool, now = self.site.pool, self.site.now()
+        week = await pool.use.fleet.week(caller)
+        waiting = pool.jobs.select(caller, all=True, state=State.QUEUED, limit=MOST_WAITING)
+        paid, preemptions = pool.use.fleet.preemptions(caller, NEWEST)
+        sort = self.get_query_argument("sort", "waste")
+        at = self.site.clock.now()
+        xids = await asyncio.to_thread(pool.use.telemetry.xids, at - DAY_S, at, NEWEST)
+        return {
+            "sort": sort if sort in fleet_waste.SORTS else "waste",
+            "waste": fleet_waste.waste_rows(status.projects, week.rows, waiting, now, sort),
+            "bench_waste": fleet_waste.idle_hours(week.total),
+            "starved": fleet_waste.starved_view(status.projects, waiting, now),
+            "idle": fleet_waste.idle_benches(pool.benches.leases(caller), uses, status.gpus, now),
+            "paid": fleet_waste.paid_rows(paid, now),
+            "preemptions": preemptions,
+            "health": health_page.lines_of(pool, status.gpus),
+            "xids": fleet_waste.xid_rows(xids, status.gpus, now),
+        }

@@ -58,11 +58,14 @@ class HealthHandler(PageHandler):
         caller = await self.reader()
         rights.require_admin(caller, "see how the pool fares")
         pool = self.site.pool
-        lines = tuple(
-            health_lines(_figures(pool), pool.observed.now.problems, pool.views.status(caller).gpus)
-        )
+        lines = lines_of(pool, pool.views.status(caller).gpus)
         wrong = [line.name for line in lines if line.problems]
         await self.show("health.html", self.facts(back="health"), lines=lines, wrong=wrong)
+
+
+def lines_of(pool: Pool, gpus: Sequence[Gpu]) -> tuple[HealthLine, ...]:
+    """Return how the parts of a pool fare."""
+    return tuple(health_lines(_figures(pool), pool.observed.now.problems, gpus))
 
 
 def _figures(pool: Pool) -> HealthFigures:

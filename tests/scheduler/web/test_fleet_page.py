@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from benchpool_scheduler.contract import LeaseRequest, State
-from benchpool_scheduler.runtime import DeviceState
+from benchpool_scheduler.contract import Job, LeaseRequest, State
+from benchpool_scheduler.runtime import DeviceState, EndedBy
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.simulation.replay.trace import read
 from benchpool_scheduler.telemetry import GpuSample, HeldSample, Holder, database
@@ -29,12 +30,13 @@ CONTRAST = Path(__file__).with_name("contrast.js").read_text()
 TRACE = Path(__file__).parents[3] / "docs/cases/workload/week.csv"
 HOUR, DAY = 3600.0, 86_400.0
 PASSED_S = 95 * 60
+SHOWN_AT = datetime.fromtimestamp(STARTED + 20 + 20 * 60 + PASSED_S, UTC)
 USERS = [user for team in TEAMS.values() for user in team]
 CALLERS = {name: Caller(name) for name in USERS} | {"ada": ADMIN}
 NODES = tuple(
     machine(f"gpu-{number:02}", "A100" if number < 6 else "H200", 8) for number in range(1, 9)
 )
-QUOTAS = {"vision": 24, "speech": 8, "robotics": 12, "genomics": 2}
+QUOTAS = {"vision": 24, "speech": 10, "robotics": 20, "genomics": 2}
 TEXT = "version: 1\nbuild: {default: 1, reserve: 8}\nprojects:\n" + "".join(
     f"  - {{name: {team}, quota: {QUOTAS[team]}, members: [{', '.join(users)}]}}\n"
     for team, users in TEAMS.items()
@@ -81,17 +83,44 @@ async def an_hour(pool: Pool, clock: FakeClock) -> None:
         held = [gpu for gpu, holder in pool.ledger.counters.holders.items() if holder == job.id]
         holder = Holder(job.id, 1, 0, user=user, project=job.project)
         holders |= dict.fromkeys(held, holder)
+    job = await one_makes_way(pool, clock)
+    held = [gpu for gpu, holder in pool.ledger.counters.holders.items() if holder == job.id]
+    holders |= dict.fromkeys(held, Holder(job.id, 1, 0, user=job.user, project=job.project))
     begin = clock.now()
     clock.pass_s(PASSED_S)
     samples = [
         HeldSample(
-            GpuSample(begin + at + 60, 60.0, gpu, activity=activity(holder, at, gpu)), holder
+            GpuSample(
+                begin + at + 60,
+                60.0,
+                gpu,
+                activity=activity(holder, at, gpu),
+                xid=31 if holder.user == "noor" and holder.job and at == 3000 else None,
+            ),
+            holder,
         )
         for gpu, holder in holders.items()
         for at in range(0, PASSED_S, 60)
     ]
     pool.use.telemetry.write(samples)
     pool.metering.live.see(samples)
+
+
+async def one_makes_way(pool: Pool, clock: FakeClock) -> Job:
+    """Let a job borrow what is free and give it back, and another wait that fits nowhere."""
+    runtime = pool.runtime
+    assert isinstance(runtime, ScriptedRuntime)
+    borrows = await pool.jobs.submit(CALLERS["tariq"], sleeper(gpus=8, name="protein-folds"))
+    await reached(pool, borrows.id, State.RUNNING)
+    clock.pass_s(20 * 60)
+    claims = await pool.jobs.submit(CALLERS["oscar"], sleeper(gpus=8, name="grasp-policy"))
+    ((worker, _),) = await runtime.until_noticed(1)
+    assert worker.job == borrows.id
+    clock.pass_s(20)
+    runtime.end(worker, 143, EndedBy.NOTICE, at=clock.now())
+    await reached(pool, claims.id, State.RUNNING)
+    await pool.jobs.submit(CALLERS["noor"], sleeper(gpus=8, name="whisper-large"))
+    return claims
 
 
 def activity(holder: Holder, at: int, gpu: str) -> float:
@@ -114,6 +143,7 @@ async def opens(browser: Browser, address: str, path: str, reader: str, **more: 
     await context.add_cookies([{"name": "reader", "value": reader, "url": address}])
     seen = Seen(await context.new_page(), address)
     seen.watch()
+    await seen.page.clock.set_fixed_time(SHOWN_AT)
     await seen.page.goto(address + path)
     return seen
 
@@ -157,16 +187,49 @@ async def test_a_cell_says_who_had_the_gpu_and_how_active_it_was(
 
 
 async def test_hours_of_the_day_stand_in_a_picture_and_in_a_table(
-    pool: Pool, address: str, browser: Browser
+    pool: Pool, clock: FakeClock, address: str, browser: Browser
 ) -> None:
     page = (await opens(browser, address, "fleet", "ada")).page
     day = await pool.use.fleet.day()
-    begun_h = (STARTED + PASSED_S) % HOUR / HOUR
+    begun_h = clock.now() % HOUR / HOUR
     assert sum(day.total.gpu_h.values()) == pytest.approx(64 * (24 + begun_h))
     await expect(page.locator("svg.hours > g")).to_have_count(len(day.hours))
     await page.get_by_text("The same as a table").click()
-    twin = page.get_by_role("table", name="Last 24 hours")
+    twin = page.get_by_role("table", name="Last 24 hours GPU-hours by class")
     await expect(twin.locator("tbody tr")).to_have_count(len(day.hours))
+
+
+async def test_administrators_see_what_to_act_on(address: str, browser: Browser) -> None:
+    page = (await opens(browser, address, "fleet", "ada")).page
+    rows = page.get_by_role("table", name="Projects by waste").locator("tbody tr")
+    assert await rows.count() == len(TEAMS)
+    waste = [
+        float(text.replace(",", "")) for text in await rows.locator("td.strong").all_inner_texts()
+    ]
+    assert waste == sorted(waste, reverse=True)
+    await expect(page.locator("#starved")).to_contain_text(
+        "speech holds 8 of 10 GPUs; 1 job waits."
+    )
+    await expect(page.locator("#starved")).to_contain_text("genomics (1)")
+    paid = page.locator("#preemptions li")
+    await expect(paid).to_contain_text(
+        "protein-folds of tariq (genomics) gave 8 GPUs to oscar (robotics)"
+    )
+    await expect(paid).to_contain_text("R15, owed to a project below its share.")
+    idle = page.get_by_role("table", name="Idle benches")
+    await expect(idle.locator("tbody tr")).to_have_count(5)
+    await expect(idle).to_contain_text("1.58")
+    errors = page.get_by_role("table", name="Errors of the driver")
+    await expect(errors).to_contain_text("31 the program used memory that is not its own")
+    await expect(page.locator("#health")).to_contain_text("GPUs")
+
+
+async def test_projects_are_sorted_by_what_is_chosen(address: str, browser: Browser) -> None:
+    page = (await opens(browser, address, "fleet", "ada")).page
+    await page.get_by_role("link", name="Project", exact=True).click()
+    table = page.get_by_role("table", name="Projects by waste")
+    await expect(table.locator("tbody th")).to_have_text(sorted(TEAMS))
+    await expect(table.locator("th[aria-sort=ascending]")).to_have_text("Project")
 
 
 async def test_others_see_what_gpus_do_and_no_names_but_their_own(
@@ -176,5 +239,6 @@ async def test_others_see_what_gpus_do_and_no_names_but_their_own(
     await expect(page.get_by_role("cell", name=re.compile("^noor training"))).to_have_count(4 * 7)
     text = await page.content()
     assert [name for name in USERS if name != "noor" and name in text] == []
+    await expect(page.locator("#waste, #starved, #idle, #preemptions, #health")).to_have_count(0)
     others = page.get_by_role("cell", name=re.compile("^training: .* active"))
     await expect(others).not_to_have_count(0)

@@ -19,7 +19,11 @@ from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.contract.use import UseBy, UseRow
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.administration import preemption_ledger
+from benchpool_scheduler.service.administration.job_figures import figures_of
+from benchpool_scheduler.service.administration.preemption_ledger import PaidPreemption
 from benchpool_scheduler.service.administration.use_reader import UseReader
+from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
 
 HOUR_S = 3600.0
@@ -28,7 +32,9 @@ STEPS = 7
 """Whole steps of the last hour, and the one that has begun."""
 
 HOURS = 24
-KEPT_S = 15.0
+WEEK_S = 7 * 24 * HOUR_S
+
+KEPT_S, WEEK_KEPT_S = 15.0, 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,14 @@ class DayOfUse:
 
 
 @dataclass(frozen=True, slots=True)
+class WeekOfUse:
+    """What each project held in the last 7 days, by its name; benches have none."""
+
+    rows: Mapping[str, UseRow]
+    total: UseRow
+
+
+@dataclass(frozen=True, slots=True)
 class HourGrid:
     """The last hour of every GPU that has any record, by its UUID.
 
@@ -67,21 +81,27 @@ class HourGrid:
 
 
 class Fleet:
-    """Pictures of the whole pool, each made by one reader at a time and kept for ``KEPT_S``.
+    """Pictures of the whole pool, each made for one reader at a time and kept for some seconds.
 
     Args:
         settle: Writes what was measured until now.
     """
 
     def __init__(
-        self, observed: Observed, reader: UseReader, settle: Callable[[], Awaitable[None]]
+        self,
+        ledger: Ledger,
+        observed: Observed,
+        reader: UseReader,
+        settle: Callable[[], Awaitable[None]],
     ) -> None:
+        self._ledger = ledger
         self._observed = observed
         self._reader = reader
         self._settle = settle
         self._busy = asyncio.Lock()
         self._day: tuple[float, DayOfUse] | None = None
         self._grid: tuple[float, HourGrid] | None = None
+        self._week: tuple[float, WeekOfUse] | None = None
 
     async def day(self) -> DayOfUse:
         """Return where the GPU-hours of the last day went; it names nobody."""
@@ -108,6 +128,32 @@ class Fleet:
                 for gpu, row in found.cells.items()
             },
         )
+
+    async def week(self, caller: Caller) -> WeekOfUse:
+        """Return what projects held. Errors: Forbidden for others than administrators."""
+        rights.require_admin(caller, "see what all projects use")
+        async with self._busy:
+            now = self._observed.settings.clock.now()
+            if self._week is None or not _is_fresh(self._week[0], now, WEEK_KEPT_S):
+                self._week = now, await self._make_week(caller, now)
+            return self._week[1]
+
+    def preemptions(self, caller: Caller, at_most: int) -> tuple[Sequence[PaidPreemption], int]:
+        """Return the newest preemptions of 7 days, and how many there were. Errors: Forbidden."""
+        now = self._observed.settings.clock.now()
+        return preemption_ledger.newest(self._ledger, caller, now, at_most)
+
+    async def _make_week(self, caller: Caller, now: float) -> WeekOfUse:
+        begin = now // HOUR_S * HOUR_S - WEEK_S
+        recorded = await self._reader.read(begin, now, step_s=HOUR_S)
+        configuration = self._observed.now.configuration
+        figures = figures_of(self._ledger, caller, begin, now, configuration)
+
+        def make() -> WeekOfUse:
+            rows, total = rows_of(recorded.entries(), UseBy.PROJECT, figures, {})
+            return WeekOfUse({row.name or "": row for row in rows}, total)
+
+        return await asyncio.to_thread(make)
 
     async def _make_day(self, now: float) -> DayOfUse:
         begin = now // HOUR_S * HOUR_S - HOURS * HOUR_S
@@ -142,8 +188,8 @@ class Fleet:
         return HourGrid(begins, found)
 
 
-def _is_fresh(made: float, now: float) -> bool:
-    return 0 <= now - made < KEPT_S
+def _is_fresh(made: float, now: float, kept_s: float = KEPT_S) -> bool:
+    return 0 <= now - made < kept_s
 
 
 def _row(entries: Sequence[Entry]) -> UseRow:

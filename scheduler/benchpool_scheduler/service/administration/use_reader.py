@@ -51,7 +51,7 @@ class UseReader:
 
         Args:
             step_s: What was measured of each GPU is put together in steps of about this length;
-                of exactly this length where it is a multiple of a kept one, at least ten in all.
+                of exactly this length where that is kept, or a multiple of what is.
         """
         await self._write()
         losses = tuple(self._losses(begin))
@@ -59,9 +59,12 @@ class UseReader:
 
     def _read(self, begin: float, end: float, step_s: float, losses: Sequence[Loss]) -> RecordedUse:
         since = begin - STARTING_S
-        buckets = math.ceil((end - since) / step_s)
         history = self._store.occupancies(since, end)
-        activity = self._store.buckets(None, since, end, buckets, by_holder=True)
+        # Whole steps, so that each is read as it is kept.
+        first, last = math.floor(since / step_s), math.ceil(end / step_s)
+        activity = self._store.buckets(
+            None, first * step_s, last * step_s, last - first, by_holder=True
+        )
         return RecordedUse(begin, end, history, activity, losses)
 
     def _losses(self, begin: float) -> Iterator[Loss]:

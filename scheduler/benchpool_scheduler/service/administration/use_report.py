@@ -7,23 +7,20 @@ told with what part of the time was. Waits and preemptions are those of jobs tha
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, defaultdict
-from collections.abc import Callable
 from typing import Literal
 from weakref import WeakValueDictionary
 
 from benchpool_scheduler.accounting.division import Entry
 from benchpool_scheduler.accounting.ranges import Range, asked
-from benchpool_scheduler.accounting.report import JobFigures, notes, rows_of, sentence
+from benchpool_scheduler.accounting.report import notes, rows_of, sentence
 from benchpool_scheduler.configuration import Configuration
-from benchpool_scheduler.contract.spec import SELF_TEST
 from benchpool_scheduler.contract.use import UseQuery, UseReport
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.administration.job_figures import figures_of
 from benchpool_scheduler.service.administration.use_reader import UseReader
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
-from benchpool_scheduler.store.records import JobRecord, PreemptionRecord
 
 DAY_S = 24 * 3600.0
 MINUTE_S = 60.0
@@ -53,7 +50,7 @@ class UseReports:
             entries = await asyncio.to_thread(recorded.entries)
         if not rights.rules_all(caller):
             entries = [it for it in entries if _may_see(caller, it, configuration)]
-        figures = self._figures(caller, span, configuration)
+        figures = figures_of(self._ledger, caller, span.begin, span.end, configuration)
         prices = configuration.prices
         rows, total = rows_of(entries, query.by, figures, prices.gpu_hour)
         kept_since = now - configuration.retention.ended_days * DAY_S
@@ -76,38 +73,6 @@ class UseReports:
             rows=rows,
             total=total,
         )
-
-    def _figures(self, caller: Caller, span: Range, configuration: Configuration) -> JobFigures:
-        """Return waits and preemptions of the jobs that the caller may see."""
-
-        def seen(job: JobRecord | None) -> tuple[str, str] | None:
-            if job is None or not rights.may_use(caller, job, configuration):
-                return None
-            return job.user, job.project
-
-        waits: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-        for job in self._ledger.jobs():
-            if not span.begin <= (job.started or 0.0) < span.end or SELF_TEST in job.spec.tags:
-                continue
-            if job.started is not None and (whose := seen(job)) is not None:
-                waits[whose].append(job.started - job.submitted)
-        found = JobFigures(waits, Counter(), Counter())
-        for pause in self._ledger.preemptions_since(span.begin):
-            if pause.at < span.end:
-                self._count(found, pause, seen)
-        return found
-
-    def _count(
-        self,
-        found: JobFigures,
-        pause: PreemptionRecord,
-        seen: Callable[[JobRecord | None], tuple[str, str] | None],
-    ) -> None:
-        claimant = None if pause.claimant is None else self._ledger.job(pause.claimant)
-        if (victim := seen(self._ledger.job(pause.job))) is not None:
-            found.given[victim] += 1
-        if (winner := seen(claimant)) is not None:
-            found.taken[winner] += 1
 
 
 def _may_see(caller: Caller, entry: Entry, configuration: Configuration) -> bool:

@@ -57,7 +57,7 @@ class UseHistory:
         self._hpc_jobs = HpcJobFiles(ledger, observed, folder)
         reader = UseReader(ledger, self.telemetry, self._recorder.write)
         self._reports = UseReports(ledger, observed, reader)
-        self.fleet = Fleet(observed, reader, metering.settle)
+        self.fleet = Fleet(ledger, observed, reader, metering.settle)
         self._replays = EnoughReplays(observed, history)
         self._idle = IdleDryRun(observed, self.telemetry)
 

@@ -1,0 +1,77 @@
+"""Who paid to whom: the latest preemptions with what they cost, as far as it is known."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.store.records import JobRecord, PreemptionRecord
+
+DAYS_S = 7 * 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class PaidPreemption:
+    """One preemption.
+
+    Attributes:
+        at: Epoch seconds.
+        job, name, user, project: Of the job that made way.
+        to_job, to_user, to_project: Of the job that got the GPUs; empty for benches.
+        lost_gpu_s: GPU seconds that it cost; ``final`` where no more is to come.
+        resumed_on: Where the job goes on, empty while it waits.
+    """
+
+    at: float
+    job: str
+    name: str
+    user: str
+    project: str
+    rule: str
+    gpus: int
+    to_job: str
+    to_user: str
+    to_project: str
+    lost_gpu_s: float
+    final: bool
+    resumed_on: str
+
+
+def newest(
+    ledger: Ledger, caller: Caller, now: float, at_most: int
+) -> tuple[Sequence[PaidPreemption], int]:
+    """Return the newest preemptions of the last 7 days, and how many there were.
+
+    Errors: Forbidden for others than administrators.
+    """
+    rights.require_admin(caller, "see all preemptions")
+    found = list(ledger.preemptions_since(now - DAYS_S))
+    chosen = heapq.nlargest(at_most, found, key=lambda it: it.at)
+    rows = [
+        _paid(one, victim, None if one.claimant is None else ledger.job(one.claimant))
+        for one in chosen
+        if (victim := ledger.job(one.job)) is not None
+    ]
+    return rows, len(found)
+
+
+def _paid(one: PreemptionRecord, victim: JobRecord, claimant: JobRecord | None) -> PaidPreemption:
+    return PaidPreemption(
+        at=one.at,
+        job=victim.id,
+        name=victim.name,
+        user=victim.user,
+        project=victim.project,
+        rule=one.rule,
+        gpus=one.gpus,
+        to_job="" if claimant is None else claimant.id,
+        to_user="" if claimant is None else claimant.user,
+        to_project="" if claimant is None else claimant.project,
+        lost_gpu_s=one.cost_gpu_s,
+        final=one.unsaved_gpu_s is not None and one.restart_gpu_s is not None,
+        resumed_on="" if one.resumed_at is None else one.resumed_on or "",
+    )

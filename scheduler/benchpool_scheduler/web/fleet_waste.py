@@ -1,0 +1,291 @@
+"""What an administrator acts on: projects by waste, who is starved, idle benches, preemptions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from benchpool_scheduler import phrases
+from benchpool_scheduler.accounting.classes import WASTED
+from benchpool_scheduler.contract import Gpu, Job, Lease, ProjectQuota
+from benchpool_scheduler.contract.gpu_use import GpuUse
+from benchpool_scheduler.contract.use import UseClass, UseRow
+from benchpool_scheduler.service.administration.preemption_ledger import PaidPreemption
+from benchpool_scheduler.telemetry.xids import XidSeen
+from benchpool_scheduler.web.pool_view import gpu_places, server_name
+from benchpool_scheduler.web.words import Moment, moment, optional_moment
+
+RULES: Mapping[str, str] = {
+    "R3": "a bench needs it",
+    "R15": "owed to a project below its share",
+    "R18": "moved, to make room",
+}
+"""Why one gives way, by the rule that preempted."""
+
+XIDS: Mapping[int, str] = {
+    13: "a fault in the program on the GPU",
+    31: "the program used memory that is not its own",
+    43: "the program was stopped by the driver",
+    45: "the program's work was cleaned up after another error",
+    48: "memory error that could not be corrected",
+    63: "a row of memory was replaced",
+    64: "a row of memory could not be replaced",
+    74: "fault on an NVLink",
+    79: "the GPU has fallen off the bus",
+    94: "memory error, contained to one program",
+    95: "memory error, not contained",
+    119: "the GPU's own processor does not answer",
+}
+"""The driver's numbers that are met most, after NVIDIA's list of XID errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class WasteRow:
+    """One project with what it holds and what of the last 7 days it wasted."""
+
+    name: str
+    holds: str
+    over: int
+    fair_share: int
+    waiting: int
+    oldest: Moment | None
+    computed: str
+    held_h: float
+    held: str
+    waste_h: float
+    waste: str
+    part: str
+    gave: int
+    took: int
+
+
+SORTS: Mapping[str, tuple[str, Callable[[WasteRow], tuple[object, ...]]]] = {
+    "waste": ("Waste, 7 d", lambda row: (-row.waste_h, row.name)),
+    "held": ("Held, 7 d", lambda row: (-row.held_h, row.name)),
+    "waiting": ("Waiting", lambda row: (-row.waiting, row.name)),
+    "over": ("Borrows", lambda row: (-row.over, row.name)),
+    "name": ("Project", lambda row: (row.name,)),
+}
+"""What rows can be sorted by, with its title."""
+
+
+def waste_rows(
+    projects: Sequence[ProjectQuota],
+    week: Mapping[str, UseRow],
+    waiting: Sequence[Job],
+    now: datetime,
+    sort: str,
+) -> Sequence[WasteRow]:
+    """Return a row for each project that holds, waits or has held something.
+
+    Args:
+        week: What each held, by name.
+        waiting: The jobs that wait.
+    """
+    oldest: dict[str, datetime] = {}
+    for job in waiting:
+        oldest[job.project] = min(job.submitted, oldest.get(job.project, job.submitted))
+    rows = [
+        _waste(one, week.get(one.name), optional_moment(oldest.get(one.name), now))
+        for one in projects
+        if one.allocated or one.waiting or one.name in week
+    ]
+    return sorted(rows, key=SORTS.get(sort, SORTS["waste"])[1])
+
+
+def _waste(one: ProjectQuota, used: UseRow | None, oldest: Moment | None) -> WasteRow:
+    waste_h, held_h, computed = wasted(used)
+    return WasteRow(
+        name=one.name,
+        holds=f"{one.allocated} of {one.quota}" if one.quota is not None else str(one.allocated),
+        over=_over(one),
+        fair_share=one.fair_share,
+        waiting=one.waiting,
+        oldest=oldest,
+        computed=computed,
+        held_h=held_h,
+        held=phrases.gpu_hours(held_h),
+        waste_h=waste_h,
+        waste=phrases.gpu_hours(waste_h),
+        part=phrases.share(waste_h / held_h) if held_h else "–",
+        gave=0 if used is None else used.preemptions_given,
+        took=0 if used is None else used.preemptions_taken,
+    )
+
+
+def wasted(used: UseRow | None) -> tuple[float, float, str]:
+    """Return GPU-hours that were wasted and held, and what part of what was held computed."""
+    if used is None or used.held_gpu_h <= 0:
+        return 0.0, 0.0, "–"
+    waste_h = sum(used.gpu_h.get(one, 0.0) for one in WASTED)
+    computed = used.gpu_h.get(UseClass.COMPUTING, 0.0) / used.held_gpu_h
+    return waste_h, used.held_gpu_h, phrases.share(computed)
+
+
+def idle_hours(used: UseRow) -> str:
+    """Return the GPU-hours that benches held idle."""
+    return phrases.gpu_hours(used.gpu_h.get(UseClass.IDLE_BENCH, 0.0))
+
+
+def _over(one: ProjectQuota) -> int:
+    return 0 if one.quota is None else max(0, one.allocated - one.quota)
+
+
+# ---------------------------------------------------------------------------- who is starved
+
+
+@dataclass(frozen=True, slots=True)
+class StarvedRow:
+    """A project below its quota whose jobs wait, with the one that has waited longest."""
+
+    project: str
+    holds: str
+    waiting: int
+    job: Job
+    since: Moment
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StarvedView:
+    """Who is starved, and who borrows meanwhile; ``text`` is the answer."""
+
+    text: str
+    rows: tuple[StarvedRow, ...]
+
+
+def starved_view(
+    projects: Sequence[ProjectQuota], waiting: Sequence[Job], now: datetime
+) -> StarvedView:
+    """Return which projects wait below their quota while others hold more than theirs."""
+    above = {one.parent for one in projects}
+    own = [one for one in projects if one.name not in above]
+    borrowers = [f"{one.name} ({_over(one)})" for one in own if _over(one)]
+    rows = tuple(_starved(own, waiting, now))
+    if not rows:
+        text = "No project has jobs that wait while it holds less than its quota."
+    elif not borrowers:
+        text = "Nobody borrows, and yet jobs wait in projects that hold less than their quota."
+    else:
+        text = f"GPUs beyond a quota: {', '.join(borrowers)}. Meanwhile these wait below theirs."
+    return StarvedView(text, rows)
+
+
+def _starved(
+    projects: Iterable[ProjectQuota], waiting: Sequence[Job], now: datetime
+) -> Iterator[StarvedRow]:
+    for one in projects:
+        jobs = [job for job in waiting if job.project == one.name]
+        if not jobs or one.quota is None or one.allocated >= one.quota:
+            continue
+        first = min(jobs, key=lambda job: job.submitted)
+        yield StarvedRow(
+            project=one.name,
+            holds=f"{one.allocated} of {one.quota}",
+            waiting=len(jobs),
+            job=first,
+            since=moment(first.submitted, now),
+            reason=first.reason.text if first.reason else "The next pass will say why it waits.",
+        )
+
+
+# ---------------------------------------------------------------------------- idle benches
+
+
+@dataclass(frozen=True, slots=True)
+class IdleBench:
+    """A bench on whose GPUs no kernel has run for a while; ``gpu_h`` are lost so far."""
+
+    user: str
+    server: str
+    gpus: str
+    since: Moment
+    seen: Moment | None
+    gpu_h: str
+
+
+def idle_benches(
+    leases: Sequence[Lease], uses: Sequence[GpuUse], gpus: Sequence[Gpu], now: datetime
+) -> Sequence[IdleBench]:
+    """Return the benches all of whose GPUs are idle as measured, the longest first."""
+    of = {use.uuid: use.idle_since for use in uses}
+    found: list[tuple[datetime, Lease]] = []
+    for lease in leases:
+        since = [of.get(gpu) for gpu in lease.gpus]
+        known = [at for at in since if at is not None]
+        if known and len(known) == len(since):
+            found.append((max(known), lease))
+    return [
+        IdleBench(
+            user=lease.user,
+            server=server_name(lease.server),
+            gpus=gpu_places(gpus, lease.gpus),
+            since=moment(since, now),
+            seen=optional_moment(lease.last_active, now),
+            gpu_h=phrases.gpu_hours((now - since).total_seconds() / 3600 * len(lease.gpus)),
+        )
+        for since, lease in sorted(found, key=lambda it: (it[0], it[1].user))
+    ]
+
+
+# ---------------------------------------------------------------------------- preemptions, XIDs
+
+
+@dataclass(frozen=True, slots=True)
+class PaidRow:
+    """One preemption in words."""
+
+    paid: PaidPreemption
+    at: Moment
+    why: str
+    lost: str
+    then: str
+
+
+def paid_rows(found: Sequence[PaidPreemption], now: datetime) -> Sequence[PaidRow]:
+    """Return the rows of the preemption ledger."""
+    return [
+        PaidRow(
+            paid=one,
+            at=moment(datetime.fromtimestamp(one.at, UTC), now),
+            why=RULES.get(one.rule, ""),
+            lost=_lost(one),
+            then=f"goes on at {one.resumed_on}" if one.resumed_on else "waits",
+        )
+        for one in found
+    ]
+
+
+def _lost(one: PaidPreemption) -> str:
+    if one.lost_gpu_s < phrases.NOTHING_S:
+        return "nothing" if one.final else "nothing yet"
+    amount = phrases.gpu_time(one.lost_gpu_s)
+    return amount if one.final else f"about {amount} so far"
+
+
+@dataclass(frozen=True, slots=True)
+class XidRow:
+    """One error of the driver in words."""
+
+    at: Moment
+    gpu: str
+    xid: int
+    words: str
+    job: str
+    user: str
+
+
+def xid_rows(found: Iterable[XidSeen], gpus: Sequence[Gpu], now: datetime) -> Sequence[XidRow]:
+    """Return the errors that the driver told of."""
+    return [
+        XidRow(
+            at=moment(datetime.fromtimestamp(one.at, UTC), now),
+            gpu=gpu_places(gpus, [one.gpu]),
+            xid=one.xid,
+            words=XIDS.get(one.xid, ""),
+            job=one.holder.job or "",
+            user=one.holder.user or "",
+        )
+        for one in found
+    ]
