@@ -65,6 +65,11 @@ def rows_of(
     ], total
 
 
+def row_of(total: Total, name: str | None = None, figures: JobFigures | None = None) -> UseRow:
+    """Return the row of a total, without rank and cost."""
+    return _row(name, total, figures or JobFigures(), {})
+
+
 def _ranked(found: Mapping[str, Total]) -> Iterator[tuple[int, tuple[str, Total]]]:
     """Number those with names; what nobody held comes last and has no rank."""
     rank = 0

@@ -64,6 +64,18 @@ class Total:
         """Mean activity of the multiprocessors while a kernel ran; None where not measured."""
         return None if self.of_s <= 0 else min(1.0, self.efficient_s / self.of_s)
 
+    def include(self, other: Total) -> None:
+        """Add another total to this one."""
+        for one, seconds in other.seconds.items():
+            self.seconds[one] += seconds
+        self.measurable_s += other.measurable_s
+        self.measured_s += other.measured_s
+        self.simulated_s += other.simulated_s
+        self.efficient_s += other.efficient_s
+        self.of_s += other.of_s
+        self.energy_j += other.energy_j
+        self.cost += other.cost
+
     def add(self, entry: Entry, prices: Mapping[str, float]) -> None:
         """Add an entry; ``prices`` are those of an hour of a held GPU, by model."""
         for one, seconds in entry.seconds.items():
@@ -76,6 +88,14 @@ class Total:
         self.energy_j += entry.energy_j
         held_s = sum(entry.seconds.get(one, 0.0) for one in HELD)
         self.cost += held_s / HOUR_S * prices.get(entry.occupancy.model, 0.0)
+
+
+def together(parts: Iterable[Total]) -> Total:
+    """Return the total of all parts."""
+    found = Total()
+    for part in parts:
+        found.include(part)
+    return found
 
 
 def totals(

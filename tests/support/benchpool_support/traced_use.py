@@ -15,14 +15,12 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.sqlite import insert
 
 from benchpool_scheduler.accounting.classes import Occupation
 from benchpool_scheduler.accounting.occupancy import Occupancy, Occupant
 from benchpool_scheduler.runtime import Device
 from benchpool_scheduler.simulation.replay.trace import TraceJob
 from benchpool_scheduler.telemetry import Holder, occupancies, schema
-from benchpool_scheduler.telemetry.rollup import Sums
 
 TEAMS = {
     "vision": ("susan", "amara", "felix"),
@@ -202,13 +200,13 @@ class _Writer:
     def flush(self) -> None:
         for level in schema.LEVELS:
             rows = [
-                {"begin": at, "gpu": gpu, "holder": holder, **_sums(covered, active)}
-                for (at, gpu, holder), (covered, active) in self._rows.pop(
-                    level.table.name, {}
-                ).items()
+                (*key, *_sums(covered, active))
+                for key, (covered, active) in self._rows.pop(level.table.name, {}).items()
             ]
             if rows:
-                self._connection.execute(insert(level.table).on_conflict_do_nothing(), rows)
+                marks = ", ".join("?" * len(rows[0]))
+                insert = f"INSERT OR IGNORE INTO {level.table.name} VALUES ({marks})"  # noqa: S608
+                self._connection.exec_driver_sql(insert, rows)
         occupancies.keep(self._connection, self._occupancies)
         self._occupancies.clear()
 
@@ -228,15 +226,11 @@ class _Writer:
         return self._holders[holder]
 
 
-def _sums(covered_ms: int, active_ms: int) -> dict[str, int | None]:
+def _sums(covered_ms: int, active_ms: int) -> tuple[int | None, ...]:
+    """Return the columns of ``Sums``, in their order."""
     share = round(1000 * active_ms / covered_ms)
-    sums = Sums(
-        covered_ms=covered_ms,
-        active_ms=active_ms,
-        energy_j=round(covered_ms / 1000 * (80 + share * 0.5)),
-        memory_max_mib=40_000 if share else 2_000,
-        temperature_max_c=35 + share // 25,
-        activity_min=max(0, share - 100),
-        activity_max=min(1000, share + 100),
+    return (
+        *(covered_ms, active_ms, 0, 0, round(covered_ms / 1000 * (80 + share * 0.5)), 0, 0),
+        *(40_000 if share else 2_000, 35 + share // 25),
+        *(max(0, share - 100), min(1000, share + 100)),
     )
-    return dict(zip(schema.SUMS, astuple(sums), strict=True))

@@ -12,14 +12,15 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from benchpool_scheduler.accounting.cells import GpuCell, cells
-from benchpool_scheduler.accounting.division import Entry
 from benchpool_scheduler.accounting.occupancy import Occupant
-from benchpool_scheduler.accounting.report import JobFigures, notes, rows_of, sentence
+from benchpool_scheduler.accounting.report import notes, row_of, sentence
+from benchpool_scheduler.accounting.totals import together
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.contract.use import UseBy, UseRow
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration import preemption_ledger
+from benchpool_scheduler.service.administration.hourly_use import HourlyUse
 from benchpool_scheduler.service.administration.job_figures import figures_of
 from benchpool_scheduler.service.administration.preemption_ledger import PaidPreemption
 from benchpool_scheduler.service.administration.use_reader import UseReader
@@ -32,7 +33,7 @@ STEPS = 7
 """Whole steps of the last hour, and the one that has begun."""
 
 HOURS = 24
-WEEK_S = 7 * 24 * HOUR_S
+WEEK_HOURS = 7 * 24
 
 KEPT_S, WEEK_KEPT_S = 15.0, 60.0
 
@@ -97,6 +98,7 @@ class Fleet:
         self._ledger = ledger
         self._observed = observed
         self._reader = reader
+        self._hourly = HourlyUse(reader)
         self._settle = settle
         self._busy = asyncio.Lock()
         self._day: tuple[float, DayOfUse] | None = None
@@ -144,40 +146,36 @@ class Fleet:
         return preemption_ledger.newest(self._ledger, caller, now, at_most)
 
     async def _make_week(self, caller: Caller, now: float) -> WeekOfUse:
-        begin = now // HOUR_S * HOUR_S - WEEK_S
-        recorded = await self._reader.read(begin, now, step_s=HOUR_S)
-        configuration = self._observed.now.configuration
-        figures = figures_of(self._ledger, caller, begin, now, configuration)
-
-        def make() -> WeekOfUse:
-            rows, total = rows_of(recorded.entries(), UseBy.PROJECT, figures, {})
-            return WeekOfUse({row.name or "": row for row in rows}, total)
-
-        return await asyncio.to_thread(make)
+        hours = await self._hourly.hours(WEEK_HOURS, now)
+        begin = hours[0][0]
+        figures = figures_of(self._ledger, caller, begin, now, self._observed.now.configuration)
+        names = {name for _, of in hours for name in of}
+        rows = {
+            name: row_of(
+                together(of[name] for _, of in hours if name in of),
+                name,
+                figures.of(UseBy.PROJECT, name),
+            )
+            for name in sorted(names)
+        }
+        return WeekOfUse(rows, row_of(together(one for _, of in hours for one in of.values())))
 
     async def _make_day(self, now: float) -> DayOfUse:
-        begin = now // HOUR_S * HOUR_S - HOURS * HOUR_S
         await self._settle()
-        recorded = await self._reader.read(begin, now, step_s=STEP_S)
+        hours = await self._hourly.hours(HOURS, now)
         zone = ZoneInfo(self._observed.now.configuration.gpu_hours.time_zone)
-
-        def make() -> DayOfUse:
-            edges = [begin + HOUR_S * number for number in range(HOURS + 1)]
-            parts = [(at, recorded.between(at, min(at + HOUR_S, now))) for at in edges if at < now]
-            total = _row([entry for _, entries in parts for entry in entries])
-            begun = recorded.begun if recorded.begun > begin else None
-            words = None if begun is None else f"{datetime.fromtimestamp(begun, zone):%H:%M}"
-            return DayOfUse(
-                text=sentence(total, "The last 24 hours"),
-                notes=tuple(notes(total, begun=words, waits_since=None)),
-                hours=tuple(
-                    HourOfUse(datetime.fromtimestamp(at, zone), _row(entries))
-                    for at, entries in parts
-                ),
-                total=total,
-            )
-
-        return await asyncio.to_thread(make)
+        total = row_of(together(one for _, of in hours for one in of.values()))
+        begun = self._hourly.begun if self._hourly.begun > hours[0][0] else None
+        words = None if begun is None else f"{datetime.fromtimestamp(begun, zone):%Y-%m-%d %H:%M}"
+        return DayOfUse(
+            text=sentence(total, "The last 24 hours"),
+            notes=tuple(notes(total, begun=words, waits_since=None)),
+            hours=tuple(
+                HourOfUse(datetime.fromtimestamp(at, zone), row_of(together(of.values())))
+                for at, of in hours
+            ),
+            total=total,
+        )
 
     async def _make_grid(self, now: float) -> HourGrid:
         last = now // STEP_S * STEP_S
@@ -190,11 +188,6 @@ class Fleet:
 
 def _is_fresh(made: float, now: float, kept_s: float = KEPT_S) -> bool:
     return 0 <= now - made < kept_s
-
-
-def _row(entries: Sequence[Entry]) -> UseRow:
-    """Return the hours of all classes together."""
-    return rows_of(entries, UseBy.CLASS, JobFigures(), {})[1]
 
 
 def _seen_by(caller: Caller, cell: GpuCell, configuration: Configuration) -> GpuCell:

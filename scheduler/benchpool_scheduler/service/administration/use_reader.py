@@ -54,7 +54,7 @@ class UseReader:
                 of exactly this length where that is kept, or a multiple of what is.
         """
         await self._write()
-        losses = tuple(self._losses(begin))
+        losses = tuple(self.losses(begin))
         return await asyncio.to_thread(self._read, begin, end, step_s, losses)
 
     def _read(self, begin: float, end: float, step_s: float, losses: Sequence[Loss]) -> RecordedUse:
@@ -67,7 +67,7 @@ class UseReader:
         )
         return RecordedUse(begin, end, history, activity, losses)
 
-    def _losses(self, begin: float) -> Iterator[Loss]:
+    def losses(self, begin: float) -> Iterator[Loss]:
         """Yield what pauses discarded whose workers had gone after this time."""
         for pause in self._ledger.pauses_ended_since(begin):
             attempt = self._ledger.attempt(pause.job, pause.attempt)

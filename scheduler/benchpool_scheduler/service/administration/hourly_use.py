@@ -1,0 +1,85 @@
+"""GPU time by the hour and project. An hour that is over is divided once, and kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+
+from benchpool_scheduler.accounting.occupancy import Loss
+from benchpool_scheduler.accounting.recorded import RecordedUse
+from benchpool_scheduler.accounting.totals import HOUR_S, Total, totals
+from benchpool_scheduler.contract.use import UseBy
+from benchpool_scheduler.service.administration.use_reader import UseReader
+
+LATE_S = 600.0
+"""So long after its end an hour may still change: samples are written once a minute."""
+
+KEPT_DAYS, DAY_S = 8, 86_400.0
+
+PIECE_H = 24
+"""At most so many hours are read at once."""
+
+ByProject = Mapping[str, Total]
+"""Totals by project; that of benches and of what nobody held has no name."""
+
+
+class HourlyUse:
+    """Totals of whole hours, and of the one that has begun.
+
+    A pause tells at its end what it discarded, maybe hours back: those hours are divided again.
+
+    Attributes:
+        begun: When the record begins, as far as it was read, epoch seconds; infinite for never.
+    """
+
+    def __init__(self, reader: UseReader) -> None:
+        self._reader = reader
+        self._kept: dict[float, ByProject] = {}
+        self._losses: frozenset[Loss] = frozenset()
+        self.begun = float("inf")
+
+    async def hours(self, number: int, now: float) -> Sequence[tuple[float, ByProject]]:
+        """Return the last whole hours and the one that has begun, by their begin.
+
+        Not to be called again before it has answered.
+        """
+        last = now // HOUR_S * HOUR_S
+        begins = [last - HOUR_S * ago for ago in range(number, -1, -1)]
+        self._forget(begins[0], now)
+        found: dict[float, ByProject] = dict(self._kept)
+        for piece in _pieces([at for at in begins if at not in found]):
+            end = min(now, piece[-1] + HOUR_S)
+            recorded = await self._reader.read(piece[0], end, step_s=HOUR_S)
+            if recorded.history:
+                self.begun = min(self.begun, recorded.begun)
+            made = await asyncio.to_thread(_divided, recorded, piece, now)
+            found |= made
+            self._kept |= {at: it for at, it in made.items() if at + HOUR_S + LATE_S <= now}
+        return [(at, found[at]) for at in begins if at < now]
+
+    def _forget(self, since: float, now: float) -> None:
+        """Forget the hours in which a pause that has ended since discarded work."""
+        losses = frozenset(self._reader.losses(since))
+        for loss in losses - self._losses:
+            for at in [at for at in self._kept if at < loss.end and at + HOUR_S > loss.begin]:
+                del self._kept[at]
+        self._losses = losses
+        self._kept = {at: it for at, it in self._kept.items() if at >= now - KEPT_DAYS * DAY_S}
+
+
+def _pieces(begins: Sequence[float]) -> Iterator[Sequence[float]]:
+    """Yield runs of hours that follow one another, the newest first."""
+    run: list[float] = []
+    for at in reversed(begins):
+        if run and (run[0] - at > HOUR_S or len(run) == PIECE_H):
+            yield run
+            run = []
+        run.insert(0, at)
+    if run:
+        yield run
+
+
+def _divided(
+    recorded: RecordedUse, begins: Sequence[float], now: float
+) -> Mapping[float, ByProject]:
+    return {at: totals(recorded.between(at, min(at + HOUR_S, now)), UseBy.PROJECT) for at in begins}
