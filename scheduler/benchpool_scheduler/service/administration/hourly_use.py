@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from benchpool_scheduler.accounting.occupancy import Loss
 from benchpool_scheduler.accounting.recorded import RecordedUse
 from benchpool_scheduler.accounting.totals import HOUR_S, Total, totals
 from benchpool_scheduler.contract.use import UseBy
-from benchpool_scheduler.service.administration.use_reader import UseReader
 
 LATE_S = 600.0
 """So long after its end an hour may still change: samples are written once a minute."""
@@ -23,6 +23,16 @@ ByProject = Mapping[str, Total]
 """Totals by project; that of benches and of what nobody held has no name."""
 
 
+class HistoryReader(Protocol):
+    """What reads the recorded history: ``UseReader``."""
+
+    async def read(self, begin: float, end: float, *, step_s: float) -> RecordedUse:
+        """Return what is recorded of a range."""
+
+    def losses(self, begin: float) -> Iterable[Loss]:
+        """Return what pauses discarded whose workers had gone after this time."""
+
+
 class HourlyUse:
     """Totals of whole hours, and of the one that has begun.
 
@@ -32,7 +42,7 @@ class HourlyUse:
         begun: When the record begins, as far as it was read, epoch seconds; infinite for never.
     """
 
-    def __init__(self, reader: UseReader) -> None:
+    def __init__(self, reader: HistoryReader) -> None:
         self._reader = reader
         self._kept: dict[float, ByProject] = {}
         self._losses: frozenset[Loss] = frozenset()

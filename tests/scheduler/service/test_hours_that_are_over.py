@@ -1,0 +1,59 @@
+"""GPU time by the hour: what is over is divided once, and again when a pause says what it lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchpool_scheduler.accounting.classes import Occupation
+from benchpool_scheduler.accounting.occupancy import Loss, Occupancy, Occupant
+from benchpool_scheduler.accounting.recorded import RecordedUse
+from benchpool_scheduler.contract.use import UseClass
+from benchpool_scheduler.service.administration.hourly_use import HourlyUse
+
+HOUR = 3600.0
+NOW = 100 * HOUR + 900
+SUSAN = Occupant(Occupation.TRAINING, "susan", "vision", "j", 1)
+
+
+class Reader:
+    """A GPU that one job has had for ever; ``asked`` are the ranges that were read, in hours."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[float, float]] = []
+        self.known: list[Loss] = []
+
+    async def read(self, begin: float, end: float, *, step_s: float) -> RecordedUse:
+        self.asked.append((begin / HOUR, end / HOUR))
+        history = [Occupancy("g", "n", "H200", 0.0, end, SUSAN)]
+        return RecordedUse(begin, end, history, (), self.known)
+
+    def losses(self, begin: float) -> Sequence[Loss]:
+        return self.known
+
+
+async def lost_h(hourly: HourlyUse, number: int, now: float) -> float:
+    hours = await hourly.hours(number, now)
+    return sum(of["vision"].seconds.get(UseClass.LOST, 0.0) for _, of in hours) / HOUR
+
+
+async def test_hours_add_up_and_only_what_is_new_is_read_again() -> None:
+    reader = Reader()
+    hourly = HourlyUse(reader)
+    hours = await hourly.hours(30, NOW)
+    assert [at / HOUR for at, _ in hours] == list(range(70, 101))
+    assert sum(of["vision"].gpu_s for _, of in hours) == 30 * HOUR + 900
+    assert sorted(reader.asked) == [(70, 77), (77, NOW / HOUR)]
+    reader.asked.clear()
+    await hourly.hours(30, NOW + 300)
+    assert reader.asked == [(100, (NOW + 300) / HOUR)]
+    reader.asked.clear()
+    await hourly.hours(30, NOW + HOUR)
+    assert reader.asked == [(100, (NOW + HOUR) / HOUR)]
+
+
+async def test_work_that_a_pause_discarded_is_lost_in_hours_that_were_divided_before() -> None:
+    reader = Reader()
+    hourly = HourlyUse(reader)
+    assert await lost_h(hourly, 24, NOW) == 0
+    reader.known.append(Loss("j", 1, 97.5 * HOUR, 99.25 * HOUR))
+    assert await lost_h(hourly, 24, NOW) == 1.75
