@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
+from benchpool_scheduler import phrases
 from benchpool_scheduler.contract import State, Status
 from benchpool_scheduler.contract.gpu_use import GpuUse
 from benchpool_scheduler.service import Caller
@@ -24,27 +27,34 @@ class FleetHandler(PageHandler):
     async def get(self) -> None:
         """Show the page."""
         caller = await self.reader()
-        pool, now = self.site.pool, self.site.now()
-        uses = pool.gpu_use.gpus(caller)
-        status = pool.views.status(caller)
-        day = await pool.use.fleet.day()
-        grid = await pool.use.fleet.grid(caller)
+        pool = self.site.pool
+        uses, status = pool.gpu_use.gpus(caller), pool.views.status(caller)
         watched: dict[str, object] = {}
         if caller.admin:
             watched = await self._watched(caller, status, uses)
         await self.show(
             "fleet.html",
             self.facts(back="fleet"),
-            status=status,
-            strip=fleet_view.now_view(status, uses),
-            day=day,
-            hours=fleet_view.columns(day),
-            day_rows=fleet_view.hour_rows(day),
-            classes=report_view.classes(day.total),
-            computed=fleet_view.computed(day),
-            grid=fleet_view.grid_view(grid, uses, now),
+            **await self._pictures(status, uses, caller),
             watched=watched,
         )
+
+    async def _pictures(
+        self, status: Status, uses: Sequence[GpuUse], named_to: Caller | None
+    ) -> dict[str, object]:
+        """Return what everybody sees; names are those that a reader may see, none for None."""
+        fleet = self.site.pool.use.fleet
+        day, grid = await fleet.day(), await fleet.grid(named_to)
+        return {
+            "status": status,
+            "strip": fleet_view.now_view(status, uses),
+            "day": day,
+            "hours": fleet_view.columns(day),
+            "day_rows": fleet_view.hour_rows(day),
+            "classes": report_view.classes(day.total),
+            "computed": fleet_view.computed(day),
+            "grid": fleet_view.grid_view(grid, uses, self.site.now()),
+        }
 
     async def _watched(
         self, caller: Caller, status: Status, uses: Sequence[GpuUse]
@@ -61,6 +71,7 @@ class FleetHandler(PageHandler):
             "sort": sort if sort in fleet_waste.SORTS else "waste",
             "waste": fleet_waste.waste_rows(status.projects, week.rows, waiting, now, sort),
             "bench_waste": fleet_waste.idle_hours(week.total),
+            "week": fleet_view.week_rows(week.hours),
             "starved": fleet_waste.starved_view(status.projects, waiting, now),
             "idle": fleet_waste.idle_benches(pool.benches.leases(caller), uses, status.gpus, now),
             "paid": fleet_waste.paid_rows(paid, now),
@@ -68,3 +79,24 @@ class FleetHandler(PageHandler):
             "health": health_page.lines_of(pool, status.gpus),
             "xids": fleet_waste.xid_rows(xids, status.gpus, now),
         }
+
+
+class KioskHandler(FleetHandler):
+    """``GET <prefix>kiosk``: the same for a screen on the wall, without anybody's name."""
+
+    async def get(self) -> None:
+        """Show the page."""
+        caller = await self.reader()
+        pool = self.site.pool
+        uses = [
+            replace(one, user=None, project=None, job=None, server=None)
+            for one in pool.gpu_use.gpus(caller)
+        ]
+        status = pool.views.status(caller)
+        wrong = len(status.health.problems)
+        await self.show(
+            "kiosk.html",
+            self.facts(back="kiosk"),
+            **await self._pictures(status, uses, None),
+            wrong=f"{phrases.count(wrong, 'problem')} for administrators" if wrong else "",
+        )

@@ -17,7 +17,7 @@ from benchpool_scheduler.accounting.occupancy import Occupant
 from benchpool_scheduler.contract import GpuState, Status
 from benchpool_scheduler.contract.gpu_use import GpuUse
 from benchpool_scheduler.contract.use import UseClass
-from benchpool_scheduler.service.administration.fleet import DayOfUse, HourGrid
+from benchpool_scheduler.service.administration.fleet import DayOfUse, HourGrid, HourOfUse
 from benchpool_scheduler.telemetry.live import IDLE_SHARE
 from benchpool_scheduler.web.words import GPU_WORDS, Moment, StateWord, moment
 
@@ -204,6 +204,32 @@ def hour_rows(day: DayOfUse) -> Sequence[HourRow]:
         )
         for one in reversed(day.hours)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class WeekRow:
+    """One hour of the chart: GPUs held, computing, and free though wanted; None: not recorded."""
+
+    at: int
+    begin: str
+    values: tuple[float | None, ...]
+
+
+def week_rows(hours: Sequence[HourOfUse]) -> Sequence[WeekRow]:
+    """Return the hours that are over, the newest first."""
+    return [
+        WeekRow(int(one.begin.timestamp()), f"{one.begin:%Y-%m-%d %H:%M}", tuple(_means(one)))
+        for one in reversed(hours[:-1])
+    ]
+
+
+def _means(hour: HourOfUse) -> Iterator[float | None]:
+    """Yield mean GPUs of an hour: GPU-hours of one hour."""
+    gpu_h = hour.row.gpu_h
+    known = sum(gpu_h.values()) - gpu_h.get(UseClass.NOT_RECORDED, 0.0) > 0
+    computing, wanted = gpu_h.get(UseClass.COMPUTING, 0.0), gpu_h.get(UseClass.WANTED, 0.0)
+    for gpus in (hour.row.held_gpu_h, computing, wanted):
+        yield round(gpus, 1) if known else None
 
 
 def computed(day: DayOfUse) -> str:

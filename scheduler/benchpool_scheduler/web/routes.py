@@ -18,7 +18,7 @@ from benchpool_scheduler.web.bench_forms import AskBackHandler
 from benchpool_scheduler.web.compare_page import CompareHandler
 from benchpool_scheduler.web.dashboard import DashboardHandler
 from benchpool_scheduler.web.estimates_page import EstimatesHandler
-from benchpool_scheduler.web.fleet_page import FleetHandler
+from benchpool_scheduler.web.fleet_page import FleetHandler, KioskHandler
 from benchpool_scheduler.web.growth_page import GrowthHandler
 from benchpool_scheduler.web.health_page import HealthHandler
 from benchpool_scheduler.web.history_page import HistoryHandler
@@ -75,6 +75,7 @@ def routes(
         URLSpec(f"{base}health", HealthHandler, args),
         URLSpec(f"{base}history(?P<kind>\\.csv)?", HistoryHandler, args),
         URLSpec(f"{base}fleet", FleetHandler, args),
+        URLSpec(f"{base}kiosk", KioskHandler, args),
         URLSpec(f"{base}growth", GrowthHandler, args),
         URLSpec(f"{base}report", ReportHandler, args),
         URLSpec(f"{base}report\\.({'|'.join(FILES)})", ReportFileHandler, args),

@@ -164,6 +164,7 @@ async def test_the_last_hour_of_every_gpu_is_seen_in_light_and_dark_and_on_a_tel
             page = seen.page
             await expect(page.locator("table.grid")).to_have_count(8)
             await expect(page.locator("#live")).to_have_text("live")
+            await expect(page.locator("#week canvas")).to_be_visible()
             if folder := os.environ.get("BENCHPOOL_SCREENSHOTS"):
                 file = Path(folder) / f"fleet-{scheme}-{width}.png"
                 await page.screenshot(path=file, full_page=True)
@@ -194,7 +195,7 @@ async def test_hours_of_the_day_stand_in_a_picture_and_in_a_table(
     begun_h = clock.now() % HOUR / HOUR
     assert sum(day.total.gpu_h.values()) == pytest.approx(64 * (24 + begun_h))
     await expect(page.locator("svg.hours > g")).to_have_count(len(day.hours))
-    await page.get_by_text("The same as a table").click()
+    await page.locator("#today summary").click()
     twin = page.get_by_role("table", name="Last 24 hours GPU-hours by class")
     await expect(twin.locator("tbody tr")).to_have_count(len(day.hours))
 
@@ -224,6 +225,19 @@ async def test_administrators_see_what_to_act_on(address: str, browser: Browser)
     await expect(page.locator("#health")).to_contain_text("GPUs")
 
 
+async def test_a_week_is_drawn_from_its_table_and_again_when_the_page_is_brought_up_to_date(
+    address: str, browser: Browser
+) -> None:
+    seen = await opens(browser, address, "fleet", "ada")
+    page = seen.page
+    await expect(page.locator("#week canvas")).to_have_count(1)
+    await page.locator("#week summary").click()
+    await expect(page.locator("#week tbody tr")).to_have_count(7 * 24)
+    await page.evaluate("document.dispatchEvent(new Event('benchpool-shown'))")
+    await expect(page.locator("#week canvas")).to_have_count(1)
+    assert (seen.violations, seen.faults) == ([], [])
+
+
 async def test_projects_are_sorted_by_what_is_chosen(address: str, browser: Browser) -> None:
     page = (await opens(browser, address, "fleet", "ada")).page
     await page.get_by_role("link", name="Project", exact=True).click()
@@ -242,3 +256,19 @@ async def test_others_see_what_gpus_do_and_no_names_but_their_own(
     await expect(page.locator("#waste, #starved, #idle, #preemptions, #health")).to_have_count(0)
     others = page.get_by_role("cell", name=re.compile("^training: .* active"))
     await expect(others).not_to_have_count(0)
+
+
+async def test_a_screen_on_the_wall_names_nobody_whoever_is_logged_in(
+    address: str, browser: Browser
+) -> None:
+    for reader in ("ada", "noor"):
+        seen = await opens(
+            browser, address, "kiosk", reader, viewport={"width": 1920, "height": 1080}
+        )
+        await expect(seen.page.locator("table.grid")).to_have_count(8)
+        await expect(seen.page.locator("#live")).to_have_text("live")
+        assert [name for name in (*USERS, "ada", *TEAMS) if name in await seen.page.content()] == []
+        assert await seen.page.get_by_role("link").count() == 1  # to the content
+        assert (seen.violations, seen.faults) == ([], [])
+        if folder := os.environ.get("BENCHPOOL_SCREENSHOTS"):
+            await seen.page.screenshot(path=Path(folder) / "kiosk.png")

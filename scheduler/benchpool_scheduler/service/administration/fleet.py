@@ -20,7 +20,7 @@ from benchpool_scheduler.contract.use import UseBy, UseRow
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration import preemption_ledger
-from benchpool_scheduler.service.administration.hourly_use import HourlyUse
+from benchpool_scheduler.service.administration.hourly_use import ByProject, HourlyUse
 from benchpool_scheduler.service.administration.job_figures import figures_of
 from benchpool_scheduler.service.administration.preemption_ledger import PaidPreemption
 from benchpool_scheduler.service.administration.use_reader import UseReader
@@ -63,10 +63,16 @@ class DayOfUse:
 
 @dataclass(frozen=True, slots=True)
 class WeekOfUse:
-    """What each project held in the last 7 days, by its name; benches have none."""
+    """The last 7 days.
+
+    Attributes:
+        rows: What each project held, by its name; benches have none.
+        total: All of it together. ``hours``: the same hour by hour.
+    """
 
     rows: Mapping[str, UseRow]
     total: UseRow
+    hours: tuple[HourOfUse, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +119,18 @@ class Fleet:
                 self._day = now, await self._make_day(now)
             return self._day[1]
 
-    async def grid(self, caller: Caller) -> HourGrid:
-        """Return the last hour; who had a GPU is named only to those who may see it."""
+    async def grid(self, caller: Caller | None) -> HourGrid:
+        """Return the last hour; who had a GPU is named only to those who may see it.
+
+        Args:
+            caller: None names nobody.
+        """
         async with self._busy:
             now = self._observed.settings.clock.now()
             if self._grid is None or not _is_fresh(self._grid[0], now):
                 self._grid = now, await self._make_grid(now)
             found = self._grid[1]
-        if rights.rules_all(caller):
+        if caller is not None and rights.rules_all(caller):
             return found
         configuration = self._observed.now.configuration
         return replace(
@@ -158,7 +168,15 @@ class Fleet:
             )
             for name in sorted(names)
         }
-        return WeekOfUse(rows, row_of(together(one for _, of in hours for one in of.values())))
+        total = row_of(together(one for _, of in hours for one in of.values()))
+        return WeekOfUse(rows, total, self._hours_of(hours))
+
+    def _hours_of(self, hours: Sequence[tuple[float, ByProject]]) -> tuple[HourOfUse, ...]:
+        zone = ZoneInfo(self._observed.now.configuration.gpu_hours.time_zone)
+        return tuple(
+            HourOfUse(datetime.fromtimestamp(at, zone), row_of(together(of.values())))
+            for at, of in hours
+        )
 
     async def _make_day(self, now: float) -> DayOfUse:
         await self._settle()
@@ -170,10 +188,7 @@ class Fleet:
         return DayOfUse(
             text=sentence(total, "The last 24 hours"),
             notes=tuple(notes(total, begun=words, waits_since=None)),
-            hours=tuple(
-                HourOfUse(datetime.fromtimestamp(at, zone), row_of(together(of.values())))
-                for at, of in hours
-            ),
+            hours=self._hours_of(hours),
             total=total,
         )
 
@@ -190,8 +205,10 @@ def _is_fresh(made: float, now: float, kept_s: float = KEPT_S) -> bool:
     return 0 <= now - made < kept_s
 
 
-def _seen_by(caller: Caller, cell: GpuCell, configuration: Configuration) -> GpuCell:
+def _seen_by(caller: Caller | None, cell: GpuCell, configuration: Configuration) -> GpuCell:
     who = cell.occupant
-    if who is None or rights.may_see_use(caller, who.user, who.project, configuration):
+    if who is None or not who.user:
+        return cell
+    if caller is not None and rights.may_see_use(caller, who.user, who.project, configuration):
         return cell
     return replace(cell, occupant=Occupant(who.occupation))
