@@ -194,7 +194,7 @@ def _starved(
 
 
 @dataclass(frozen=True, slots=True)
-class IdleBench:
+class IdleBenchRow:
     """A bench on whose GPUs no kernel has run for a while; ``gpu_h`` are lost so far."""
 
     user: str
@@ -207,7 +207,7 @@ class IdleBench:
 
 def idle_benches(
     leases: Sequence[Lease], uses: Sequence[GpuUse], gpus: Sequence[Gpu], now: datetime
-) -> Sequence[IdleBench]:
+) -> Sequence[IdleBenchRow]:
     """Return the benches all of whose GPUs are idle as measured, the longest first."""
     of = {use.uuid: use.idle_since for use in uses}
     found: list[tuple[datetime, Lease]] = []
@@ -217,7 +217,7 @@ def idle_benches(
         if known and len(known) == len(since):
             found.append((max(known), lease))
     return [
-        IdleBench(
+        IdleBenchRow(
             user=lease.user,
             server=server_name(lease.server),
             gpus=gpu_places(gpus, lease.gpus),
