@@ -72,9 +72,11 @@ def toast(person: Person, text: str | re.Pattern[str]) -> Locator:
 
 
 def stands_beside_the_panel(person: Person, told: Locator) -> None:
-    """Check that a notification hides nothing of the panel."""
-    edges = told.evaluate("it => it.getBoundingClientRect().right")
-    assert edges <= person.panel.evaluate("it => it.getBoundingClientRect().left")
+    """Wait until a notification, which flies in, hides nothing of the panel."""
+    person.page.wait_for_function(
+        "both => both[0].getBoundingClientRect().right <= both[1].getBoundingClientRect().left",
+        arg=[told.element_handle(), person.panel.element_handle()],
+    )
 
 
 def moment(place: Locator) -> Locator:

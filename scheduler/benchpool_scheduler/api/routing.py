@@ -115,8 +115,17 @@ def nothing_at(path: str) -> NotFound:
 
     >>> print(nothing_at("/services/benchpool/api/v1/jobs/my-fit/cancel"))
     There is no job 'my-fit' that you may see; `benchpool jobs --all` lists them.
+    >>> print(nothing_at("/services/benchpool/api/v1/leases/susan/ask-back"))
+    There is no bench 'susan': the pool's page shows the id of each.
+    >>> print(nothing_at("/services/benchpool/api/v1/nodes/lab%201/drain"))
+    The pool has no machine 'lab 1': `benchpool nodes` lists them.
     """
-    named = re.search(r"/api/v1/jobs/([^/]+)", path)
-    if named:
-        return rights.no_job(unquote(named[1]))
-    return NotFound("There is no such address: see openapi.json for those there are.")
+    named = re.search(r"/api/v1/(jobs|leases|nodes)/([^/]+)", path)
+    if named is None:
+        return NotFound("There is no such address: see openapi.json for those there are.")
+    name = unquote(named[2])
+    if named[1] == "jobs":
+        return rights.no_job(name)
+    if named[1] == "leases":
+        return NotFound(f"There is no bench {name[:40]!r}: the pool's page shows the id of each.")
+    return NotFound(f"The pool has no machine {name[:40]!r}: `benchpool nodes` lists them.")

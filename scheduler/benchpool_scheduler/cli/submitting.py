@@ -39,7 +39,8 @@ def submit(session: Session, command: Sequence[str], options: Mapping[str, Any])
     snapshot.upload(session.client, {**files.contents, **_notebook(session, entry, command)})
     job = session.client.submit(submission)
     if not options["wait"]:
-        _say_accepted(session, job, preview.text, submission)
+        given_key = options["key"] is not None
+        _say_accepted(session, job, preview.text, submission, given_key=given_key)
         return 0
     session.screen.aside(f"{words.short(job.id)} {job.name}: sent to project {job.project}")
     try:
@@ -134,14 +135,18 @@ def _plain(name: str) -> str:
     return kept.strip(".")[:80] or "job"
 
 
-def _say_accepted(session: Session, job: Job, plan: str, submission: JobSubmission) -> None:
+def _say_accepted(
+    session: Session, job: Job, plan: str, submission: JobSubmission, *, given_key: bool
+) -> None:
+    """Say what was sent and when it starts; a key may be that of a job that was sent before."""
     screen = session.screen
     if screen.json:
         screen.value(job)
         return
     id_ = words.short(job.id)
     screen.heading(f"{id_} {words.clean(job.name)}, project {job.project}")
-    screen.line(words.clean(plan))
+    sent_before = given_key and job.state is not State.QUEUED
+    screen.line(words.clean(f"The job with this key: {job.state}." if sent_before else plan))
     screen.line(f"Follow it with `benchpool logs -f {id_}`; results go to {submission.output_dir}")
 
 

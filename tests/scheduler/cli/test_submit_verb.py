@@ -146,6 +146,10 @@ def test_a_key_makes_a_repeat_harmless(benchpool: Benchpool, train: Path) -> Non
     )
     assert first == second
     assert len(benchpool("jobs", "--json").json) == 1
+    ended = benchpool("submit", "--wait", "--json", "--key", "k", "train.py").json["state"]
+    said = benchpool("submit", "--key", "k", "train.py").out
+    assert f"The job with this key: {ended}." in said
+    assert "Starts" not in said
 
 
 def test_a_key_with_another_script_is_refused_and_nothing_is_sent(
