@@ -12,7 +12,7 @@ import logging
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_origin
 
 import msgspec
 from tornado.web import HTTPError, stream_request_body
@@ -155,7 +155,7 @@ class Endpoint(Transport):
         if route.of_history:
             await self._service.pool.whole()
         if route.operation.gives is not Media.EVENTS:
-            return await audit.handled(route, request)
+            return await self._ask(route, request)
         streams = self._service.open_streams
         most = self._service.pool.observed.now.configuration.budgets.streams
         with self._service.limits.stream(request.caller, most):
@@ -164,6 +164,16 @@ class Endpoint(Transport):
                 return await route.handle(request)
             finally:
                 streams.discard(self.gone)
+
+    async def _ask(self, route: Route, request: Request) -> Answer:
+        if get_origin(route.operation.answer) is not list:
+            return await audit.handled(route, request)
+        limits = self._service.limits
+        async with limits.listing(request.caller):
+            answer = await audit.handled(route, request)
+        entries = answer.value if isinstance(answer.value, list) else []
+        limits.answered(request.caller, len(entries))
+        return answer
 
     # ------------------------------------------------------------------ admission
 

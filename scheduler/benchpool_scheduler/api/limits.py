@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from benchpool_scheduler.errors import TooMany
 from benchpool_scheduler.service import Caller
+
+A_PIECE = 100
+"""A list of so many entries counts as one more request: making it takes as long as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +35,7 @@ class Limits:
     >>> limits.request(susan)
     Traceback (most recent call last):
     ...
-    benchpool_scheduler.errors.TooMany: More than 1 requests a second of susan: wait 1 s.
+    benchpool_scheduler.errors.TooMany: More than 1 requests a second of susan, ...: wait 1 s.
     """
 
     def __init__(self, rate: Rate, clock: Callable[[], float] = time.monotonic) -> None:
@@ -37,23 +43,63 @@ class Limits:
         self._clock = clock
         self._buckets: dict[str, tuple[float, float]] = {}
         self._streams: dict[tuple[str, str], int] = {}
+        self._lists: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def request(self, caller: Caller) -> None:
         """Count a request. Raises TooMany."""
         if caller.kind == "service":
             return
+        left = self._left(caller)
+        if left < 1:
+            wait_s = math.ceil((1 - left) / self._rate.per_s)
+            raise TooMany(
+                f"More than {self._rate.per_s:g} requests a second of {caller.name}, where each "
+                f"{A_PIECE} entries of a list count as one more: wait {wait_s} s.",
+                code="too-many-requests",
+                numbers={"per_s": self._rate.per_s, "retry_after_s": wait_s},
+            )
+        self._take(caller, 1)
+
+    def answered(self, caller: Caller, entries: int) -> None:
+        """Count a list that was the answer: what it took is known afterwards.
+
+        >>> limits = Limits(Rate(per_s=1, burst=2), clock=lambda: 0.0)
+        >>> susan = Caller("susan")
+        >>> limits.request(susan), limits.answered(susan, 1000)
+        (None, None)
+        >>> limits.request(susan)
+        Traceback (most recent call last):
+        ...
+        benchpool_scheduler.errors.TooMany: ...: wait 10 s.
+        """
+        if caller.kind != "service" and entries >= A_PIECE:
+            self._take(caller, entries / A_PIECE)
+
+    @asynccontextmanager
+    async def listing(self, caller: Caller) -> AsyncIterator[None]:
+        """Make one list of a caller at a time; others' requests have as long before the next."""
+        if caller.kind == "service":
+            yield
+            return
+        turn = self._lists.setdefault(caller.name, asyncio.Lock())
+        await turn.acquire()
+        began = self._clock()
+        try:
+            yield
+        finally:
+            took_s = min(1.0, max(0.0, self._clock() - began))
+            asyncio.get_running_loop().call_later(took_s, turn.release)
+
+    def _left(self, caller: Caller) -> float:
         rate, now = self._rate, self._clock()
         left, at = self._buckets.get(caller.name, (rate.burst, now))
-        left = min(rate.burst, left + (now - at) * rate.per_s)
-        if left < 1:
-            raise TooMany(
-                f"More than {rate.per_s:g} requests a second of {caller.name}: wait 1 s.",
-                code="too-many-requests",
-                numbers={"per_s": rate.per_s},
-            )
+        return min(rate.burst, left + (now - at) * rate.per_s)
+
+    def _take(self, caller: Caller, requests: float) -> None:
+        left = self._left(caller)
         if len(self._buckets) >= 10_000:
             self._buckets.clear()
-        self._buckets[caller.name] = (left - 1, now)
+        self._buckets[caller.name] = (left - requests, self._clock())
 
     @contextmanager
     def stream(self, caller: Caller, most: int) -> Iterator[None]:

@@ -18,8 +18,10 @@ from benchpool_scheduler.api.views import Encodings
 from benchpool_scheduler.client.streams import Parser, ServerEvent
 from benchpool_scheduler.contract import CommandEntry, Job, JobSubmission, LogText, State
 from benchpool_scheduler.errors import NotFound, TooMany
-from benchpool_scheduler.service import FeedEvent
+from benchpool_scheduler.service import Caller, FeedEvent
 from benchpool_support import direct
+from benchpool_support.pools import sleeper
+from benchpool_support.scripted import ScriptedRuntime, devices
 from benchpool_support.serving import CONFIGURATION, Served, served
 
 pytestmark = pytest.mark.slow
@@ -216,6 +218,22 @@ def test_more_requests_than_the_limit_are_refused_until_time_passes(tmp_path: Pa
         with service.client("hub") as hub:
             for _ in range(20):
                 hub.status()
+
+
+def test_long_lists_count_as_several_requests_of_who_asks_for_them(tmp_path: Path) -> None:
+    rate, runtime = Rate(per_s=0.01, burst=4), ScriptedRuntime(devices(5))
+    with served(tmp_path / "state", rate=rate, runtime=runtime, keep_jobs=True) as service:
+
+        async def many() -> None:
+            for _ in range(250):
+                await service.pool.jobs.submit(Caller("susan"), sleeper(project="vision"))
+
+        service.do(many())
+        with service.client("susan") as susan, service.client("joe") as joe:
+            assert len(susan.jobs()) == 250
+            with pytest.raises(TooMany, match="each 100 entries of a list count as one more"):
+                susan.status()
+            assert [len(joe.jobs()) for _ in range(4)] == [0] * 4
 
 
 def test_a_piece_is_made_into_bytes_once_for_all_who_are_given_it() -> None:
