@@ -83,9 +83,15 @@ BODIES: Mapping[str, Any] = {
 }
 """An example for each operation with a body, by its name."""
 
-BY_RULE: Mapping[str, Collection[int]] = {"discard": {409}, "resume": {409}, "ask_back": {404}}
-"""What whoever may call it is answered all the same: a job that goes on keeps its files, and what
-an administrator paused, as one of the callers is, nobody else resumes; the bench is not there."""
+BY_RULE: Mapping[str, Collection[int]] = {
+    "discard": {409},
+    "resume": {409},
+    "usage": {409},
+    "ask_back": {404},
+}
+"""What whoever may call it is answered all the same: a job that goes on keeps its files and has no
+note yet; what an administrator paused, as one of the callers is, nobody else resumes; the bench is
+not there."""
 
 
 def project_of(who: str) -> str:
