@@ -95,6 +95,8 @@ async def an_hour(pool: Pool, clock: FakeClock) -> None:
                 60.0,
                 gpu,
                 activity=activity(holder, at, gpu),
+                memory_used_gib=3.0 if holder.bench else 41.0,
+                memory_total_gib=80.0,
                 xid=31 if holder.user == "noor" and holder.job and at == 3000 else None,
             ),
             holder,
@@ -274,3 +276,41 @@ async def test_a_screen_on_the_wall_names_nobody_whoever_is_logged_in(
         assert (seen.violations, seen.faults) == ([], [])
         if folder := os.environ.get("BENCHPOOL_SCREENSHOTS"):
             await seen.page.screenshot(path=Path(folder) / "kiosk.png")
+
+
+async def test_a_researcher_sees_quotas_what_is_free_and_what_own_jobs_do(
+    address: str, browser: Browser
+) -> None:
+    for scheme in ("light", "dark"):
+        for width in (1440, 390):
+            seen = await opens(
+                browser,
+                address,
+                "mine",
+                "noor",
+                color_scheme=scheme,
+                viewport={"width": width, "height": 900},
+            )
+            page = seen.page
+            await expect(page.locator("#live")).to_have_text("live")
+            if folder := os.environ.get("BENCHPOOL_SCREENSHOTS"):
+                await page.screenshot(
+                    path=Path(folder) / f"mine-{scheme}-{width}.png", full_page=True
+                )
+            assert await page.evaluate("document.documentElement.scrollWidth") <= width
+            weak, _ = await page.evaluate(CONTRAST)
+            assert weak == []
+            assert (seen.violations, seen.faults) == ([], [])
+    await expect(page.locator("#quota")).to_contain_text("1 of 1")
+    await expect(page.locator("#quota")).to_contain_text("4 GPUs: 2 within the quota, 2 borrowed")
+    rows = page.get_by_role("table", name="What I hold").locator("tbody tr")
+    await expect(rows).to_have_count(2)
+    await expect(rows.first).to_contain_text("noor-4")
+    await expect(rows.first.get_by_role("img")).to_have_attribute(
+        "aria-label", re.compile("^last hour: 1[0-9] % active in the mean")
+    )
+    await expect(rows.last).to_contain_text("idle from")
+    await expect(rows.first).to_contain_text("41 of 80 GB, 39 free on the fullest GPU")
+    await expect(page.locator("#waiting")).to_contain_text("whisper-large")
+    content = await page.locator("main").inner_html()
+    assert [name for name in USERS if name != "noor" and name in content] == []

@@ -1,0 +1,192 @@
+"""What is mine: quotas, what is free beside them, and what my jobs and benches do."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from benchpool_scheduler import phrases
+from benchpool_scheduler.contract import Job, ProjectQuota
+from benchpool_scheduler.contract.gpu_use import GpuUse
+from benchpool_scheduler.telemetry import ActivityBucket
+from benchpool_scheduler.web.pool_view import server_name
+from benchpool_scheduler.web.words import Moment, optional_moment
+
+WIDTH, HEIGHT = 160.0, 32.0
+"""Of a sparkline, in its own units."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectCard:
+    """One project: what it holds, and what a job of it could have now."""
+
+    name: str
+    holds: str
+    fair_share: int
+    waiting: int
+    free: str
+    hours: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sparkline:
+    """The last hour as lines, one for each stretch without a gap; ``words`` say the same."""
+
+    lines: tuple[str, ...]
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class HoldingRow:
+    """A job or a bench of the reader that holds GPUs; ``job`` is empty for a bench."""
+
+    key: str
+    name: str
+    job: str
+    gpus: str
+    now: str
+    idle: Moment | None
+    memory: str
+    sparkline: Sparkline
+
+
+def project_cards(projects: Sequence[ProjectQuota], free: int) -> Sequence[ProjectCard]:
+    """Return a card for each project that a job may be sent to; ``free`` GPUs are in the pool."""
+    return [
+        ProjectCard(
+            name=one.name,
+            holds=f"{one.allocated} of {one.quota}"
+            if one.quota is not None
+            else str(one.allocated),
+            fair_share=one.fair_share,
+            waiting=one.waiting,
+            free=borrowable(one, free),
+            hours="" if one.gpu_hours is None else one.gpu_hours.text,
+        )
+        for one in projects
+    ]
+
+
+def borrowable(one: ProjectQuota, free: int) -> str:
+    """Return in words what a project could take of what is free.
+
+    >>> project = ProjectQuota("vision", 4, 4, 3, 6, 0)
+    >>> print(borrowable(project, 8))
+    3 GPUs: 1 within the quota, 2 borrowed
+    >>> print(borrowable(project, 1))
+    1 GPU: 1 within the quota
+    >>> print(borrowable(project, 0))
+    none is free
+    """
+    most = free if one.limit is None else max(0, min(free, one.limit - one.allocated))
+    if most == 0:
+        return "none is free" if free == 0 else "none: the project's limit is reached"
+    within = most if one.quota is None else min(most, max(0, one.quota - one.allocated))
+    parts = [f"{within} within the quota"] if within else []
+    parts += [f"{most - within} borrowed"] if most > within else []
+    return f"{phrases.count(most, 'GPU')}: {', '.join(parts)}"
+
+
+def holdings(
+    uses: Sequence[GpuUse],
+    jobs: Mapping[str, Job],
+    past: Sequence[ActivityBucket],
+    begin: int,
+    end: int,
+    now: datetime,
+) -> Sequence[HoldingRow]:
+    """Return a row for each job and bench that holds GPUs, jobs first.
+
+    Args:
+        uses: The reader's GPUs as measured last. ``past``: what was measured since ``begin``, by
+            holder, in minutes. ``end``: where the sparklines end, epoch seconds.
+    """
+    grouped: dict[tuple[str, str], list[GpuUse]] = defaultdict(list)
+    for use in uses:
+        grouped[use.job or "", "" if use.job else use.server or ""].append(use)
+    return [
+        _holding(key, held, jobs.get(key[0]), past, (begin, end), now)
+        for key, held in sorted(grouped.items(), key=lambda it: (not it[0][0], it[0]))
+    ]
+
+
+def _holding(
+    key: tuple[str, str],
+    held: Sequence[GpuUse],
+    job: Job | None,
+    past: Sequence[ActivityBucket],
+    span: tuple[int, int],
+    now: datetime,
+) -> HoldingRow:
+    id, server = key
+    of = {use.uuid for use in held}
+    own = [it for it in past if it.gpu in of and (it.holder.job or "") == id]
+    known = [use.activity for use in held if use.activity is not None]
+    idle = [use.idle_since for use in held]
+    since = max((at for at in idle if at is not None), default=None)
+    return HoldingRow(
+        key=id or f"bench-{server}",
+        name=job.name if job else id[:8] if id else f"bench: {server_name(server)}",
+        job=id,
+        gpus=_places(held),
+        now=phrases.percent(sum(known) / len(known)) if known else "not measured",
+        idle=optional_moment(since if None not in idle else None, now),
+        memory=headroom(held),
+        sparkline=sparkline(own, *span),
+    )
+
+
+def _places(held: Sequence[GpuUse]) -> str:
+    of: dict[str, list[int]] = defaultdict(list)
+    for use in held:
+        of[use.node].append(use.index)
+    return "; ".join(f"{node}: {', '.join(map(str, sorted(of[node])))}" for node in sorted(of))
+
+
+def headroom(held: Sequence[GpuUse]) -> str:
+    """Return the memory of the fullest GPU, and what is free on it."""
+    known = [
+        (use.memory_total_gib - use.memory_used_gib, use.memory_used_gib, use.memory_total_gib)
+        for use in held
+        if use.memory_used_gib is not None and use.memory_total_gib is not None
+    ]
+    if not known:
+        return "not measured"
+    left, used, total = min(known)
+    fullest = " on the fullest GPU" if len(held) > 1 else ""
+    return f"{used:.0f} of {total:.0f} GB, {max(0.0, left):.0f} free{fullest}"
+
+
+def sparkline(past: Sequence[ActivityBucket], begin: int, end: int) -> Sparkline:
+    """Return the mean activity of some GPUs, minute by minute."""
+    sums: dict[int, list[float]] = {}
+    for bucket in past:
+        if bucket.covered_s > 0 and begin <= bucket.begin < end:
+            at = sums.setdefault(bucket.begin, [0.0, 0.0])
+            at[0] += bucket.active_s
+            at[1] += bucket.covered_s
+    points = {at: min(1.0, active / covered) for at, (active, covered) in sorted(sums.items())}
+    if not points:
+        return Sparkline((), "nothing was measured in the last hour")
+    shares = list(points.values())
+    words = (
+        f"last hour: {phrases.percent(sum(shares) / len(shares))} active in the mean, "
+        f"{phrases.percent(min(shares))} at least, {phrases.percent(max(shares))} at most"
+    )
+    return Sparkline(tuple(_lines(points, begin, end)), words)
+
+
+def _lines(points: Mapping[int, float], begin: int, end: int) -> Iterator[str]:
+    """Yield the points of each stretch; a gap of more than two minutes is drawn as a gap."""
+    stretch: list[str] = []
+    last: int | None = None
+    for at, share in points.items():
+        if last is not None and at - last > 120 and stretch:
+            yield " ".join(stretch)
+            stretch = []
+        x = (at - begin) / (end - begin) * WIDTH
+        stretch.append(f"{x:.1f},{HEIGHT - 1 - share * (HEIGHT - 2):.1f}")
+        last = at
+    yield " ".join(stretch)
