@@ -52,6 +52,8 @@ def submit(session: Session, command: Sequence[str], options: Mapping[str, Any])
         session.screen.value(job)
     else:
         session.screen.aside(f"{words.short(job.id)} {job.name}: {job.state}")
+        if job.reason is not None:
+            session.screen.aside(words.clean(job.reason.text))
     return exit_status(job)
 
 

@@ -73,7 +73,9 @@ def test_all_cells_of_a_notebook_run_with_the_files_of_the_folder(
 
 
 def test_wait_exits_as_the_job_did(benchpool: Benchpool, train: Path) -> None:
-    assert benchpool("submit", "--wait", "train.py", "41").status == 41
+    said = benchpool("submit", "--wait", "train.py", "41")
+    assert said.status == 41
+    assert said.err.splitlines()[-1] == "train ended with exit code 41.", "and says why"
 
 
 def test_wait_follows_a_job_through_a_pause_to_its_end(
