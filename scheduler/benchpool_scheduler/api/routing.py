@@ -114,7 +114,7 @@ def nothing_at(path: str) -> NotFound:
     """Return what is said of an address that there is not; a job's name is no id of one.
 
     >>> print(nothing_at("/services/benchpool/api/v1/jobs/my-fit/cancel"))
-    There is no job 'my-fit' that you may see; `benchpool jobs --all` lists them.
+    There is no job with the id 'my-fit' that you may see; `benchpool jobs --all` lists ids.
     >>> print(nothing_at("/services/benchpool/api/v1/leases/susan/ask-back"))
     There is no bench 'susan': the pool's page shows the id of each.
     >>> print(nothing_at("/services/benchpool/api/v1/nodes/lab%201/drain"))

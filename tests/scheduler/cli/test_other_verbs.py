@@ -205,7 +205,7 @@ def test_jobs_can_be_paused_resumed_and_cancelled_together(
 def test_a_name_in_place_of_an_id_is_answered_as_no_job(benchpool: Benchpool) -> None:
     for verb in ("cancel", "show", "why"):
         said = benchpool(verb, "my-fit")
-        assert "There is no job 'my-fit' that you may see" in said.err
+        assert "There is no job with the id 'my-fit' that you may see" in said.err
 
 
 def test_jobs_get_another_priority_and_other_workers(benchpool: Benchpool, waiting: str) -> None:

@@ -90,7 +90,7 @@ async def test_it_is_there_within_seconds_of_the_end(pool: Pool, clock: FakeCloc
     assert [(it.name, it.text) for it in found.figures] == [
         ("GPU busy", "0 %"),
         ("GPU memory", "41.0 GiB of 80"),
-        ("Energy", "0.01 kWh"),
+        ("Energy", "7.8 Wh"),
     ]
     assert (found.coverage, found.simulated) == (1.0, False)
     assert pool.jobs.detail(SUSAN, job.id).usage == found

@@ -90,8 +90,17 @@ def _figures(job: FinishedJob) -> Iterator[UsageFigure]:
         given = f" of {told.cpus:g}" if told.cpus else ""
         yield UsageFigure("CPUs", f"{used:.1f}{given}")
     if told.memory_gib is not None:
-        yield UsageFigure("Memory", f"{told.memory_gib:.1f} GiB")
+        yield UsageFigure("Memory", phrases.data_size(round(told.memory_gib * 1024**3)))
     if told.energy_j:
-        yield UsageFigure("Energy", f"{told.energy_j / 3.6e6:.2f} kWh")
+        yield UsageFigure("Energy", _energy(told.energy_j / 3600))
     if told.held_s:
         yield UsageFigure("GPU-hours", phrases.gpu_hours(told.held_s / 3600))
+
+
+def _energy(watt_hours: float) -> str:
+    """Return an energy as people read it.
+
+    >>> _energy(12.34), _energy(1234.0)
+    ('12.3 Wh', '1.23 kWh')
+    """
+    return f"{watt_hours:.1f} Wh" if watt_hours < 1000 else f"{watt_hours / 1000:.2f} kWh"

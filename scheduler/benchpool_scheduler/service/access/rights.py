@@ -83,7 +83,8 @@ def _belongs(caller: Caller, user: str) -> bool:
 def no_job(name: str) -> NotFound:
     """Return the error for a job that is not there, or not for this caller."""
     return NotFound(
-        f"There is no job {name[:40]!r} that you may see; `benchpool jobs --all` lists them.",
+        f"There is no job with the id {name[:40]!r} that you may see; `benchpool jobs --all` lists "
+        "ids.",
         field="id",
     )
 
