@@ -1,9 +1,10 @@
 """Write what a release is made of, and the hashes of its files, beside the wheel.
 
-Usage: ``python images/bills.py DIST PYTHON``: the folder of the wheel, and the Python of an
-environment into which it was installed. Each bill is CycloneDX, as scanners of vulnerabilities read
-it: of the Python packages, of the front end's, of the proxy's. ``sha256sum -c SHA256SUMS`` checks
-all of them.
+Usage: ``python images/bills.py DIST PYTHON [--no-validate]``: the folder of the wheel, and the
+Python of an environment into which it was installed. Each bill is CycloneDX, as scanners of
+vulnerabilities read it: of the Python packages, of the front end's, of the proxy's.
+``sha256sum -c SHA256SUMS`` checks all of them. The first bill is checked against its schema, which
+takes most of the time, unless ``--no-validate`` is given.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ FOLDERS = {"front-end": ROOT / "extension", "proxy": ROOT / "images" / "proxy"}
 """Folders with a lock of npm: each package in it by version and hash."""
 
 
-def python_bill(python: Path, to: Path) -> None:
-    """Write the packages of an environment."""
+def python_bill(python: Path, to: Path, *options: str) -> None:
+    """Write the packages of an environment; options are those of ``cyclonedx-py``."""
     command = [sys.executable, "-m", "cyclonedx_py", "environment", "--output-reproducible"]
     about = ["--pyproject", str(ROOT / "pyproject.toml"), "--output-file", str(to), str(python)]
-    subprocess.run([*command, *about], check=True)
+    subprocess.run([*command, *options, *about], check=True)
 
 
 def npm_bill(folder: Path, to: Path) -> None:
@@ -39,9 +40,9 @@ def sums(folder: Path) -> str:
     return "".join(f"{hashlib.sha256(one.read_bytes()).hexdigest()}  {one.name}\n" for one in files)
 
 
-def main(dist: Path, python: Path) -> int:
+def main(dist: Path, python: Path, *options: str) -> int:
     """Write bills and hashes; return the exit status."""
-    python_bill(python, dist / "sbom-python.cdx.json")
+    python_bill(python, dist / "sbom-python.cdx.json", *options)
     for name, folder in FOLDERS.items():
         npm_bill(folder, dist / f"sbom-{name}.cdx.json")
     (dist / SUMS).write_text(sums(dist))
@@ -50,4 +51,4 @@ def main(dist: Path, python: Path) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(Path(sys.argv[1]), Path(sys.argv[2])))
+    raise SystemExit(main(Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:]))
