@@ -139,9 +139,14 @@ def now_view(status: Status, uses: Iterable[GpuUse]) -> NowView:
     return NowView(
         gpus=total,
         parts=tuple(_now_parts(status.counts, total)),
-        active=words if known else "what held GPUs do is not measured",
-        active_part=phrases.share(active / len(known)) if known else "–",
+        active=words if known else _why_none(status),
+        active_part=phrases.share(active / len(known)) if known else "",
     )
+
+
+def _why_none(status: Status) -> str:
+    held = sum(status.counts.get(state, 0) for state in HELD_STATES)
+    return "What held GPUs do is not measured." if held else "No GPU is held."
 
 
 HELD_STATES = frozenset(
@@ -216,11 +221,12 @@ class WeekRow:
 
 
 def week_rows(hours: Sequence[HourOfUse]) -> Sequence[WeekRow]:
-    """Return the hours that are over, the newest first."""
-    return [
+    """Return the hours that are over, the newest first; none where nothing is recorded."""
+    rows = [
         WeekRow(int(one.begin.timestamp()), f"{one.begin:%Y-%m-%d %H:%M}", tuple(_means(one)))
         for one in reversed(hours[:-1])
     ]
+    return rows if any(None not in row.values for row in rows) else ()
 
 
 def _means(hour: HourOfUse) -> Iterator[float | None]:
@@ -233,9 +239,9 @@ def _means(hour: HourOfUse) -> Iterator[float | None]:
 
 
 def computed(day: DayOfUse) -> str:
-    """Return what part of the time that GPUs were held they computed; a dash for none."""
+    """Return what part of the time that GPUs were held they computed; empty where none was."""
     held = sum(day.total.gpu_h.get(one, 0.0) for one in HELD)
-    return phrases.share(day.total.gpu_h.get(UseClass.COMPUTING, 0.0) / held) if held else "–"
+    return phrases.share(day.total.gpu_h.get(UseClass.COMPUTING, 0.0) / held) if held else ""
 
 
 def grid_view(grid: HourGrid, gpus: Sequence[GpuUse], now: datetime) -> GridView:

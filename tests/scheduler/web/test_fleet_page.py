@@ -13,6 +13,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from benchpool_scheduler.contract import Job, LeaseRequest, State
+from benchpool_scheduler.errors import Forbidden
 from benchpool_scheduler.runtime import DeviceState, EndedBy
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.simulation.replay.trace import read
@@ -20,7 +21,7 @@ from benchpool_scheduler.telemetry import GpuSample, HeldSample, Holder, databas
 from benchpool_support.browser import Seen
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import ADMIN, HUB, make_pool, opened, reached, sleeper, story
-from benchpool_support.scripted import STARTED, ScriptedRuntime, machine
+from benchpool_support.scripted import STARTED, ScriptedRuntime, devices, machine
 from benchpool_support.stage import application, served
 from benchpool_support.traced_use import TEAMS, fill, worked_through
 
@@ -258,6 +259,34 @@ async def test_others_see_what_gpus_do_and_no_names_but_their_own(
     await expect(page.locator("#waste, #starved, #idle, #preemptions, #health")).to_have_count(0)
     others = page.get_by_role("cell", name=re.compile("^training: .* active"))
     await expect(others).not_to_have_count(0)
+
+
+async def test_what_projects_and_jobs_cost_others_is_refused_to_whoever_may_not_see_all(
+    pool: Pool,
+) -> None:
+    with pytest.raises(Forbidden):
+        await pool.use.fleet.week(CALLERS["joe"])
+    with pytest.raises(Forbidden):
+        pool.use.fleet.preemptions(CALLERS["joe"], 1)
+
+
+async def test_a_pool_that_has_just_begun_says_so(
+    tmp_path: Path, browser: Browser, clock: FakeClock
+) -> None:
+    runtime = ScriptedRuntime(devices(16))
+    made = make_pool(tmp_path, configuration=story(TEXT), runtime=runtime, clock=clock)
+    async with opened(made) as fresh:
+        with served(lambda: application(fresh, CALLERS, clock=clock)) as url:
+            page = (await opens(browser, url, "fleet", "ada")).page
+            for words in (
+                "No GPU is held.",
+                "No hour is over since the record began.",
+                "No project has held a GPU in the last 7 days.",
+                "No bench holds GPUs that are measured and idle.",
+                "No job had to make way in the last 7 days.",
+                "Simulated GPUs.",
+            ):
+                await expect(page.locator("main")).to_contain_text(words)
 
 
 async def test_a_screen_on_the_wall_names_nobody_whoever_is_logged_in(

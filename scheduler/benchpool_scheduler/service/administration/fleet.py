@@ -183,8 +183,10 @@ class Fleet:
         hours = await self._hourly.hours(HOURS, now)
         zone = ZoneInfo(self._observed.now.configuration.gpu_hours.time_zone)
         total = row_of(together(one for _, of in hours for one in of.values()))
-        begun = self._hourly.begun if self._hourly.begun > hours[0][0] else None
-        words = None if begun is None else f"{datetime.fromtimestamp(begun, zone):%Y-%m-%d %H:%M}"
+        begun = self._hourly.begun
+        words = None
+        if hours[0][0] < begun < now:
+            words = f"{datetime.fromtimestamp(begun, zone):%Y-%m-%d %H:%M}"
         return DayOfUse(
             text=sentence(total, "The last 24 hours"),
             notes=tuple(notes(total, begun=words, waits_since=None)),
