@@ -2,7 +2,7 @@
 
 ``python benchmarks/fleet.py [TRACE] [--days 400] [--runs 7]``
 
-The jobs of a trace (by default the recorded week of ``docs/cases``, over and over) run on 8 nodes
+The jobs of a trace (by default the week of ``docs/cases``, over and over) run on 8 nodes
 of 8 GPUs until now; what was measured is kept as the service keeps it: minutes for 30 days, hours
 for all. *Server*: from the request to the last byte, over HTTP on this machine. *First paint*:
 Chromium's first contentful paint from the start of the navigation, nothing cached by it. Before

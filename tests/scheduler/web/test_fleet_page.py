@@ -1,4 +1,4 @@
-"""The page Fleet over a real pool whose GPUs worked through a recorded week, in a real browser."""
+"""The page Fleet over a real pool whose GPUs worked through jobs of a trace, in a real browser."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def clock() -> FakeClock:
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def pool(tmp_path_factory: pytest.TempPathFactory, clock: FakeClock) -> AsyncIterator[Pool]:
-    """64 GPUs after a recorded week, and with the jobs and benches of now."""
+    """64 GPUs after a week of a trace, and with the jobs and benches of now."""
     state = tmp_path_factory.mktemp("fleet")
     (state / "scheduler").mkdir()
     week = worked_through(read(TRACE), NODES, STARTED - 7 * DAY, STARTED)

@@ -1,4 +1,4 @@
-"""The recorded use of a pool that worked through a real trace, for pages and figures.
+"""The recorded use of a pool that worked through a trace, for pages and figures.
 
 Jobs of the trace come in its order, with its GPUs and run times, to nodes that take them as they
 become free; some GPUs of each node are benches by day. What GPUs did in it is made up, from a
@@ -228,7 +228,7 @@ class _Writer:
 
 def _sums(covered_ms: int, active_ms: int) -> tuple[int | None, ...]:
     """Return the columns of ``Sums``, in their order."""
-    share = round(1000 * active_ms / covered_ms)
+    share = round(1000 * active_ms / max(1, covered_ms))
     return (
         *(covered_ms, active_ms, 0, 0, round(covered_ms / 1000 * (80 + share * 0.5)), 0, 0),
         *(40_000 if share else 2_000, 35 + share // 25),
