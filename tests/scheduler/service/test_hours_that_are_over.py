@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
 
 from benchpool_scheduler.accounting.classes import Occupation
 from benchpool_scheduler.accounting.occupancy import Loss, Occupancy, Occupant
 from benchpool_scheduler.accounting.recorded import RecordedUse
 from benchpool_scheduler.contract.use import UseClass
-from benchpool_scheduler.service.administration.hourly_use import HourlyUse
+from benchpool_scheduler.service.administration.fleet import WEEK_HOURS
+from benchpool_scheduler.service.administration.hourly_use import ByProject, HourlyUse
+from benchpool_scheduler.service.pool import use_history
+from benchpool_support.pools import make_pool, opened
 
 HOUR = 3600.0
 NOW = 100 * HOUR + 900
@@ -57,3 +64,21 @@ async def test_work_that_a_pause_discarded_is_lost_in_hours_that_were_divided_be
     assert await lost_h(hourly, 24, NOW) == 0
     reader.known.append(Loss("j", 1, 97.5 * HOUR, 99.25 * HOUR))
     assert await lost_h(hourly, 24, NOW) == 1.75
+
+
+@pytest.mark.slow
+async def test_the_hours_of_a_week_are_divided_after_a_start_before_anybody_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    divide, divided = HourlyUse.hours, asyncio.Event()
+
+    async def hours(self: HourlyUse, number: int, now: float) -> Sequence[tuple[float, ByProject]]:
+        found = await divide(self, number, now)
+        if number == WEEK_HOURS:
+            divided.set()
+        return found
+
+    monkeypatch.setattr(HourlyUse, "hours", hours)
+    monkeypatch.setattr(use_history, "AFTER_START_S", 0.0)
+    async with opened(make_pool(tmp_path, gpus=8)), asyncio.timeout(30):
+        await divided.wait()

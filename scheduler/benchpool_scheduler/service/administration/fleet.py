@@ -111,6 +111,14 @@ class Fleet:
         self._grid: tuple[float, HourGrid] | None = None
         self._week: tuple[float, WeekOfUse] | None = None
 
+    async def make_ready(self) -> None:
+        """Divide the hours of a week once, so that the first reader waits for the newest alone.
+
+        Errors: those of the store.
+        """
+        async with self._busy:
+            await self._hourly.hours(WEEK_HOURS, self._observed.settings.clock.now())
+
     async def day(self) -> DayOfUse:
         """Return where the GPU-hours of the last day went; it names nobody."""
         async with self._busy:

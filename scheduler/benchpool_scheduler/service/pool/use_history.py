@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 from benchpool_scheduler.contract.use import (
     EnoughGpus,
@@ -27,6 +28,12 @@ from benchpool_scheduler.service.housekeeping.occupancy_recorder import Occupanc
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.views.gpu_states import GpuStates
+from benchpool_scheduler.telemetry import FAULTS
+
+log = logging.getLogger(__name__)
+
+AFTER_START_S = 10.0
+"""What people may want to see first is made so long after a start, which it does not delay."""
 
 
 class UseHistory:
@@ -85,7 +92,19 @@ class UseHistory:
 
     async def run(self) -> None:
         """Record for ever, tell dcgm-exporter, and keep with jobs what they used."""
-        await asyncio.gather(self._recorder.run(), self._hpc_jobs.run(), self.job_measuring.run())
+        await asyncio.gather(
+            self._recorder.run(),
+            self._hpc_jobs.run(),
+            self.job_measuring.run(),
+            self._make_fleet_ready(),
+        )
+
+    async def _make_fleet_ready(self) -> None:
+        await asyncio.sleep(AFTER_START_S)
+        try:
+            await self.fleet.make_ready()
+        except FAULTS as fault:
+            log.info("the hours of the last week could not be read ahead (%s)", fault)
 
     async def close(self) -> None:
         """Write what goes on until now."""
