@@ -89,6 +89,10 @@ def test_susan_borrows_gives_back_and_finishes_with_the_result_of_an_uninterrupt
     # Her notebook was never touched: the same kernel still has her names.
     susan.run_cell(5)
     expect(susan.cell(5).locator(".jp-InputPrompt")).to_have_text("[6]:")
+    # The status bar says what the GPU of her bench does, and that it is a simulated one.
+    chip = susan.page.get_by_test_id("benchpool-gpus")
+    expect(chip).to_have_text(re.compile(r"^GPU 0: \d+ % · (.+ · )?simulated$"))
+    expect(chip).to_have_attribute("title", re.compile("your processes at work on processors"))
 
     # Room returns; the job resumes from its checkpoint by itself and finishes.
     (susan.home / "busy").unlink()
