@@ -34,12 +34,9 @@ import time
 from pathlib import Path
 from benchpool import checkpoint
 
-attempt = int(os.environ["BENCHPOOL_ATTEMPT"])
-if attempt == 2:
-    checkpoint.progress(0.63, "step 630")
-else:
-    checkpoint.progress(0.4, "step 400")
-if attempt == 1:
+attempt = os.environ["BENCHPOOL_ATTEMPT"]
+checkpoint.progress(*((0.63, "step 630") if attempt == "2" else (0.4, "step 400")))
+if attempt == "1":
     with checkpoint.commit(400) as folder:
         (folder / "step").write_text("400")
 while not checkpoint.should_stop():

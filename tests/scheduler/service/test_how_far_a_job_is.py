@@ -65,6 +65,33 @@ async def test_what_is_saved_stays_done_through_a_pause_until_the_next_save(
     assert fraction(said) == 0.3, "it has saved what it does now: that is how far it is"
 
 
+async def test_a_save_that_is_told_again_a_little_later_is_no_other_save(
+    pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    # Its time is read from the machine's clock, and moved to the service's with each word.
+    job = await pool.jobs.submit(SUSAN, sleeper())
+    (worker,) = await runtime.until_launched(1)
+    saved = clock.now()
+    runtime.say(WorkerProgress(worker, saved, 0.4, "a", checkpoint_at=saved, checkpoint_step=400))
+    await until(pool, job.id, lambda now: fraction(now) == 0.4)
+    clock.pass_s(60)
+    again, now = saved + 2e-5, clock.now()
+    runtime.say(WorkerProgress(worker, now, 0.63, "b", checkpoint_at=again, checkpoint_step=400))
+    await until(pool, job.id, lambda now: fraction(now) == 0.63)
+    await pool.jobs.act(SUSAN, job.id, "pause")
+    await runtime.until_noticed(1)
+    runtime.end(worker, 1, EndedBy.NOTICE, at=clock.now())
+    await reached(pool, job.id, State.PAUSED)
+    await pool.jobs.act(SUSAN, job.id, "resume")
+    second = (await runtime.until_launched(2))[1]
+    runtime.say(
+        WorkerProgress(second, now, 0.41, "once more", checkpoint_at=saved, checkpoint_step=400)
+    )
+    said = await until(pool, job.id, lambda now: "once more" in words.note(now))
+    assert said.progress is not None
+    assert (said.progress.fraction, said.progress.fell_from) == (0.41, 0.63)
+
+
 async def test_the_time_left_goes_by_the_pace_of_this_attempt_and_is_said_everywhere(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:

@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 RETRY_S = 1.0
 BATCH = 100
 """At most this many events are taken in one commit, before other tasks of the loop run."""
+SAME_SAVE_S = 1.0
+"""A save that is told again is put on the service's clock again, which may be a little later."""
 
 
 class Watcher:
@@ -133,7 +135,7 @@ def _progress(before: JobProgress | None, event: WorkerProgress) -> JobProgress:
     begins = attempt != before.attempt
     speaks = event.worker.worker == 0 or begins
     known = before.checkpoint_at or 0.0
-    newer = (event.checkpoint_at or 0.0) > known
+    newer = (event.checkpoint_at or 0.0) > known + SAME_SAVE_S or _is_further(before, event)
     fraction = event.fraction if speaks else before.fraction
     text = event.text if speaks else before.text
     return JobProgress(
@@ -147,6 +149,12 @@ def _progress(before: JobProgress | None, event: WorkerProgress) -> JobProgress:
         before=_most(before.before, before.fraction) if begins else before.before,
         since=_since(None if begins else before.since, event) if speaks else before.since,
     )
+
+
+def _is_further(before: JobProgress, said: WorkerProgress) -> bool:
+    """Tell whether something was saved at a later step than all that was known."""
+    step = said.checkpoint_step
+    return step is not None and (before.step is None or step > before.step)
 
 
 def _most(*fractions: float | None) -> float | None:
