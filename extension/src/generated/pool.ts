@@ -790,6 +790,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/notifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read what the caller is told outside of pages, and where */
+        get: operations["notifications"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Change what the caller is told, and where */
+        patch: operations["change_notifications"];
+        trace?: never;
+    };
+    "/notifications/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send a message to all addresses of the caller */
+        post: operations["test_notifications"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/objects/missing": {
         parameters: {
             query?: never;
@@ -2108,6 +2143,16 @@ export interface components {
             module: string;
         };
         /**
+         * NewAddress
+         * @description Where messages are to go, too; it is never answered whole again.
+         */
+        NewAddress: {
+            /** @default null */
+            secret: string | null;
+            /** @description A mail address, an https:// address that takes webhooks, or an address of a kind that the administrator allows, such as slack://…. */
+            url: string;
+        };
+        /**
          * NodeIntake
          * @description Whether a node takes starts.
          * @enum {unknown}
@@ -2180,6 +2225,61 @@ export interface components {
             kind: "notebook";
             name: string;
             notebook: string;
+        };
+        /**
+         * NotificationAddress
+         * @description Where messages go: ``shown`` is its address without what is secret.
+         *
+         *     ``reached`` is when a message last arrived, ``failed`` why the newest one did not.
+         */
+        NotificationAddress: {
+            /** @default null */
+            failed: string | null;
+            id: string;
+            /** @default null */
+            reached: string | null;
+            shown: string;
+        };
+        /**
+         * NotificationChange
+         * @description What is to change; what is left out stays as it is.
+         *
+         *     ``remove`` is the id of an address. ``wait_s`` and ``paused_s`` as in ``NotificationSettings``.
+         */
+        NotificationChange: {
+            /** @default null */
+            add: components["schemas"]["NewAddress"] | null;
+            /** @default null */
+            events: components["schemas"]["NotificationEvent"][] | null;
+            /** @default null */
+            paused_s: number | null;
+            /** @default null */
+            remove: string | null;
+            /** @default null */
+            wait_s: number | null;
+        };
+        /**
+         * NotificationEvent
+         * @description What people can be told of.
+         * @enum {unknown}
+         */
+        NotificationEvent: "budget" | "ended" | "failed" | "gpu-broken" | "paused" | "started";
+        /**
+         * NotificationSettings
+         * @description What somebody is told, and where.
+         *
+         *     A start is told of after ``wait_s`` in line, a pause when it has lasted for ``paused_s``.
+         *     ``kinds`` are the addresses that the administrator allows, none where nothing is sent at all;
+         *     ``own`` is the mail address that the site has for this user.
+         */
+        NotificationSettings: {
+            addresses: components["schemas"]["NotificationAddress"][];
+            events: components["schemas"]["NotificationEvent"][];
+            kinds: string[];
+            /** @default null */
+            own: string | null;
+            paused_s: number;
+            wait_s: number;
         };
         /**
          * PauseMoment
@@ -2876,6 +2976,7 @@ export type LoginReport = components['schemas']['LoginReport'];
 export type MaintenanceWindow = components['schemas']['MaintenanceWindow'];
 export type Missing = components['schemas']['Missing'];
 export type ModuleEntry = components['schemas']['ModuleEntry'];
+export type NewAddress = components['schemas']['NewAddress'];
 export type NodeIntake = components['schemas']['NodeIntake'];
 export type NodeNote = components['schemas']['NodeNote'];
 export type NodeOpened = components['schemas']['NodeOpened'];
@@ -2883,6 +2984,10 @@ export type NodeReason = components['schemas']['NodeReason'];
 export type NodeRequirement = components['schemas']['NodeRequirement'];
 export type NodeWindow = components['schemas']['NodeWindow'];
 export type NotebookEntry = components['schemas']['NotebookEntry'];
+export type NotificationAddress = components['schemas']['NotificationAddress'];
+export type NotificationChange = components['schemas']['NotificationChange'];
+export type NotificationEvent = components['schemas']['NotificationEvent'];
+export type NotificationSettings = components['schemas']['NotificationSettings'];
 export type PauseMoment = components['schemas']['PauseMoment'];
 export type Person = components['schemas']['Person'];
 export type PoolGpus = components['schemas']['PoolGpus'];
@@ -4179,6 +4284,73 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PoolNode"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    notifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NotificationSettings"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    change_notifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NotificationChange"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NotificationSettings"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    test_notifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NotificationSettings"];
                 };
             };
             default: components["responses"]["Error"];

@@ -18,6 +18,7 @@ from benchpool_scheduler.cli import (
     bench_views,
     config_views,
     node_views,
+    notification_views,
     views,
     words,
 )
@@ -43,6 +44,7 @@ from benchpool_scheduler.contract.access import AccessRequest
 from benchpool_scheduler.contract.configuration import ConfigurationText, ConfigurationVersion
 from benchpool_scheduler.contract.forms import Field, PlainVerb, fields, filled_in
 from benchpool_scheduler.contract.nodes import PoolNode
+from benchpool_scheduler.contract.notifications import NotificationSettings
 from benchpool_scheduler.contract.operation import Given, Media, Operation
 from benchpool_scheduler.contract.options import FLAGS
 from benchpool_scheduler.contract.people import Person
@@ -71,6 +73,7 @@ SHOWN: Mapping[Any, Callable[[Screen, Any], None]] = {
     AccessRequest: access_views.request,
     Lease: bench_views.asked_back,
     list[AccessRequest]: access_views.requests,
+    NotificationSettings: notification_views.settings,
 }
 """How an answer is shown to people, by its type."""
 

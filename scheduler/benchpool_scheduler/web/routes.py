@@ -26,6 +26,11 @@ from benchpool_scheduler.web.job_page import JobHandler
 from benchpool_scheduler.web.jobs_page import JobsHandler
 from benchpool_scheduler.web.machines_page import ACTS, MachineActHandler, MachinesHandler
 from benchpool_scheduler.web.mine_page import MineHandler
+from benchpool_scheduler.web.notifications_page import (
+    NOTIFICATION_ACTS,
+    NotificationActHandler,
+    NotificationsHandler,
+)
 from benchpool_scheduler.web.pages import NoPageHandler, Site
 from benchpool_scheduler.web.report_page import FILES, ReportFileHandler, ReportHandler
 from benchpool_scheduler.web.settings_pages import (
@@ -81,6 +86,12 @@ def routes(
         URLSpec(f"{base}report", ReportHandler, args),
         URLSpec(f"{base}report\\.({'|'.join(FILES)})", ReportFileHandler, args),
         URLSpec(f"{base}mine", MineHandler, args),
+        URLSpec(f"{base}notifications", NotificationsHandler, args),
+        URLSpec(
+            f"{base}notifications/(?P<act>{'|'.join(NOTIFICATION_ACTS)})",
+            NotificationActHandler,
+            args,
+        ),
         URLSpec(f"{base}machines", MachinesHandler, args),
         URLSpec(f"{base}machines/{node}/(?P<act>{'|'.join(ACTS)})", MachineActHandler, args),
         URLSpec(f"{base}static/(.*)", AssetHandler, {"path": str(STATIC)}),

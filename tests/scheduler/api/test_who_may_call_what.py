@@ -67,6 +67,7 @@ BODIES: Mapping[str, Any] = {
     "add_member": {"project": "vision", "user": "susan"},
     "remove_member": {"project": "vision", "user": "jim"},
     "decline_access": {"project": "vision", "user": "joe"},
+    "change_notifications": {"events": ["failed"]},
     "missing_objects": {"sha256": []},
     "put_object": CONTENT,
     "check_config": CONFIGURATION.encode(),
@@ -88,10 +89,12 @@ BY_RULE: Mapping[str, Collection[int]] = {
     "resume": {409},
     "usage": {409},
     "ask_back": {404},
+    "change_notifications": {403},
+    "test_notifications": {403, 409},
 }
 """What whoever may call it is answered all the same: a job that goes on keeps its files and has no
 note yet; what an administrator paused, as one of the callers is, nobody else resumes; the bench is
-not there."""
+not there; services are told of nothing, and nobody has an address."""
 
 
 def project_of(who: str) -> str:

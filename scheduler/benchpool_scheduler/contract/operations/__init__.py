@@ -16,6 +16,7 @@ from benchpool_scheduler.contract.operations.configuration import ConfigurationO
 from benchpool_scheduler.contract.operations.gpu_use import GpuUseOperations
 from benchpool_scheduler.contract.operations.jobs import JobOperations
 from benchpool_scheduler.contract.operations.nodes import NodeOperations
+from benchpool_scheduler.contract.operations.notifications import NotificationOperations
 from benchpool_scheduler.contract.operations.people import PeopleOperations
 from benchpool_scheduler.contract.operations.planning import PlanningOperations
 from benchpool_scheduler.contract.operations.pool import (
@@ -38,6 +39,7 @@ class Operations(
     NodeOperations,
     ContentOperations,
     AccessOperations,
+    NotificationOperations,
     ConfigurationOperations,
     PlanningOperations,
     AuditOperations,

@@ -22,6 +22,8 @@ from benchpool_scheduler.service.administration.audit_trail import AuditTrail
 from benchpool_scheduler.service.administration.backups import Backups
 from benchpool_scheduler.service.administration.history import RecordedHistory
 from benchpool_scheduler.service.administration.nodes import NodeCare
+from benchpool_scheduler.service.administration.notification_delivery import NotificationDelivery
+from benchpool_scheduler.service.administration.notifier import Notifier
 from benchpool_scheduler.service.administration.project_access import ProjectAccess
 from benchpool_scheduler.service.administration.reconfiguration import Keep, Reconfiguration
 from benchpool_scheduler.service.administration.whatifs import WhatIfs
@@ -121,6 +123,7 @@ class Pool:
         adoption: What runs and is not known. ``nodes``: which machines take starts.
         configuration: Check, apply, reload. ``whatifs``, ``history``: for administrators too.
         audit: Who did what, for administrators. ``use``: where GPU-hours went.
+        notifier: What users are told outside of pages. ``deliveries``: sends it.
         figures: For Prometheus. ``observed``: settings, what was seen last, and what those who look
             after the pool must know (``observed.report``).
     """
@@ -195,6 +198,8 @@ class Pool:
             self.ledger, observed, self.state_cache, self.configuration, self.history, self.hours
         )
         self.audit = AuditTrail(observed, AuditFiles(folder / "audit"))
+        self.deliveries = NotificationDelivery(self.ledger, observed, observed.settings.state)
+        self.notifier = Notifier(self.deliveries)
 
     def _build_execution(self, ledger: Ledger, observed: Observed) -> None:
         """Make what decides and acts."""
@@ -318,6 +323,7 @@ class Pool:
             await self.ledger.store.close()
             raise
         await self.audit.open()
+        await self.deliveries.open()
         await self.configuration.open()
         self.counters.start()
         begin = self._parts.begin
@@ -332,6 +338,7 @@ class Pool:
         begin("what reads the history", self._older.read(), may_return=True)
         begin("what takes in written jobs", self.inbound.run(), may_return=True)
         begin("what announces reasons", self.announcer.run(), may_return=True)
+        begin("what sends messages", self.deliveries.run(), may_return=True)
         self.want_pass()
 
     async def close(self) -> None:
@@ -349,6 +356,7 @@ class Pool:
             self._parts.cancel()
         await self._parts.gone()
         await self.use.close()
+        await self.deliveries.close()
         self.passes.close()
         await self.metering.close()
         with contextlib.suppress(BenchpoolError):

@@ -20,6 +20,7 @@ def subscribe(pool: Pool, older: OlderJobs) -> None:
         pool.files.jobs_changed,
         pool.estimates.jobs_changed,
         pool.feed_writer.jobs_changed,
+        pool.deliveries.jobs_changed,
     ):
         pool.ledger.jobs_changed.subscribe(changed)
     pool.ledger.job_dropped.subscribe(pool.feed_writer.job_dropped)

@@ -1,0 +1,32 @@
+"""What the caller is told outside of pages, through the API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from benchpool_scheduler.api.routing import Answer, Handle, Request
+from benchpool_scheduler.contract.operation import Operation
+from benchpool_scheduler.contract.operations import Operations
+
+
+async def read(request: Request) -> Answer:
+    """Answer what the caller is told, and where."""
+    return Answer(request.pool.notifier.settings(request.caller))
+
+
+async def change(request: Request) -> Answer:
+    """Change it."""
+    return Answer(await request.pool.notifier.change(request.caller, request.body))
+
+
+async def test(request: Request) -> Answer:
+    """Send a message to try it."""
+    return Answer(await request.pool.notifier.test(request.caller))
+
+
+HANDLERS: Mapping[Operation[Any], Handle] = {
+    Operations.notifications: read,
+    Operations.change_notifications: change,
+    Operations.test_notifications: test,
+}

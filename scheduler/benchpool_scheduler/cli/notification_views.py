@@ -1,0 +1,41 @@
+"""What is printed of messages by mail, chat and webhook."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from benchpool_scheduler import phrases
+from benchpool_scheduler.cli import words
+from benchpool_scheduler.cli.screen import Column, Screen
+from benchpool_scheduler.contract.notifications import NotificationSettings
+
+COLUMNS = (Column("ADDRESS", width=32), Column("REACHED"), Column("NEWEST MESSAGE", rest=True))
+
+
+def settings(screen: Screen, found: NotificationSettings) -> None:
+    """Print what the caller is told, and where."""
+    if not found.kinds:
+        screen.line("This site sends no messages: its administrator has not set it up.")
+        return
+    if not found.addresses:
+        screen.line("You are told nothing yet: add an address on the page Notifications.")
+        return
+    now = datetime.now(UTC)
+    screen.table(
+        COLUMNS,
+        [
+            (
+                words.clean(one.shown),
+                "never"
+                if one.reached is None
+                else phrases.ago((now - one.reached).total_seconds()),
+                words.clean(one.failed or ("-" if one.reached is None else "arrived")),
+            )
+            for one in found.addresses
+        ],
+    )
+    told = ", ".join(one.value for one in found.events) or "nothing"
+    screen.line(
+        f"Told of: {told}; of a start after {phrases.exactly(found.wait_s)} in line, of a pause "
+        f"after {phrases.exactly(found.paused_s)}."
+    )

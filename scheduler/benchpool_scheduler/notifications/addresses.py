@@ -1,0 +1,151 @@
+"""Addresses that messages may go to: which a user may use, and what of them is shown."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+from urllib.parse import SplitResult, urlsplit
+
+from benchpool_scheduler.contract.notifications import LEAST_SECRET, NewAddress
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.notifications.site import SiteNotifications
+
+MAIL = re.compile(r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
+
+AddressKind = Literal["mail", "webhook", "apprise"]
+
+
+def kind_of(url: str) -> AddressKind:
+    """Return how messages get to an address.
+
+    >>> kind_of("susan@example.org"), kind_of("https://example.org/hook"), kind_of("slack://a/b/c")
+    ('mail', 'webhook', 'apprise')
+    """
+    if "://" not in url:
+        return "mail"
+    return "webhook" if urlsplit(url).scheme in ("https", "http") else "apprise"
+
+
+def shown(url: str) -> str:
+    """Return an address without what may be secret in it.
+
+    >>> shown("susan@example.org"), shown("https://example.org/hook/7f3a"), shown("slack://a/b/c")
+    ('susan@example.org', 'https://example.org/…', 'slack://…')
+    """
+    match kind_of(url):
+        case "mail":
+            return url
+        case "webhook":
+            parts = urlsplit(url)
+            return f"{parts.scheme}://{parts.hostname}/…"
+    return f"{urlsplit(url).scheme}://…"
+
+
+def check(asked: NewAddress, site: SiteNotifications) -> None:
+    """Refuse an address that this site does not send to. Errors: InvalidInput.
+
+    No error repeats the address: it may be secret, and the audit trail keeps refusals.
+    """
+    if not site.offered:
+        raise InvalidInput(
+            "This site sends no messages: its administrator has not set up any kind of address.",
+            code="notifications-off",
+            field="add",
+        )
+    try:
+        kind = kind_of(asked.url)
+        if kind == "mail":
+            _check_mail(asked.url, site)
+        elif kind == "webhook":
+            _check_webhook(asked, site)
+        else:
+            _check_apprise(asked.url, site)
+    except ValueError as bad:
+        raise InvalidInput("This is no address that can be read.", field="add") from bad
+
+
+def _check_mail(url: str, site: SiteNotifications) -> None:
+    if site.mail is None:
+        raise _other_kind("mail", site)
+    if not MAIL.fullmatch(url) or len(url) > 254:
+        raise InvalidInput(
+            "This is no mail address: write it as susan@example.org.", code="address", field="add"
+        )
+    domain = url.rpartition("@")[2].lower()
+    if domain not in {one.lower() for one in site.mail.domains}:
+        raise InvalidInput(
+            f"Mail goes to addresses behind @{', @'.join(site.mail.domains)} only.",
+            code="address-not-allowed",
+            field="add",
+        )
+
+
+def _check_webhook(asked: NewAddress, site: SiteNotifications) -> None:
+    if "https" not in site.kinds:
+        raise _other_kind("https", site)
+    check_webhook_url(asked.url, site)
+    if asked.secret is None:
+        raise InvalidInput(
+            f"A webhook needs a secret of at least {LEAST_SECRET} characters: its messages are "
+            "signed with it.",
+            code="secret-missing",
+            field="secret",
+        )
+
+
+def check_webhook_url(url: str, site: SiteNotifications) -> SplitResult:
+    """Return the parts of a webhook's address. Errors: InvalidInput; ValueError for no URL.
+
+    Only hosts that the administrator names may be asked without encryption, or on other ports.
+    """
+    parts = urlsplit(url)
+    if not parts.hostname or "@" in parts.netloc:
+        raise InvalidInput(
+            "A webhook's address is https://HOST/PATH, without a user.", code="address", field="add"
+        )
+    if (parts.scheme, parts.port or 443) != ("https", 443) and parts.hostname not in site.hosts:
+        raise InvalidInput(
+            "Webhooks go to https:// addresses on port 443; other ones only to hosts that the "
+            "administrator has named.",
+            code="address-not-allowed",
+            field="add",
+        )
+    return parts
+
+
+def _check_apprise(url: str, site: SiteNotifications) -> None:
+    """Refuse what the library does not know, or what names a host that nobody allowed."""
+    scheme = urlsplit(url).scheme
+    if scheme not in site.kinds:
+        raise _other_kind(scheme, site)
+    if "?" in url or url.count("://") != 1 or url.split() != [url]:
+        raise InvalidInput(
+            "Write one address, and leave out what stands from a ? on: options are not taken.",
+            code="address",
+            field="add",
+        )
+    from apprise import Apprise  # many services: a quarter of a second, when somebody uses one
+
+    service = Apprise.instantiate(url)
+    if service is None:
+        raise InvalidInput(
+            f"This is no address of {scheme}:// that can be used: see the list of services on "
+            "https://appriseit.com.",
+            code="address",
+            field="add",
+        )
+    names_host = any("{host}" in str(each) for each in service.templates)
+    if names_host and urlsplit(url).hostname not in site.hosts:
+        raise InvalidInput(
+            f"Addresses of {scheme}:// go to hosts only that the administrator has named.",
+            code="address-not-allowed",
+            field="add",
+        )
+
+
+def _other_kind(asked: str, site: SiteNotifications) -> InvalidInput:
+    return InvalidInput(
+        f"This site does not send to {asked} addresses, only to: {', '.join(site.offered)}.",
+        code="address-not-allowed",
+        field="add",
+    )

@@ -1,0 +1,94 @@
+"""What a job's owner is told of it, found in the job's record alone.
+
+Nothing is derived from the step between two records, so a scheduler that was away when it happened
+finds the same messages, with the same ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchpool_scheduler.contract.notifications import NotificationEvent
+from benchpool_scheduler.core.lifecycle.states import JobState
+from benchpool_scheduler.notifications.events import Message
+from benchpool_scheduler.notifications.kept import Subscription
+from benchpool_scheduler.phrases import duration
+from benchpool_scheduler.store.records import JobRecord, PreemptionRecord
+
+FRESH_S = 24 * 3600.0
+"""What is older is not told any more."""
+
+
+def of_job(
+    job: JobRecord, pause: PreemptionRecord | None, wish: Subscription, now: float
+) -> Iterator[Message]:
+    """Yield what the owner is to be told of a job by now.
+
+    Args:
+        pause: The newest pause of the job.
+    """
+    for message in _all(job, pause, wish, now):
+        oldest = max(wish.since, now - FRESH_S)
+        if message.event in wish.events and message.at >= oldest:
+            yield message
+
+
+def waits_for_time(job: JobRecord) -> bool:
+    """Tell whether time alone may bring a message: the job has run, and holds nothing now."""
+    return job.live and job.attempt > 0 and job.state in (JobState.PAUSED, JobState.QUEUED)
+
+
+def _all(
+    job: JobRecord, pause: PreemptionRecord | None, wish: Subscription, now: float
+) -> Iterator[Message]:
+    if job.started is not None and job.started - job.submitted >= wish.wait_s:
+        waited = duration(job.started - job.submitted)
+        text = f"{_named(job)} started after {waited} in line."
+        yield _message(job, f"{job.id}-started", NotificationEvent.STARTED, job.started, text)
+    if waits_for_time(job) and pause is not None and not _by_owner(job, pause):
+        since = pause.at if pause.ended is None else pause.ended
+        if pause.resumed_at is None and now - since >= wish.paused_s:
+            yield _message(
+                job,
+                f"{job.id}-{pause.attempt}-paused",
+                NotificationEvent.PAUSED,
+                since + wish.paused_s,
+                f"{_named(job)} has been paused for more than {duration(wish.paused_s)}"
+                f"{_by(pause)}.",
+            )
+    if job.ended is not None:
+        yield from _end(job, job.ended)
+
+
+def _end(job: JobRecord, ended: float) -> Iterator[Message]:
+    note = "" if job.note is None else f" {job.note.text}"
+    if job.state is JobState.SUCCEEDED:
+        ran = "" if job.started is None else f", {duration(ended - job.started)} after its start"
+        text = f"{_named(job)} has ended well{ran}."
+        yield _message(job, f"{job.id}-ended", NotificationEvent.ENDED, ended, text)
+    elif job.state is JobState.FAILED:
+        text = f"{_named(job)} failed.{note}"
+        yield _message(job, f"{job.id}-failed", NotificationEvent.FAILED, ended, text)
+    elif job.note is not None and job.note.numbers.get("by") not in (None, job.user):
+        text = f"{_named(job)} was cancelled.{note}"
+        yield _message(job, f"{job.id}-ended", NotificationEvent.ENDED, ended, text)
+
+
+def _by_owner(job: JobRecord, pause: PreemptionRecord) -> bool:
+    """Tell whether the owner wants it paused, perhaps after others had paused it."""
+    noted = job.note is not None and job.note.numbers.get("by") == job.user
+    return pause.by == job.user or (job.state is JobState.PAUSED and noted)
+
+
+def _by(pause: PreemptionRecord) -> str:
+    if pause.by is not None:
+        return f", by {pause.by}" + (f": {pause.said.rstrip('.')}" if pause.said else "")
+    return f", to make room for {pause.for_}" if pause.for_ else ""
+
+
+def _named(job: JobRecord) -> str:
+    return f"Job {job.name} ({job.id[:8]})"
+
+
+def _message(job: JobRecord, id_: str, event: NotificationEvent, at: float, text: str) -> Message:
+    return Message(id_, event, at, text, f"jobs/{job.id}")

@@ -1,0 +1,118 @@
+"""What is kept of notifications in two small files, each written whole."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from benchpool_scheduler.contract.notifications import NotificationEvent
+from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.store import whole_files
+
+SUBSCRIPTIONS = "notifications.json"
+TOLD = "notifications-told.json"
+
+WAIT_S, PAUSED_S = 30 * 60, 30 * 60
+"""After so many seconds in line a start is told of, and a pause, where nobody chose otherwise."""
+
+Kept = TypeVar("Kept")
+
+
+class KeptAddress(Struct, frozen=True, forbid_unknown_fields=True):
+    """An address with what is secret in it; ``reached`` in epoch seconds."""
+
+    id: str
+    url: str
+    secret: str = ""
+    reached: float | None = None
+    failed: str | None = None
+
+
+class Subscription(Struct, frozen=True, forbid_unknown_fields=True):
+    """What one user is told, and where; nothing of before ``since``, epoch seconds."""
+
+    user: str
+    since: float
+    events: tuple[NotificationEvent, ...]
+    addresses: tuple[KeptAddress, ...] = ()
+    wait_s: int = WAIT_S
+    paused_s: int = PAUSED_S
+
+
+class TellingRecord(Struct, frozen=True, forbid_unknown_fields=True):
+    """What has been told, so that a restart does not tell it again.
+
+    Attributes:
+        told: When each message was told, by user and id. ``sent``: when bundles went, by user.
+        since: Since when conditions last, by their name.
+    """
+
+    told: dict[str, dict[str, float]] = {}
+    sent: dict[str, list[float]] = {}
+    since: dict[str, float] = {}
+
+
+class KeptNotifications:
+    """Both files, and what stands in them.
+
+    Args:
+        folder: Where they lie.
+
+    Attributes:
+        subscriptions: By user.
+        record: What has been told.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = asyncio.Lock()
+        self.subscriptions: Mapping[str, Subscription] = {}
+        self.record = TellingRecord()
+
+    async def open(self) -> None:
+        """Read both. Errors: OSError, ValueError."""
+        subscriptions = await asyncio.to_thread(self._read, SUBSCRIPTIONS, list[Subscription])
+        record = await asyncio.to_thread(self._read, TOLD, TellingRecord)
+        self.subscriptions = {one.user: one for one in subscriptions or ()}
+        self.record = record or TellingRecord()
+
+    async def change(
+        self, user: str, after: Callable[[Subscription | None], Subscription | None]
+    ) -> None:
+        """Replace the subscription of a user; None leaves it as it is.
+
+        Errors: Unavailable, and nothing has changed; those of ``after``.
+        """
+        async with self._lock:
+            changed = after(self.subscriptions.get(user))
+            if changed is None:
+                return
+            subscriptions = {**self.subscriptions, user: changed}
+            data = msgspec.json.encode(list(subscriptions.values()))
+            file = self._folder / SUBSCRIPTIONS
+            try:
+                await asyncio.to_thread(whole_files.write, file, data)
+            except OSError as failed:
+                raise Unavailable(
+                    f"{file} cannot be written ({failed.strerror}); nothing was changed.",
+                    code="notifications-file",
+                ) from failed
+            self.subscriptions = subscriptions
+
+    async def save_record(self) -> None:
+        """Write what has been told. Errors: OSError."""
+        async with self._lock:
+            data = msgspec.json.encode(self.record)
+            await asyncio.to_thread(whole_files.write, self._folder / TOLD, data)
+
+    def _read(self, name: str, type_: type[Kept]) -> Kept | None:
+        try:
+            data = (self._folder / name).read_bytes()
+        except FileNotFoundError:
+            return None
+        return msgspec.json.decode(data, type=type_)

@@ -1,0 +1,260 @@
+"""The loop that finds what people are to be told outside of pages, and sends it.
+
+What is to be told is found in the facts, again and again, and what was told is kept by its id: a
+restart loses nothing that was due. An id is kept only after its message was sent, so that a crash
+between the two sends it once more, with the same id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.notifications import conditions, job_messages, pace, site
+from benchpool_scheduler.notifications.bundle import Bundle, bundled
+from benchpool_scheduler.notifications.events import EVENTS, Message
+from benchpool_scheduler.notifications.kept import KeptAddress, KeptNotifications, Subscription
+from benchpool_scheduler.notifications.sending import NotificationSender
+from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.observed import Observed
+
+log = logging.getLogger(__name__)
+
+TICK_S = 30.0
+"""Time alone brings messages, too: it is looked for so often."""
+SETTLE_S = 0.5
+"""What changes within so many seconds goes together."""
+AGAIN_S = (0.0, 10.0, 60.0, 300.0)
+"""Pauses before the first try to reach an address, and before each further one; then it is given up
+and said on the user's page."""
+TOLD_FOR_S = 2 * job_messages.FRESH_S
+
+POOL = ""
+"""Who hears by the addresses of the site what administrators hear."""
+
+_PROBLEM = "notifications"
+
+
+class NotificationDelivery:
+    """What is on its way to people.
+
+    Args:
+        state: The state folder.
+
+    Attributes:
+        site: What the administrator allows, as read when the pool was opened.
+        kept: Subscriptions, and what was told. ``again_s``: pauses before each try.
+    """
+
+    def __init__(self, ledger: Ledger, observed: Observed, state: Path) -> None:
+        self._ledger = ledger
+        self._observed = observed
+        self._state = state
+        self.kept = KeptNotifications(state / "scheduler")
+        self.site = site.SiteNotifications()
+        self.sender = NotificationSender(self.site)
+        self.again_s: Sequence[float] = AGAIN_S
+        self._changed: set[str] = set()
+        self._timed: set[str] = set()
+        self._pending: dict[str, dict[str, Message]] = {}
+        self._under_way: dict[str, Mapping[str, Message]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._wake = asyncio.Event()
+
+    async def open(self) -> None:
+        """Read what is kept and what the site allows; what cannot be read is reported."""
+        try:
+            self.site = await asyncio.to_thread(site.load, self._state / site.FILE)
+            await self.kept.open()
+        except (OSError, ValueError) as wrong:
+            self.site = site.SiteNotifications()
+            self._observed.report(_PROBLEM, f"Nobody is sent messages: {wrong}.")
+            return
+        self.sender = NotificationSender(self.site)
+        recent = self.now() - job_messages.FRESH_S
+        jobs = (it for it in self._ledger.jobs() if it.live or (it.ended or 0.0) >= recent)
+        self.jobs_changed([job.id for job in jobs])
+
+    def jobs_changed(self, jobs: Collection[str]) -> None:
+        """Note jobs whose owners may be told something."""
+        if not self.kept.subscriptions:
+            return
+        records = filter(None, map(self._ledger.job, jobs))
+        found = {job.id for job in records if job.user in self.kept.subscriptions}
+        if found:
+            self._changed |= found
+            self._wake.set()
+
+    def subscribed(self, user: str) -> None:
+        """Look at the jobs of somebody whose wishes have changed."""
+        self.jobs_changed([job.id for job in self._ledger.live() if job.user == user])
+
+    async def run(self) -> None:
+        """Find and send, for ever; where the site sends nothing, not at all."""
+        while self.site.offered or self.site.pool:
+            self._gather(self.now())
+            self._send(self.now())
+            try:
+                async with asyncio.timeout(TICK_S):
+                    await self._wake.wait()
+            except TimeoutError:
+                continue
+            await asyncio.sleep(SETTLE_S)
+            self._wake.clear()
+
+    async def close(self) -> None:
+        """Stop; what is on its way is sent again after the next start."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.sender.close()
+
+    def now(self) -> float:
+        """Return the present time."""
+        return self._observed.settings.clock.now()
+
+    # ------------------------------------------------------------------ what is to be told
+
+    def _gather(self, now: float) -> None:
+        looked, self._changed = self._changed | self._timed, set()
+        self._timed = set()
+        for job_id in looked:
+            job = self._ledger.job(job_id)
+            wish = None if job is None else self.kept.subscriptions.get(job.user)
+            if job is None or wish is None or not wish.addresses:
+                continue
+            pause = max(self._ledger.pauses(job_id), key=lambda it: it.at, default=None)
+            for message in job_messages.of_job(job, pause, wish, now):
+                self._note(job.user, message)
+            if job_messages.waits_for_time(job):
+                self._timed.add(job_id)
+        self._gather_conditions(now)
+
+    def _gather_conditions(self, now: float) -> None:
+        seen = self._observed.now
+        there = [*conditions.of_gpus(seen.inventory.unusable)]
+        hours = {key: it.budget.hard or 0.0 for key, it in seen.hours.exhausted.items()}
+        there += conditions.of_budgets(hours, seen.hours.renewed)
+        since = conditions.lasting(there, self.kept.record.since, now)
+        self.kept.record = replace(self.kept.record, since=since)
+        for one in there:
+            for person in self._who_hears(one):
+                self._note(person, conditions.message(one, since[one.name]))
+
+    def _who_hears(self, one: conditions.PoolCondition) -> Iterable[str]:
+        if self.site.pool:
+            yield POOL
+        configuration = self._observed.now.configuration
+        for name, wish in self.kept.subscriptions.items():
+            found = self._observed.now.hub_user(name)
+            if found is None or one.event not in wish.events or not wish.addresses:
+                continue
+            who = Caller(name, found.admin, frozenset(found.groups))
+            hears = found.admin
+            if EVENTS[one.event].hears != "administrators":
+                led = bool(one.project) and rights.leads(who, one.project, configuration)
+                hears = name == one.user or led
+            if hears:
+                yield name
+
+    def _note(self, person: str, message: Message) -> None:
+        told = self.kept.record.told.get(person, {})
+        if message.id not in told and message.id not in self._under_way.get(person, {}):
+            self._pending.setdefault(person, {})[message.id] = message
+
+    # ------------------------------------------------------------------ sending
+
+    def _send(self, now: float) -> None:
+        """Begin what is due; a person's next bundle waits for the one that is on its way."""
+        allowed = pace.SendingPace(self.site.bundle_minutes * 60.0, self.site.per_hour)
+        for person, messages in self._pending.items():
+            gone = person != POOL and self._observed.now.hub_user(person) is None
+            if gone or person in self._under_way or not messages:
+                continue
+            sent = pace.kept(self.kept.record.sent.get(person, ()), now)
+            if pace.earliest(sent, allowed, now) > now:
+                continue
+            self.kept.record.sent[person] = [*sent, now]
+            self._under_way[person] = going = dict(messages)
+            messages.clear()
+            task = asyncio.create_task(self._deliver(person, going))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _deliver(self, person: str, messages: Mapping[str, Message]) -> None:
+        """Send a bundle to all addresses of a person, again where it fails; then remember it."""
+        bundle, left = self.bundle(messages.values()), self._addresses(person)
+        try:
+            for pause_s in self.again_s:
+                await asyncio.sleep(pause_s)
+                left = await self.attempt(person, left, bundle)
+                if not left:
+                    break
+            await self._remember(person, messages)
+        finally:
+            del self._under_way[person]
+            self._wake.set()
+
+    async def attempt(
+        self, person: str, to: Sequence[KeptAddress], bundle: Bundle
+    ) -> Sequence[KeptAddress]:
+        """Return those addresses that a bundle did not reach; what came of it is kept."""
+        now = self.now()
+        results = await asyncio.gather(*(self.sender.send(one, bundle, now) for one in to))
+        came = {one.id: why for one, why in zip(to, results, strict=True)}
+        if person == POOL:
+            failed = [why for why in results if why is not None]
+            said = f"Messages to the site's own addresses fail: {failed[0]}" if failed else None
+            self._observed.report(_PROBLEM, said)
+        else:
+            try:
+                await self.kept.change(person, lambda own: _with_results(own, came, now))
+            except Unavailable as unwritten:
+                log.warning("%s", unwritten)
+        return [one for one in to if came[one.id] is not None]
+
+    async def _remember(self, person: str, messages: Mapping[str, Message]) -> None:
+        now, record = self.now(), self.kept.record
+        lasting = {conditions.id_of(name, since) for name, since in record.since.items()}
+        told = {
+            who: {id_: at for id_, at in ids.items() if at > now - TOLD_FOR_S or id_ in lasting}
+            for who, ids in record.told.items()
+        }
+        told.setdefault(person, {}).update(dict.fromkeys(messages, now))
+        sent = {who: pace.kept(at, now) for who, at in record.sent.items()}
+        self.kept.record = replace(record, told=told, sent=sent)
+        try:
+            await self.kept.save_record()
+        except OSError as failed:
+            log.warning("what was told cannot be kept: %s", failed.strerror)
+
+    def bundle(self, messages: Iterable[Message]) -> Bundle:
+        """Return messages as one."""
+        return bundled(list(messages), self._observed.settings.base_url)
+
+    def _addresses(self, person: str) -> Sequence[KeptAddress]:
+        if person == POOL:
+            return [KeptAddress(f"pool-{at}", url) for at, url in enumerate(self.site.pool)]
+        return self.kept.subscriptions[person].addresses
+
+
+def _with_results(
+    own: Subscription | None, came: Mapping[str, str | None], now: float
+) -> Subscription | None:
+    if own is None:
+        return None
+    after: list[KeptAddress] = []
+    for one in own.addresses:
+        why = came.get(one.id)
+        if one.id in came and why is None:
+            after.append(replace(one, failed=None, reached=now))
+        else:
+            after.append(replace(one, failed=why or one.failed))
+    return replace(own, addresses=tuple(after))

@@ -1,0 +1,100 @@
+"""Which addresses a user may give: the scheduler calls them from inside the site."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract.notifications import NewAddress
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.notifications import addresses, hosts, site
+from benchpool_scheduler.notifications.site import MailServer, SiteNotifications
+
+SECRET = "0123456789abcdef"
+SITE = SiteNotifications(
+    mail=MailServer("mx.example.org", "benchpool@example.org", ("example.org",)),
+    kinds=("https", "slack", "matrixs"),
+    hosts=("matrix.example.org", "hooks.internal"),
+)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "susan@example.org",
+        "https://hooks.example.com/a/b",
+        "http://hooks.internal:8080/a",
+        "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ",
+        "matrixs://susan:pass@matrix.example.org/%23room",
+    ],
+)
+def test_what_the_site_allows_is_taken(url: str) -> None:
+    addresses.check(NewAddress(url, SECRET), SITE)
+    shown = addresses.shown(url)
+    assert all(secret not in shown for secret in ("TIia", "pass", "/a"))
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("susan@example.com", "behind @example.org only"),
+        ("susan@example.org, joe@example.org", "no mail address"),
+        ("susan@example.org?smtp=10.0.0.1", "no mail address"),
+        ("http://hooks.example.com/a", "on port 443"),
+        ("https://hooks.example.com:22/a", "on port 443"),
+        ("https://susan@hooks.example.com/a", "without a user"),
+        ("https:///a", "HOST/PATH"),
+        ("https://[::1/a", "can be read"),
+        ("mailto://susan:pw@10.0.0.1", "does not send to mailto"),
+        ("json://10.0.0.1/", "does not send to json"),
+        ("file:///etc/passwd", "does not send to file"),
+        ("matrixs://susan:pass@10.0.0.1/%23room", "hosts only that"),
+        ("slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ?x=1", "one address"),
+        ("slack://T1JJ3T3L2/A1BRTD4JD/TIia, json://10.0.0.1", "one address"),
+    ],
+)
+def test_all_others_are_refused_without_repeating_them(url: str, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said) as refused:
+        addresses.check(NewAddress(url, SECRET), SITE)
+    assert "pass" not in refused.value.message
+    assert "TIia" not in refused.value.message
+
+
+def test_a_webhook_needs_a_secret_and_a_site_that_says_nothing_sends_nothing() -> None:
+    with pytest.raises(InvalidInput, match="at least 16 characters"):
+        addresses.check(NewAddress("https://hooks.example.com/a"), SITE)
+    with pytest.raises(InvalidInput, match="sends no messages"):
+        addresses.check(NewAddress("susan@example.org"), SiteNotifications())
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1"),
+        *("0.0.0.0", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1%eth0", "fc00::1"),
+        *("::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:a00:1::1"),
+    ],
+)
+async def test_a_name_that_leads_into_the_site_is_not_called(address: str) -> None:
+    async def resolve(host: str, port: int) -> Collection[str]:
+        return ["93.184.215.14", address]
+
+    with pytest.raises(hosts.UnsafeHost):
+        await hosts.address_of("hooks.example.com", 443, (), resolve)
+    named = await hosts.address_of("hooks.internal", 443, SITE.hosts, resolve)
+    assert named == "93.184.215.14"
+
+
+def test_the_sites_file_is_closed(tmp_path: Path) -> None:
+    file = tmp_path / site.FILE
+    assert site.load(file) == SiteNotifications()
+    file.write_text("kinds: [https]\nper_hour: 3\n")
+    assert site.load(file).offered == ("https",)
+    file.write_text("kind: [https]\n")
+    with pytest.raises(ValueError, match="unknown field `kind`"):
+        site.load(file)
+    file.write_text("pool: ['https://hooks.example.com/a']\n")
+    with pytest.raises(ValueError, match="with its secret"):
+        site.load(file)

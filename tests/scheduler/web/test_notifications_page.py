@@ -1,0 +1,99 @@
+"""The page of notifications in a real browser: add an address, try it, choose what is told."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from benchpool_scheduler.contract.audit import AuditQuery
+from benchpool_scheduler.service import Pool
+from benchpool_support.browser import opened_by
+from benchpool_support.pools import ADMIN, SUSAN, make_pool, opened
+from benchpool_support.stage import application, served
+from benchpool_support.webhooks import Receiver, receiving
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
+
+SECRET = "a secret that nobody reads"
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def pool(tmp_path: Path) -> AsyncIterator[Pool]:
+    site = {"kinds": ["https", "slack"], "hosts": ["127.0.0.1"]}
+    (tmp_path / "notifications.yaml").write_text(json.dumps(site))
+    async with opened(make_pool(tmp_path)) as pool:
+        yield pool
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def address(pool: Pool) -> AsyncIterator[str]:
+    with served(lambda: application(pool, {"susan": SUSAN, "ada": ADMIN})) as url:
+        yield url
+
+
+async def test_an_address_is_added_tried_and_removed_on_a_narrow_screen(
+    pool: Pool, address: str, browser: Browser, receiver: Receiver
+) -> None:
+    page = await opened_by(browser, address, "", "susan", width=390)
+    await page.get_by_role("link", name="Notifications").click()
+    await expect(page.get_by_text("You are told nothing yet")).to_be_visible()
+    await page.get_by_label("Address:").fill("http://10.0.0.1/hook")
+    await page.get_by_role("button", name="Add address").click()
+    await expect(page.get_by_role("alert")).to_contain_text("on port 443")
+    await page.get_by_label("Address:").fill(receiver.url)
+    await page.get_by_label("Secret of a webhook").fill(SECRET)
+    await page.get_by_role("button", name="Add address").click()
+    row = page.get_by_role("row").filter(has_text="http://127.0.0.1/…")
+    await expect(row).to_contain_text("none yet")
+    assert SECRET not in await page.content()
+    assert receiver.url not in await page.content()
+    await page.get_by_role("button", name="Send a test").click()
+    await expect(row).to_contain_text("arrived")
+    assert receiver.came[0].texts == ["This is a test: susan hears of benchpool here."]
+    trail = str(await pool.audit.read(ADMIN, AuditQuery()))
+    assert "change_notifications" in trail
+    assert SECRET not in trail
+    assert receiver.url not in trail
+    wide = await page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= 390
+    if folder := os.environ.get("BENCHPOOL_SCREENSHOTS"):
+        await page.screenshot(path=Path(folder) / "notifications.png", full_page=True)
+    await page.get_by_role("button", name="Remove http://127.0.0.1/…").click()
+    await expect(page.get_by_text("You are told nothing yet")).to_be_visible()
+
+
+async def test_what_is_told_is_chosen_and_kept(pool: Pool, address: str, browser: Browser) -> None:
+    page = await opened_by(browser, address, "notifications", "susan")
+    await expect(page.get_by_label("A GPU is broken")).to_have_count(0)
+    await page.get_by_label("A job ended well").uncheck()
+    await page.get_by_label("A pause is long from").fill("2h")
+    await page.get_by_role("button", name="Keep").click()
+    await expect(page.get_by_role("status").filter(has_text="From now on")).to_be_visible()
+    await expect(page.get_by_label("A job ended well")).not_to_be_checked()
+    kept = pool.notifier.settings(SUSAN)
+    assert kept.paused_s == 7200
+    assert [one.value for one in kept.events] == ["started", "failed", "paused", "budget"]
+    await page.get_by_label("A pause is long from").fill("soon")
+    await page.get_by_role("button", name="Keep").click()
+    await expect(page.get_by_role("alert")).to_contain_text("A long pause is 'soon'")
+
+
+async def test_a_form_of_another_page_changes_nothing(
+    pool: Pool, address: str, browser: Browser
+) -> None:
+    page = await opened_by(browser, address, "notifications", "ada")
+    await page.evaluate("for (const one of document.getElementsByName('_xsrf')) one.value = 'x'")
+    await page.get_by_role("button", name="Keep").click()
+    await expect(page.get_by_text("open it again")).to_be_visible()
