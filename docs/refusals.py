@@ -52,6 +52,15 @@ PLACES = (
         ),
     ),
     (
+        "Notifications",
+        "on the page *Notifications*, in the terminal, and in the HTTP answer",
+        (
+            "scheduler/benchpool_scheduler/notifications",
+            "scheduler/benchpool_scheduler/service/administration/notifier.py",
+            "scheduler/benchpool_scheduler/web/notifications_page.py",
+        ),
+    ),
+    (
         "Configuration",
         "`benchpool config check` and `apply`, `benchpool whatif`, the HTTP answer, `benchpool up` "
         "with status 2",

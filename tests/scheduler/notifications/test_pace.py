@@ -37,7 +37,9 @@ def test_nothing_is_unheard_and_never_more_than_the_bound(
     times = [at for at, _ in gone]
     assert sum(number for _, number in gone) == len(arrivals)
     assert times[0] == arrivals[0]  # the first at once
-    assert all(later - sooner >= pace.bundle_s - 1e-6 for sooner, later in itertools.pairwise(times))
+    assert all(
+        later - sooner >= pace.bundle_s - 1e-6 for sooner, later in itertools.pairwise(times)
+    )
     for first, further in zip(times, times[pace.per_hour :], strict=False):
         assert further - first >= HOUR_S - 1e-6
 

@@ -23,6 +23,7 @@ from benchpool_scheduler.notifications.sending import NotificationSender
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.service.observed.observed import Observed
 
 log = logging.getLogger(__name__)
@@ -90,6 +91,11 @@ class NotificationDelivery:
         found = {job.id for job in records if job.user in self.kept.subscriptions}
         if found:
             self._changed |= found
+            self._wake.set()
+
+    def seen(self, now: Observations) -> None:
+        """Look soon at what lasts: something else was observed."""
+        if self.kept.subscriptions or self.site.pool:
             self._wake.set()
 
     def subscribed(self, user: str) -> None:

@@ -26,6 +26,7 @@ def subscribe(pool: Pool, older: OlderJobs) -> None:
     pool.ledger.job_dropped.subscribe(pool.feed_writer.job_dropped)
     pool.ledger.gpus_moved.subscribe(pool.views.gpu_states.moved)
     pool.observed.replaced.subscribe(pool.views.gpu_states.see)
+    pool.observed.replaced.subscribe(pool.deliveries.seen)
     pool.use.subscribe(pool.ledger, pool.observed, pool.passes)
     pool.ledger.lease_taken.subscribe(pool.gates.taken)
     pool.ledger.lease_returned.subscribe(pool.gates.returned)
