@@ -15,7 +15,7 @@ from benchpool_scheduler.notifications.site import MailServer, SiteNotifications
 SECRET = "0123456789abcdef"
 SITE = SiteNotifications(
     mail=MailServer("mx.example.org", "benchpool@example.org", ("example.org",)),
-    kinds=("https", "slack", "matrixs"),
+    kinds=("https", "slack", "matrixs", "zulip"),
     hosts=("matrix.example.org", "hooks.internal"),
 )
 
@@ -51,6 +51,7 @@ def test_what_the_site_allows_is_taken(url: str) -> None:
         ("json://10.0.0.1/", "does not send to json"),
         ("file:///etc/passwd", "does not send to file"),
         ("matrixs://susan:pass@10.0.0.1/%23room", "hosts only that"),
+        ("zulip://bot@chat.inside.example/a" + 31 * "b", "hosts only that"),
         ("slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ?x=1", "one address"),
         ("slack://T1JJ3T3L2/A1BRTD4JD/TIia, json://10.0.0.1", "one address"),
     ],

@@ -1,0 +1,49 @@
+"""``benchpool notifications``: what the caller is told, and a message to try it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract.notifications import NewAddress, NotificationChange
+from benchpool_scheduler.service import Caller
+from benchpool_support.serving import Served, served
+from benchpool_support.webhooks import receiving
+
+from .conftest import Benchpool
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Served]:
+    state = tmp_path / "state"
+    state.mkdir()
+    site = {"kinds": ["https"], "hosts": ["127.0.0.1"]}
+    (state / "notifications.yaml").write_text(json.dumps(site))
+    with served(state) as running:
+        yield running
+
+
+def test_a_test_says_which_addresses_it_reached(service: Served, benchpool: Benchpool) -> None:
+    assert "add an address on the page Notifications" in benchpool("notifications").out
+    refused = benchpool("notifications", "test")
+    assert refused.status == 3
+    assert "no address" in refused.err
+    with receiving() as receiver:
+        new = NotificationChange(add=NewAddress(receiver.url, "a secret that nobody reads"))
+        service.do(service.pool.notifier.change(Caller("susan"), new))
+        said = benchpool("notifications", "test").out
+        assert "http://127.0.0.1/…" in said
+        assert "arrived" in said
+        assert "of a start after 30 min in line" in said
+        assert len(receiver.came) == 1
+    assert "cannot be reached" in benchpool("notifications", "test").out
+
+
+def test_a_site_that_sends_nothing_says_so(service: Served, benchpool: Benchpool) -> None:
+    service.pool.deliveries.site = type(service.pool.deliveries.site)()
+    assert "This site sends no messages" in benchpool("notifications").out
