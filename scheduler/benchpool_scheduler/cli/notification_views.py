@@ -15,7 +15,10 @@ COLUMNS = (Column("ADDRESS", width=32), Column("REACHED"), Column("NEWEST MESSAG
 def settings(screen: Screen, found: NotificationSettings) -> None:
     """Print what the caller is told, and where."""
     if not found.kinds:
-        screen.line("This site sends no messages: its administrator has not set it up.")
+        screen.line(
+            "This site sends no messages: an administrator sets it up by `notifications.yaml` in "
+            "the state folder."
+        )
         return
     if not found.addresses:
         screen.line("You are told nothing yet: add an address on the page Notifications.")

@@ -41,17 +41,23 @@ def shown(url: str) -> str:
     return f"{urlsplit(url).scheme}://…"
 
 
+def require_set_up(site: SiteNotifications, field: str | None = None) -> None:
+    """Refuse where nothing is sent. Errors: InvalidInput ``notifications-off``."""
+    if not site.offered:
+        raise InvalidInput(
+            "This site sends no messages: an administrator sets it up by `notifications.yaml` in "
+            "the state folder.",
+            code="notifications-off",
+            field=field,
+        )
+
+
 def check(asked: NewAddress, site: SiteNotifications) -> None:
     """Refuse an address that this site does not send to. Errors: InvalidInput.
 
     No error repeats the address: it may be secret, and the audit trail keeps refusals.
     """
-    if not site.offered:
-        raise InvalidInput(
-            "This site sends no messages: its administrator has not set up any kind of address.",
-            code="notifications-off",
-            field="add",
-        )
+    require_set_up(site, "add")
     try:
         kind = kind_of(asked.url)
         if kind == "mail":

@@ -90,11 +90,13 @@ BY_RULE: Mapping[str, Collection[int]] = {
     "usage": {409},
     "ask_back": {404},
     "change_notifications": {403},
-    "test_notifications": {403, 409},
+    "test_notifications": {403, 422},
+    "enough": {200, 422},
 }
 """What whoever may call it is answered all the same: a job that goes on keeps its files and has no
 note yet; what an administrator paused, as one of the callers is, nobody else resumes; the bench is
-not there; services are told of nothing, and nobody has an address."""
+not there; services are told of nothing, and this site sends no messages; no job may have
+ended yet."""
 
 
 def project_of(who: str) -> str:

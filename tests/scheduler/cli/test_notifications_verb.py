@@ -47,3 +47,6 @@ def test_a_test_says_which_addresses_it_reached(service: Served, benchpool: Benc
 def test_a_site_that_sends_nothing_says_so(service: Served, benchpool: Benchpool) -> None:
     service.pool.deliveries.site = type(service.pool.deliveries.site)()
     assert "This site sends no messages" in benchpool("notifications").out
+    refused = benchpool("notifications", "test")
+    assert refused.status == 2
+    assert "sets it up by `notifications.yaml`" in refused.err

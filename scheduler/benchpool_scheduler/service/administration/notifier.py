@@ -62,9 +62,11 @@ class Notifier:
     async def test(self, caller: Caller) -> NotificationSettings:
         """Send a message to all addresses of the caller, once.
 
-        Errors: Forbidden; Refused without an address; TooMany past the bound for all messages.
+        Errors: Forbidden; InvalidInput where the site sends nothing; Refused without an address;
+        TooMany past the bound for all messages.
         """
         _require_user(caller)
+        addresses.require_set_up(self._delivery.site)
         delivery, now = self._delivery, self._delivery.now()
         own = delivery.kept.subscriptions.get(caller.name)
         if own is None or not own.addresses:
