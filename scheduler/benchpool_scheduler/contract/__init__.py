@@ -43,10 +43,12 @@ from benchpool_scheduler.contract.events import (
     PoolNow,
 )
 from benchpool_scheduler.contract.gpu_use import GpuUse, GpuUseQuery
+from benchpool_scheduler.contract.job_metrics import Curve, JobMetrics, MetricPoint, MetricsQuery
 from benchpool_scheduler.contract.job_usage import JobMeasurements, JobUsage, UsageFigure
 from benchpool_scheduler.contract.jobs import (
     ENDED,
     Attempt,
+    AwaitedJob,
     Container,
     EstimatedStart,
     EstimateHorizon,
@@ -62,6 +64,9 @@ from benchpool_scheduler.contract.jobs import (
     Reason,
     StartEstimates,
     State,
+    TrackerLink,
+    TrackerRun,
+    TrialPlace,
     Why,
 )
 from benchpool_scheduler.contract.logs import (
@@ -75,6 +80,7 @@ from benchpool_scheduler.contract.logs import (
     Since,
     WorkerNumber,
 )
+from benchpool_scheduler.contract.parking import ParkedBench, ParkStep
 from benchpool_scheduler.contract.pool import (
     AskedBack,
     BuildQuota,
@@ -87,6 +93,7 @@ from benchpool_scheduler.contract.pool import (
     Liveness,
     ProjectQuota,
     Quota,
+    ReservedGpus,
     Status,
     StatusQuery,
     UserQuery,
@@ -122,11 +129,13 @@ from benchpool_scheduler.contract.submission import (
     Missing,
     ModuleEntry,
     NotebookEntry,
+    PodsEntry,
     ScriptEntry,
     SentCell,
     SentCode,
     SnapshotFile,
     Source,
+    SourceKind,
 )
 from benchpool_scheduler.contract.whatif import (
     HistoryQuery,
@@ -160,6 +169,7 @@ __all__ = [
     "AuditQuery",
     "AuditRecord",
     "AuditVerifyQuery",
+    "AwaitedJob",
     "BackupMade",
     "BenchWanted",
     "BuildQuota",
@@ -167,6 +177,7 @@ __all__ = [
     "ConfigurationChange",
     "Container",
     "Cores",
+    "Curve",
     "Doubts",
     "Entry",
     "ErrorAnswer",
@@ -195,6 +206,7 @@ __all__ = [
     "JobDetail",
     "JobDiscard",
     "JobMeasurements",
+    "JobMetrics",
     "JobNow",
     "JobSpec",
     "JobSubmission",
@@ -213,12 +225,17 @@ __all__ = [
     "LogRange",
     "LogText",
     "LoginReport",
+    "MetricPoint",
+    "MetricsQuery",
     "Missing",
     "ModuleEntry",
     "Name",
     "NodeRequirement",
     "NotebookEntry",
+    "ParkStep",
+    "ParkedBench",
     "PauseMoment",
+    "PodsEntry",
     "PoolEvent",
     "PoolGpus",
     "PoolNow",
@@ -234,6 +251,7 @@ __all__ = [
     "Quota",
     "Reason",
     "ReplayFigures",
+    "ReservedGpus",
     "ResultsQuery",
     "ScriptEntry",
     "Seconds",
@@ -243,11 +261,15 @@ __all__ = [
     "Since",
     "SnapshotFile",
     "Source",
+    "SourceKind",
     "StartEstimates",
     "State",
     "Status",
     "StatusQuery",
     "Toleration",
+    "TrackerLink",
+    "TrackerRun",
+    "TrialPlace",
     "UnknownRun",
     "UnreadableRecord",
     "UsageFigure",

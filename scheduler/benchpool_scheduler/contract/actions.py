@@ -40,6 +40,14 @@ class JobRename(Struct, frozen=True, forbid_unknown_fields=True):
     name: Annotated[Name, Meta(description="What lists, pages and messages call it.")]
 
 
+class JobNote(Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of ``note``: what its people write about a job; nothing removes it."""
+
+    note: Annotated[
+        str, Meta(max_length=500, description="Shown with the job and where jobs are compared.")
+    ] = ""
+
+
 class JobActions:
     """What may be done to an accepted job.
 
@@ -56,6 +64,7 @@ class JobActions:
         verb=PlainVerb(
             ("pause",), "Pause jobs: they keep their progress and wait until resumed.", many=True
         ),
+        tool=True,
     )
     def pause(self, id_: str, reason: str | None = None) -> Given:
         """Pause a job until it is resumed.
@@ -72,6 +81,7 @@ class JobActions:
         lab=True,
         form=Form("Resume"),
         verb=PlainVerb(("resume",), "Queue paused jobs again.", many=True),
+        tool=True,
     )
     def resume(self, id_: str, reason: str | None = None) -> Given:
         """Queue a paused job again."""
@@ -85,6 +95,7 @@ class JobActions:
         lab=True,
         form=Form("Cancel"),
         verb=PlainVerb(("cancel",), "End jobs for good.", many=True),
+        tool=True,
     )
     def cancel(self, id_: str, reason: str | None = None) -> Given:
         """End a job for good."""
@@ -103,6 +114,7 @@ class JobActions:
             _CHANGE,
             many=True,
         ),
+        tool=True,
     )
     def change(
         self,
@@ -136,7 +148,27 @@ class JobActions:
             "Everything else stays, also where its results are.",
             positional=("name",),
         ),
+        tool=True,
     )
     def rename(self, id_: str, name: str) -> Given:
         """Give a job another name."""
         return given(JobRename(name), job=id_)
+
+    @operation(
+        "POST",
+        "jobs/{job}/note",
+        Job,
+        body=JobNote,
+        lab=True,
+        form=Form("Note", "The note on {name} is changed.", ended=True),
+        verb=PlainVerb(
+            ("note",),
+            "Write a note on a job, at any time; without a text it is removed.",
+            "It is shown with the job, and where jobs are compared.",
+            positional=("note",),
+        ),
+        tool=True,
+    )
+    def note(self, id_: str, note: str = "") -> Given:
+        """Write a note on a job."""
+        return given(JobNote(note), job=id_)

@@ -75,6 +75,11 @@ class Field:
     choices: tuple[str, ...] = ()
     empty: str = ""
 
+    @property
+    def erasable(self) -> bool:
+        """Whether a text that was filled in before may be emptied: it is no text then."""
+        return self.kind == "text" and self.default == ""
+
 
 def fields(struct: type[Struct]) -> tuple[Field, ...]:
     """Return the fields of a closed struct whose values are simple; others are left out.
@@ -139,11 +144,13 @@ def titled(struct: Struct) -> tuple[tuple[str, str], ...]:
         (field_types.plain(one.type)[1].get("title", ""), getattr(struct, one.name))
         for one in fields_
     )
-    return tuple(
-        (title, ", ".join(value) if isinstance(value, tuple) else str(value))
-        for title, value in told
-        if title and value
-    )
+    return tuple((title, _listed(value)) for title, value in told if title and value)
+
+
+def _listed(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} = {each}" for name, each in value.items())
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _field(one: inspect.Field) -> Field | None:

@@ -31,6 +31,7 @@ class GpuUse(Struct, frozen=True):
         throttled: Why it runs slower than it could. ``xid``: the driver's error in the sample.
         simulated: Its activity follows the processor use of its holder; nothing computes on it.
         mine: Held by a bench or job of the caller.
+        parent: The driver's name of the GPU that it is a slice of; power is of whole GPUs alone.
     """
 
     uuid: str
@@ -55,3 +56,4 @@ class GpuUse(Struct, frozen=True):
     job: str | None = None
     worker: int | None = None
     server: str | None = None
+    parent: str | None = None

@@ -8,7 +8,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from benchpool_scheduler.contract.deadlines import DeadlineStanding
 from benchpool_scheduler.contract.job_usage import JobUsage
+from benchpool_scheduler.contract.parameters import Parameters
 from benchpool_scheduler.contract.scalars import Name
 from benchpool_scheduler.contract.spec import SELF_TEST, JobSpec, Tag
 
@@ -124,10 +126,51 @@ class PauseMoment(Struct, frozen=True):
     until: datetime | None
 
 
+class TrialPlace(Struct, frozen=True):
+    """As which trial of which sweep a job runs; of an array, as which of its tasks in turn."""
+
+    sweep: str
+    name: str
+    trial: int
+    array: bool = False
+
+
+class AwaitedJob(Struct, frozen=True):
+    """A job or an array that another one is to run after; ``outcome`` is how it ended, null before.
+
+    ``tasks``: so many tasks the array has whose id ``job`` then is; 0 for a job.
+    """
+
+    job: str
+    name: str
+    outcome: State | None
+    tasks: int = 0
+
+
+class TrackerRun(Struct, frozen=True):
+    """A run of the job in a tracker (W&B, MLflow, …), as the job tells it.
+
+    ``url`` is where people look at it: http or https, without user, password and query.
+    """
+
+    tracker: Annotated[str, Meta(max_length=30)]
+    url: Annotated[str, Meta(max_length=1000)]
+
+
+class TrackerLink(TrackerRun, frozen=True):
+    """The way to a run in a tracker; ``text`` names tracker and host."""
+
+    text: str
+
+
 class Job(Struct, frozen=True):
     """A job as every verb prints it (formats, section 5): exactly these keys.
 
-    ``actions`` names the operations that would change something about it now.
+    ``actions`` names the operations that would change something about it now. ``metrics`` are the
+    newest values of the first names that it reports, until it has ended. ``note`` is what its
+    people wrote about it. ``in_line_since`` is when it first joined the queue: null while it waits
+    for the jobs that it ``awaits``. ``deadline_standing`` is whether it will have ended by its
+    ``deadline``.
     """
 
     id: str
@@ -156,6 +199,15 @@ class Job(Struct, frozen=True):
     time_limit_s: int | None = None
     gpu_models: Annotated[tuple[str, ...], Meta(title="GPU models")] = ()
     pause: PauseMoment | None = None
+    metrics: dict[str, float] = {}
+    note: Annotated[str, Meta(title="Note")] = ""
+    parameters: Annotated[Parameters, Meta(title="Parameters")] = {}
+    trial: TrialPlace | None = None
+    awaits: list[AwaitedJob] = []
+    in_line_since: datetime | None = None
+    tracker_runs: list[TrackerLink] = []
+    deadline: datetime | None = None
+    deadline_standing: DeadlineStanding | None = None
 
 
 class Attempt(Struct, frozen=True):
@@ -205,7 +257,8 @@ class JobDetail(Struct, frozen=True):
 
     ``fixed`` names what ``change`` would be refused now, of what it can change at all. ``kept`` is
     null until the job has ended. ``pauses`` are all, also those that a person asked for. ``usage``
-    is null until it has ended, and where it never had a GPU.
+    is null until it has ended, and where it never had a GPU. ``retried`` says after which
+    failures it was tried again, empty where there were none.
     """
 
     job: Job
@@ -215,6 +268,7 @@ class JobDetail(Struct, frozen=True):
     kept: Kept | None = None
     pauses: list[Preemption] = []
     usage: JobUsage | None = None
+    retried: str = ""
 
     @property
     def most_workers(self) -> int:
@@ -229,6 +283,7 @@ class Why(Struct, frozen=True):
     reason: Reason | None
     estimated_start: EstimatedStart | None
     would_start_with: str | None
+    deadline: DeadlineStanding | None = None
 
 
 class Preview(Struct, frozen=True):
@@ -236,7 +291,7 @@ class Preview(Struct, frozen=True):
 
     ``starts`` is ``now``, ``after-reclaim`` (others give back first), ``waits`` or ``never``.
     ``text`` says it in a sentence, as dialog and terminal show it, and on a cluster in a second one
-    what the job finds there.
+    what the job finds there, and whether it will meet its ``deadline``.
     """
 
     project: str
@@ -248,6 +303,7 @@ class Preview(Struct, frozen=True):
     reason: Reason | None
     estimated_start: EstimatedStart | None
     container: Container | None = None
+    deadline: DeadlineStanding | None = None
 
 
 class JobsQuery(Struct, frozen=True, forbid_unknown_fields=True):

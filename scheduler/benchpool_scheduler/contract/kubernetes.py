@@ -21,9 +21,11 @@ MANAGED: Final = "benchpool.io/managed"
 """Label of namespaces in which nobody may take a GPU without the gate; its value is ``true``."""
 
 ROLE: Final = "benchpool.io/role"
-"""Label of our pods: ``worker`` or ``notebook``."""
+"""Label of pods that get their GPUs from us: ``worker``, ``notebook``, or ``admitted``."""
 ROLE_WORKER: Final = "worker"
 ROLE_NOTEBOOK: Final = "notebook"
+ROLE_ADMITTED: Final = "admitted"
+"""A pod that others made in a namespace that an administrator lists."""
 
 JOB: Final = "benchpool.io/job"
 """Label: id of the job (26 characters), on Jobs, Services and pods of an attempt."""
@@ -40,10 +42,24 @@ SLOTS: Final = "benchpool.io/slots"
 EPOCH: Final = "benchpool.io/leader-epoch"
 """Annotation: epoch of the leader that wrote the object last; a writer never lowers it."""
 
+PREEMPTIBLE: Final = "benchpool.io/preemptible"
+"""Label of an admitted pod that may be deleted to make room for others: ``true``."""
+GROUP_NAME: Final = "benchpool.io/group"
+"""Label of admitted pods that start together: the name of their group."""
+GROUP_SIZE: Final = "benchpool.io/group-size"
+"""Annotation of admitted pods: how many pods their group has."""
+WORKER: Final = "benchpool.io/worker"
+"""Annotation that an admitted pod gets with its GPUs: which worker of its job it is, from 0."""
+REASON: Final = "benchpool.io/reason"
+"""Annotation of an admitted pod that waits: why, in a sentence."""
+
 ACCEPTED: Final = "benchpool.io/accepted"
 """Annotation of a TrainingJob that came in through the API: when it was accepted, RFC 3339.
 
 Only the scheduler may write it: a job that has it was checked."""
+
+NODE_AGENT_AUDIENCE: Final = "benchpool-scheduler"
+"""What the tokens of nodes' agents are for; they open nothing else."""
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 FIELD_MANAGER: Final = "benchpool-scheduler"

@@ -19,6 +19,10 @@ class NotificationEvent(StrEnum):
     ENDED = "ended"
     FAILED = "failed"
     PAUSED = "paused"
+    HANGING = "hanging"
+    DEADLINE = "deadline"
+    SCHEDULE = "schedule"
+    IDLE_BENCH = "idle-bench"
     BUDGET = "budget"
     GPU_BROKEN = "gpu-broken"
 
@@ -80,8 +84,8 @@ class NotificationSettings(Struct, frozen=True):
     """What somebody is told, and where.
 
     A start is told of after ``wait_s`` in line, a pause when it has lasted for ``paused_s``.
-    ``kinds`` are the addresses that the administrator allows, none where nothing is sent at all;
-    ``own`` is the mail address that the site has for this user.
+    ``kinds`` are the addresses that the administrator allows, none where nothing is sent to users:
+    then ``off`` says so. ``own`` is the mail address that the site has for this user.
     """
 
     addresses: list[NotificationAddress]
@@ -90,3 +94,15 @@ class NotificationSettings(Struct, frozen=True):
     paused_s: int
     kinds: list[str]
     own: str | None = None
+    off: str | None = None
+
+
+class SiteKinds(Struct, frozen=True):
+    """What is in force of ``notifications.yaml``; ``changed``: it is something else than before.
+
+    ``kinds`` are the addresses that users may give, ``pool`` is how many the site has of its own.
+    """
+
+    changed: bool
+    kinds: list[str]
+    pool: int

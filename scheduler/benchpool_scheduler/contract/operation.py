@@ -33,6 +33,7 @@ from urllib.parse import quote
 import msgspec
 
 from benchpool_scheduler.contract.forms import Form, PlainVerb
+from benchpool_scheduler.contract.serving import SERVICE_NAME
 
 P = ParamSpec("P")
 A = TypeVar("A")
@@ -49,6 +50,7 @@ class Who(StrEnum):
     LEAD = "lead"  # of the project that the body names, or an administrator; the pool decides
     OPERATOR = "operator"  # a service of the Hub, or an administrator
     MONITOR = "monitor"  # what gathers figures, with a token for nothing else; or an operator
+    NODE = "node"  # the agent of the node in the address, by a token of its pod; nobody else
     ADMIN = "admin"
 
 
@@ -74,7 +76,10 @@ PARTS: Mapping[str, str] = {
     "job": "[a-z0-9]{4,26}",
     "lease": "[a-z0-9]{26}",
     "node": "[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?",
+    "schedule": "[a-z0-9]{4,26}",
+    "service": SERVICE_NAME,
     "sha256": "[0-9a-f]{64}",
+    "sweep": "[a-z0-9]{4,26}",
 }
 """What each variable part of an address looks like; anything else does not exist."""
 
@@ -127,6 +132,7 @@ class Operation(Generic[A]):
         max_body: Most bytes of a body.
         takes_s: The answer may take so long to compute; None for the usual.
         lab: Pages of JupyterLab may call it through the notebook server.
+        tool: Programs with a language model are offered it by ``benchpool mcp``.
         changes: False for what only asks, although its method is not GET.
         form: Its button on the pages of a job; ``verb``: its verb of the command line.
     """
@@ -147,6 +153,7 @@ class Operation(Generic[A]):
     repeat: Repeat = Repeat.HARMLESS
     takes_s: float | None = None
     lab: bool = False
+    tool: bool = False
     changes: bool = True
     form: Form | None = None
     verb: PlainVerb | None = None

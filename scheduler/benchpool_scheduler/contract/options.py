@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, get_args
 
 from msgspec import NODEFAULT, Meta, inspect, structs
 
-from benchpool_scheduler.contract import durations, field_types
+from benchpool_scheduler.contract import durations, field_types, instants
+from benchpool_scheduler.contract.parameters import WrittenValue
 from benchpool_scheduler.contract.scalars import PRIORITY_HELP
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.contract.submission import JobSubmission
@@ -30,6 +32,7 @@ class SubmitOption:
         keyword: Its name in Python; empty for that of the flag.
         metavar: What stands for its value in a help; empty for that of the type.
         negates: Giving it says no: its field is true without it.
+        short: A second way to write it, of one letter.
     """
 
     field: str
@@ -38,6 +41,7 @@ class SubmitOption:
     keyword: str = ""
     metavar: str = ""
     negates: bool = False
+    short: str = ""
 
     @property
     def name(self) -> str:
@@ -66,6 +70,13 @@ _WRITTEN = (
         metavar="TIME",
     ),
     SubmitOption(
+        "deadline",
+        "--deadline",
+        f"When it should have ended: {instants.WAYS}. You are told whether it will; its turn stays "
+        "as it is.",
+        metavar="WHEN",
+    ),
+    SubmitOption(
         "gpu_models",
         "--gpu-model",
         "A GPU model that it accepts, best first; any without this.",
@@ -85,6 +96,17 @@ _WRITTEN = (
         metavar="LEVEL",
     ),
     SubmitOption("spread", "--spread", "Every worker on a machine of its own where possible."),
+    SubmitOption(
+        "after",
+        "--after",
+        "Queue it when these jobs or arrays have succeeded; if one does not, it is not run.",
+        metavar="ID[,ID...]",
+    ),
+    SubmitOption(
+        "after_any",
+        "--after-any",
+        "With --after: queue it when those have ended, however they ended.",
+    ),
     SubmitOption("cpus", "--cpus", "Processor cores per worker.", metavar="C"),
     SubmitOption(
         "memory_gib", "--memory", "Memory per worker.", keyword="memory_gib", metavar="GIB"
@@ -95,6 +117,14 @@ _WRITTEN = (
         "--env",
         "A variable of the job; a bare K takes the value it has here.",
         metavar="K=V",
+    ),
+    SubmitOption(
+        "parameters",
+        "--parameter",
+        "A parameter of a notebook, or a constant of the cells, with the value that it takes.",
+        keyword="parameters",
+        metavar="NAME=VALUE",
+        short="-p",
     ),
 )
 
@@ -126,8 +156,10 @@ class Value:
         type: Of one value; ``bool`` for an option that takes none.
         many: It may be given more than once.
         duration: Seconds, that may be written as ``90m``.
+        instant: A time, that may be written as how long from now.
         least, most: Bounds of a number, None for none.
         default: What its field is without it.
+        choices: What it may be, where that is a closed list; several may stand with commas.
     """
 
     type: type[bool | int | float | str]
@@ -136,13 +168,15 @@ class Value:
     least: float | None = None
     most: float | None = None
     default: Any = None
+    choices: tuple[str, ...] = ()
+    instant: bool = False
 
 
 def value_of(option: SubmitOption) -> Value:
     """Return what an option takes, from its field.
 
-    >>> value_of(OPTIONS[0])
-    Value(type=<class 'int'>, many=False, duration=False, least=1, most=1024, default=1)
+    >>> value_of(OPTIONS[0]).least, value_of(OPTIONS[0]).most, value_of(OPTIONS[0]).default
+    (1, 1024, 1)
     """
     found: Any = inspect.type_info(JobSubmission)
     field: inspect.Field = next(it for it in found.fields if it.name == option.field)
@@ -156,8 +190,14 @@ def value_of(option: SubmitOption) -> Value:
             return Value(int, duration=lasts, least=kind.ge, most=kind.le, default=default)
         case inspect.FloatType():
             return Value(float, least=kind.ge, most=kind.le, default=float(default or 0))
+        case inspect.VarTupleType(item_type=inspect.EnumType(cls=words)):
+            return Value(str, many=True, default=(), choices=tuple(str(word) for word in words))
         case inspect.VarTupleType() | inspect.DictType():
             return Value(str, many=True, default=())
+        case inspect.EnumType(cls=words):
+            return Value(str, default=default, choices=tuple(str(word) for word in words))
+        case inspect.DateTimeType():
+            return Value(str, instant=True, default=default)
     return Value(str, default=default)
 
 
@@ -169,7 +209,7 @@ def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
             a sequence where an option may be given more than once.
 
     Raises:
-        InvalidInput: What should be a duration is none.
+        InvalidInput: What should be a duration or a time is none.
 
     >>> fields_of({"gpus": 2, "time_limit": "1m", "name": None, "gpu_models": ["H100"]})
     {'gpus': 2, 'time_limit_s': 60, 'gpu_models': ('H100',)}
@@ -179,13 +219,43 @@ def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
         value = given.get(option.name)
         if value is None:
             continue
-        if isinstance(value, Mapping):
+        if option.field == "after":
+            found[option.field] = refs_of(value)
+        elif isinstance(value, Mapping):
             found[option.field] = dict(value)
         elif isinstance(value, str) and value_of(option).duration:
             found[option.field] = seconds_of(option, value)
+        elif value_of(option).instant:
+            found[option.field] = instant_of(option, value)
+        elif choices := value_of(option).choices:
+            chosen = tuple(_chosen(option, value, choices))
+            found[option.field] = chosen if value_of(option).many else chosen[0]
         else:
             found[option.field] = tuple(value) if value_of(option).many else value
     return found
+
+
+def _chosen(option: SubmitOption, given: Sequence[str], choices: Sequence[str]) -> Iterator[str]:
+    """Yield the words of a closed list that were given, some with commas. Errors: InvalidInput."""
+    given = [given] if isinstance(given, str) else given
+    for word in (word.strip() for text in given for word in text.split(",")):
+        if word not in choices:
+            raise InvalidInput(
+                f"{option.flag} {word} is not known; choose of {', '.join(choices)}.",
+                field=option.field,
+            )
+        yield word
+
+
+def refs_of(jobs: object) -> tuple[str, ...]:
+    """Return which jobs are meant: ids, several of them with commas between, or what has an ``id``.
+
+    >>> refs_of(["41ab23cd,7k2m3n4p", "q3x4"]), refs_of("41ab23cd")
+    (('41ab23cd', '7k2m3n4p', 'q3x4'), ('41ab23cd',))
+    """
+    listed = jobs if isinstance(jobs, list | tuple) else (jobs,)
+    words = (str(getattr(job, "id", job)).split(",") for job in listed)
+    return tuple(word.strip() for some in words for word in some if word.strip())
 
 
 def seconds_of(option: SubmitOption, text: str) -> int:
@@ -196,6 +266,14 @@ def seconds_of(option: SubmitOption, text: str) -> int:
     """
     takes = value_of(option)
     return durations.read(text, option.flag, option.field, takes.least, takes.most)
+
+
+def instant_of(option: SubmitOption, given: str | datetime) -> datetime:
+    """Return the instant that was given, with its zone. Errors: InvalidInput."""
+    now = datetime.now().astimezone().replace(microsecond=0)
+    if isinstance(given, datetime):
+        return instants.zoned(given, now)
+    return instants.read(given, option.flag, option.field, now)
 
 
 def written(given: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
@@ -212,7 +290,22 @@ def written(given: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, A
     for option in OPTIONS:
         if option.negates:
             found[option.name] = not found[option.name]
+    found["parameters"] = typed(found["parameters"] or ())
     return found | {"env": environment(found["env"] or (), environ)}
+
+
+def typed(pairs: Sequence[str]) -> dict[str, WrittenValue]:
+    """Read ``-p NAME=VALUE``; which type a value is of, the notebook knows."""
+    found = {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        if not sign or not name.isidentifier():
+            raise InvalidInput(
+                f"-p {pair} is no NAME=VALUE: write the parameter's name, =, and its value.",
+                field="parameters",
+            )
+        found[name] = WrittenValue(value)
+    return found
 
 
 def environment(pairs: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:

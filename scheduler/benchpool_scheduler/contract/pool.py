@@ -44,12 +44,17 @@ class HeldBuild(Struct, frozen=True):
 
 
 class BuildQuota(Struct, frozen=True):
-    """A user's fixed quota, the rule it came from, what holds it, what is free of it."""
+    """A user's fixed quota, the rule it came from, what holds it, what is free of it.
+
+    ``lent`` GPUs are those of the user's parked benches: nobody's server holds them, and they come
+    back, so that they count in the quota.
+    """
 
     quota: int
     rule: str
     held: list[HeldBuild]
     free: int
+    lent: int = 0
 
 
 class GpuHours(Struct, frozen=True):
@@ -66,12 +71,22 @@ class GpuHours(Struct, frozen=True):
     text: str
 
 
+class ReservedGpus(Struct, frozen=True):
+    """GPUs that a reservation adds to a quota until it is over; ``text`` says it in words."""
+
+    name: str
+    gpus: int
+    until: datetime
+    text: str
+
+
 class ProjectQuota(Struct, frozen=True):
     """One project of a user: ``quota`` and ``limit`` are null where there is no bound.
 
     ``parent`` is the project above, null at the top. In the last week its jobs, and those of the
     projects below it, ``gave_back`` so many GPUs beyond its quota to others, in so many ``pauses``.
-    ``gpu_hours`` is null where it has no budget of a month.
+    ``gpu_hours`` is null where it has no budget of a month. ``reserved`` is what ``quota`` and
+    ``limit`` hold for a time only.
     """
 
     name: str
@@ -84,6 +99,7 @@ class ProjectQuota(Struct, frozen=True):
     gave_back: int = 0
     pauses: int = 0
     gpu_hours: GpuHours | None = None
+    reserved: list[ReservedGpus] = []
 
 
 def as_tree(projects: Sequence[ProjectQuota]) -> list[tuple[int, ProjectQuota]]:
@@ -123,7 +139,8 @@ class FilesQuota(Struct, frozen=True):
 class Quota(Struct, frozen=True):
     """Answer of ``quota``; ``files`` of each kind that has a bound.
 
-    ``gpu_hours`` is the user's own budget, of jobs and benches; null where there is none.
+    ``gpu_hours`` is the user's own budget, of jobs and benches; null where there is none. Of a
+    notebook's values ``values_gib`` may go along with one job.
     """
 
     user: str
@@ -131,6 +148,7 @@ class Quota(Struct, frozen=True):
     projects: list[ProjectQuota]
     files: list[FilesQuota] = []
     gpu_hours: GpuHours | None = None
+    values_gib: int = 1
 
 
 class GpuState(StrEnum):
@@ -178,7 +196,7 @@ class Health(Struct, frozen=True):
 class Status(Struct, frozen=True):
     """Answer of ``status``: the pool in one object, with its sentence.
 
-    ``bench_line`` servers wait in line for a bench.
+    ``bench_line`` servers wait in line for a bench. The pages for people are below ``url``.
     """
 
     text: str
@@ -190,6 +208,7 @@ class Status(Struct, frozen=True):
     running: int
     health: Health
     bench_line: int = 0
+    url: str = ""
 
 
 class Liveness(Struct, frozen=True):

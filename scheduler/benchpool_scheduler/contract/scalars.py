@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 from msgspec import Meta
@@ -21,6 +22,7 @@ PRIORITY_HELP = (
 """What options, dialogs, pages and documents say of a priority."""
 
 Seconds = Annotated[int, Meta(ge=1, le=366 * 24 * 3600)]
+Instant = Annotated[datetime, Meta(tz=True)]
 FilePath = Annotated[str, Meta(min_length=1, max_length=4096)]
 Argument = Annotated[str, Meta(max_length=32768)]
 Cores = Annotated[float, Meta(ge=0, le=10_000)]

@@ -11,11 +11,15 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, structs
 
+from benchpool_scheduler.contract.causes import MOST_RETRIES as MOST_RETRIES
+from benchpool_scheduler.contract.causes import EndCause as EndCause
+from benchpool_scheduler.contract.hanging import IfHanging as IfHanging
 from benchpool_scheduler.contract.scalars import (
     PRIORITY_HELP,
     Cores,
     Gib,
     GpuCount,
+    Instant,
     Name,
     Priority,
     Seconds,
@@ -24,6 +28,10 @@ from benchpool_scheduler.contract.scalars import (
 
 Tag = Annotated[str, Meta(min_length=1, max_length=63, pattern=r"^[^\s,]+$(?!\n)")]
 """A short label on a job, without blanks and commas."""
+
+
+JobRef = Annotated[str, Meta(min_length=1, max_length=253, pattern=r"^[a-z0-9][a-z0-9.-]*$(?!\n)")]
+"""The id of a job or its first signs; on a cluster also the name of its ``TrainingJob``."""
 
 
 def _about(text: str, **bounds: Any) -> Meta:
@@ -51,8 +59,34 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
     tags: Annotated[
         tuple[Tag, ...], _about("A short label to find it by; up to 16.", max_length=16)
     ] = ()
+    after: Annotated[
+        tuple[JobRef, ...],
+        _about(
+            "Jobs, or whole arrays, that must have succeeded before it joins the queue.",
+            max_length=64,
+        ),
+    ] = ()
+    after_any: Annotated[
+        bool, _about("It joins the queue when those have ended, however they ended.")
+    ] = False
     cpus: Annotated[Cores, _about("Processor cores of each worker.")] = 0
     memory_gib: Annotated[Gib, _about("Memory of each worker, GiB.")] = 0
+    retries: Annotated[
+        Annotated[int, Meta(ge=0, le=MOST_RETRIES)] | None,
+        _about("Tried again so often after failures of each cause; 0 is never."),
+    ] = None
+    retry_on: Annotated[
+        tuple[EndCause, ...],
+        _about("A cause after which it is tried again, and no other.", max_length=len(EndCause)),
+    ] = ()
+    if_hanging: Annotated[
+        IfHanging | None,
+        _about("What is done when it shows no sign of life for long: tell, requeue or nothing."),
+    ] = None
+    deadline: Annotated[
+        Instant | None,
+        _about("When it should have ended: told whether that will be so; its turn stays as it is."),
+    ] = None
 
 
 SELF_TEST = "self-test"

@@ -6,8 +6,14 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
+from benchpool_scheduler.contract.parameters import Parameters
 from benchpool_scheduler.contract.scalars import Argument, FilePath, ImageName, Name, Sha256
 from benchpool_scheduler.contract.spec import JobSpec
+
+Variables = dict[
+    Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$(?!\n)", max_length=200)], Argument
+]
+"""Variables of a job's environment, by name."""
 
 
 class ScriptEntry(Struct, frozen=True, forbid_unknown_fields=True, tag="script", tag_field="kind"):
@@ -38,13 +44,27 @@ class NotebookEntry(
     """Execute a notebook, cell by cell; its text is an uploaded object.
 
     ``name`` is the file name under which the executed copy is returned in the output folder.
+    ``fill``: the values of ``parameters`` are put into its cells when it starts.
     """
 
     notebook: Sha256
     name: Annotated[str, Meta(pattern=r"^[^/\x00]{1,200}\.ipynb$(?!\n)")]
+    fill: bool = False
 
 
-Entry = ScriptEntry | ModuleEntry | CommandEntry | NotebookEntry
+class PodsEntry(Struct, frozen=True, forbid_unknown_fields=True, tag="pods", tag_field="kind"):
+    """Pods that others made in a namespace of a cluster; only the scheduler itself sends these.
+
+    ``owner`` is what made them, as ``Deployment`` and its name; a bare pod is its own.
+    """
+
+    namespace: Annotated[str, Meta(min_length=1, max_length=63)]
+    owner_kind: Annotated[str, Meta(min_length=1, max_length=100)]
+    owner: Annotated[str, Meta(min_length=1, max_length=253)]
+    pods: Annotated[list[Annotated[str, Meta(max_length=253)]], Meta(min_length=1, max_length=4096)]
+
+
+Entry = ScriptEntry | ModuleEntry | CommandEntry | NotebookEntry | PodsEntry
 
 
 class SnapshotFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,10 +76,16 @@ class SnapshotFile(Struct, frozen=True, forbid_unknown_fields=True):
     executable: bool = False
 
 
+SourceKind = Literal[
+    "cells", "notebook", "script", "python", "terminal", "magic", "function", "self-test"
+]
+"""By which way a job was sent."""
+
+
 class Source(Struct, frozen=True, forbid_unknown_fields=True):
     """Where the submission came from, so that a notebook finds its jobs again."""
 
-    kind: Literal["cells", "notebook", "script", "python", "terminal", "magic", "self-test"]
+    kind: SourceKind
     path: Annotated[str, Meta(max_length=4096)] | None = None
     cells: Annotated[list[Annotated[str, Meta(max_length=128)]], Meta(max_length=10_000)] = []
 
@@ -95,15 +121,14 @@ class JobSubmission(JobSpec, frozen=True, forbid_unknown_fields=True, omit_defau
     ``image`` is for clusters: by default jobs run in the pool's own. Without ``working_dir`` the
     job runs in a copy of ``files``; with it (an absolute path) it runs there. What
     it leaves in its output folder is copied to ``output_dir``. ``key`` makes a repeat of the
-    same submission harmless.
+    same submission harmless. ``parameters`` are facts, to find and compare it by: the code has
+    them already.
     """
 
     entry: Entry
     name: Name | None = None
     project: Name | None = None
-    env: dict[
-        Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$(?!\n)", max_length=200)], Argument
-    ] = field(default_factory=dict)
+    env: Variables = field(default_factory=dict)
     key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
     interpreter: FilePath | None = None
     working_dir: FilePath | None = None
@@ -111,6 +136,7 @@ class JobSubmission(JobSpec, frozen=True, forbid_unknown_fields=True, omit_defau
     files: Annotated[list[SnapshotFile], Meta(max_length=100_000)] = field(default_factory=list)
     source: Source | None = None
     image: ImageName | None = None
+    parameters: Parameters = field(default_factory=dict)
 
 
 class Missing(Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -136,6 +136,8 @@ class EnoughGpus(Struct, frozen=True):
     Attributes:
         gpus: Of one pool, shared as this one is; ``present_gpus``: what it has for training.
         static_gpus: Of fixed shares of all projects together; ``projects`` has them singly.
+        refused: Jobs that a budget of GPU-hours would have refused until the next month began,
+            from which on they count. ``left_out``: those that a budget of 0 refuses for ever.
     """
 
     text: str
@@ -145,15 +147,25 @@ class EnoughGpus(Struct, frozen=True):
     static_gpus: int
     present_gpus: int
     projects: list[EnoughShare]
+    refused: int = 0
+    left_out: int = 0
 
 
 class IdleBenchesQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Which history is gone through, and from when on a bench counts as idle."""
 
     days: Annotated[float, Meta(gt=0, le=400, description="How far back.")] = 28
-    minutes: Annotated[
-        float, Meta(ge=15, le=10_080, description="After so many minutes a bench is given back.")
-    ] = 60
+    minutes: (
+        Annotated[
+            float,
+            Meta(
+                ge=15,
+                le=10_080,
+                description="After so many minutes a bench is given back, else after the site's.",
+            ),
+        ]
+        | None
+    ) = None
 
 
 class IdleBench(Struct, frozen=True):
@@ -169,13 +181,32 @@ class IdleBench(Struct, frozen=True):
     gpu_h: float
 
 
+class IdleExempt(Struct, frozen=True, kw_only=True):
+    """An exemption from the rule for idle benches, in force or ended.
+
+    Attributes:
+        until: Its last day.
+        servers: Left out for it in part or whole, with ``gpu_h`` that they would have given back;
+            of several that hold for a server, the one that ends last counts.
+    """
+
+    who: str
+    until: date
+    in_force: bool
+    why: str
+    servers: int
+    gpu_h: float
+
+
 class IdleBenches(Struct, frozen=True, kw_only=True):
     """Answer of ``report/idle-benches``: what a rule would have freed; nothing is given back by it.
 
     Attributes:
         text: The answer in one sentence; ``notes``: what one must know to read it.
         gpu_h: GPU-hours that would have been free, of ``measured_gpu_h`` on benches.
+        minutes: After so many minutes of idleness a bench counts as given back.
         simulated: Some of the GPUs were simulated.
+        exemptions: All of the configuration, those that have ended too.
     """
 
     text: str
@@ -187,3 +218,4 @@ class IdleBenches(Struct, frozen=True, kw_only=True):
     measured_gpu_h: float
     simulated: bool
     rows: list[IdleBench]
+    exemptions: list[IdleExempt] = []

@@ -100,7 +100,8 @@ class ReplayFigures(Struct, frozen=True):
     """How a workload fared in a pool; the keys are those of ``benchpool replay``.
 
     A job's wait is all its time that it does not make progress. Short jobs run less than an hour.
-    ``allocated_utilisation``: part of the pool's GPU seconds that jobs held.
+    ``allocated_utilisation``: part of the pool's GPU seconds that jobs held. ``refused``: jobs that
+    a budget of GPU-hours refused; they came again when the next month began.
     """
 
     gpus: int
@@ -114,6 +115,7 @@ class ReplayFigures(Struct, frozen=True):
     mean_jct_h: float
     preemptions_per_job: float
     lost_gpu_h: float
+    refused: int = 0
 
 
 class ProjectWaits(Struct, frozen=True):

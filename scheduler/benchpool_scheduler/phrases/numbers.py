@@ -37,6 +37,17 @@ def percent(fraction: float) -> str:
     return f"{percent_done(fraction)} %"
 
 
+def gpu_use(activity: float | None, memory_gib: float | None) -> str:
+    """Return what GPUs do now; empty where that was not measured.
+
+    >>> gpu_use(0.5, 3.0), gpu_use(0.0, None), gpu_use(None, 3.0)
+    ('50 %, 3.0 GiB', '0 %', '')
+    """
+    if activity is None:
+        return ""
+    return share(activity) + ("" if memory_gib is None else f", {memory_gib:.1f} GiB")
+
+
 def percent_done(fraction: float) -> int:
     """Return the number of ``percent``.
 
@@ -67,6 +78,15 @@ def gpu_hours(hours: float) -> str:
     if hours < 0.01:
         return "under 0.01" if hours > 0 else "0"
     return f"{hours:,.2f}" if hours < 10 else f"{hours:,.1f}" if hours < 1000 else f"{hours:,.0f}"
+
+
+def energy(watt_hours: float) -> str:
+    """Return an energy as people read it.
+
+    >>> energy(12.34), energy(1234.0)
+    ('12.3 Wh', '1.23 kWh')
+    """
+    return f"{watt_hours:.1f} Wh" if watt_hours < 1000 else f"{watt_hours / 1000:.2f} kWh"
 
 
 def ordinal(number: int) -> str:

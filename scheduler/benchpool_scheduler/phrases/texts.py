@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
+from typing import TypeVar, cast
+
+V = TypeVar("V")
 
 
 def changed(before: Mapping[str, object], after: Mapping[str, object], reason: str = "") -> str:
@@ -15,6 +18,8 @@ def changed(before: Mapping[str, object], after: Mapping[str, object], reason: s
     ('state queued, name fit', 'There is no such job.')
     >>> changed({"tags": ""}, {"tags": "a, b", "preemptible": True, "missing": ""})
     'tags none → a, b, preemptible yes'
+    >>> changed({}, {"intake": "draining", "reason": "a fan"}, "a fan")
+    'intake draining (a fan)'
     """
     told = ", ".join(
         f"{name} {_plain(before[name])} → {_plain(after.get(name))}"
@@ -22,6 +27,7 @@ def changed(before: Mapping[str, object], after: Mapping[str, object], reason: s
         else f"{name} {_plain(after[name])}"
         for name in dict.fromkeys([*after, *before])
         if name in before or after[name] not in (None, "")
+        if not (reason and name == "reason" and after.get(name) == reason)
     )
     return f"{told} ({reason})" if told and reason else told or reason
 
@@ -52,6 +58,22 @@ def visible(text: str) -> str:
         sign.encode("unicode_escape").decode() if unicodedata.category(sign) in UNSEEN else sign
         for sign in text
     )
+
+
+def visible_value(value: V) -> V:
+    r"""Return a value of JSON with its texts as they are seen.
+
+    >>> visible_value({"names": ["a", "b\u202e"], "lr": 0.1})
+    {'names': ['a', 'b\\u202e'], 'lr': 0.1}
+    """
+    match value:
+        case str():
+            return cast(V, visible(value))
+        case list():
+            return cast(V, [visible_value(one) for one in value])
+        case dict():
+            return cast(V, {key: visible_value(one) for key, one in value.items()})
+    return value
 
 
 def one_line(text: str | None) -> str:

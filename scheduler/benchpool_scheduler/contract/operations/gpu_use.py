@@ -9,7 +9,7 @@ from benchpool_scheduler.contract.operation import Given, given, operation
 class GpuUseOperations:
     """What GPUs really do, to look at."""
 
-    @operation("GET", "gpus", list[GpuUse], query=GpuUseQuery, lab=True)
+    @operation("GET", "gpus", list[GpuUse], query=GpuUseQuery, lab=True, tool=True)
     def gpu_use(self, *, mine: bool = False) -> Given:
         """Read what GPUs really do.
 

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from benchpool_scheduler.contract.forms import Form, PlainVerb
+from benchpool_scheduler.contract.job_metrics import JobMetrics, MetricsQuery
 from benchpool_scheduler.contract.job_usage import JobUsage
 from benchpool_scheduler.contract.jobs import (
     Job,
@@ -18,6 +19,7 @@ from benchpool_scheduler.contract.jobs import (
     Why,
 )
 from benchpool_scheduler.contract.operation import MIB, Given, Repeat, given, operation
+from benchpool_scheduler.contract.stacks import Peek, PeekQuery
 from benchpool_scheduler.contract.submission import JobSubmission, SentCode
 
 _SUBMISSION: dict[str, Any] = {"body": JobSubmission, "max_body": 16 * MIB, "lab": True}
@@ -56,6 +58,7 @@ class JobOperations:
         query=JobsQuery,
         lab=True,
         verb=PlainVerb(("jobs",), "List your jobs, newest first.", hidden=("limit", "offset")),
+        tool=True,
     )
     def jobs(
         self,
@@ -85,6 +88,7 @@ class JobOperations:
         JobDetail,
         lab=True,
         verb=PlainVerb(("show",), "Show a job and its attempts."),
+        tool=True,
     )
     def job(self, id_: str) -> Given:
         """Read a job and its attempts."""
@@ -96,6 +100,7 @@ class JobOperations:
         Why,
         lab=True,
         verb=PlainVerb(("why",), "Say why a job waits, and what would make it start."),
+        tool=True,
     )
     def why(self, id_: str) -> Given:
         """Ask why a job waits.
@@ -106,12 +111,33 @@ class JobOperations:
 
     @operation(
         "GET",
+        "jobs/{job}/stacks",
+        Peek,
+        query=PeekQuery,
+        lab=True,
+        verb=PlainVerb(
+            ("peek",), "Show what a running job does: stacks of all workers, GPUs, last lines."
+        ),
+        tool=True,
+    )
+    def peek(self, id_: str, *, hanging: bool = False) -> Given:
+        """Look at what a running job is doing.
+
+        The stacks of its Python processes, workers that do the same together; what was measured
+        last of its GPUs; the last lines of worker 0. It may take seconds. With ``hanging`` it is
+        the look that was kept when the job was found to hang the last time, also after its end.
+        """
+        return given(query={"hanging": hanging or None}, job=id_)
+
+    @operation(
+        "GET",
         "jobs/{job}/usage",
         JobUsage,
         lab=True,
         verb=PlainVerb(
             ("usage",), "Say how an ended job used its GPUs, and what to change next time."
         ),
+        tool=True,
     )
     def usage(self, id_: str) -> Given:
         """Read how an ended job used what it held.
@@ -119,6 +145,14 @@ class JobOperations:
         Three numbers, what they say, and one change. It is there within seconds of the end.
         """
         return given(job=id_)
+
+    @operation("GET", "jobs/{job}/metrics", JobMetrics, query=MetricsQuery, lab=True, tool=True)
+    def job_metrics(self, id_: str, *, name: str | None = None, points: int | None = None) -> Given:
+        """Read the curves that a job has reported.
+
+        One curve for each name, over all attempts; ``points`` bounds the points of each.
+        """
+        return given(query={"name": name, "points": points}, job=id_)
 
     @operation(
         "POST",
@@ -159,6 +193,7 @@ class JobOperations:
         SentCode,
         lab=True,
         verb=PlainVerb(("code",), "Show the cells or the script that a job was sent with."),
+        tool=True,
     )
     def code(self, id_: str) -> Given:
         """Read back the cells or the script that were sent."""

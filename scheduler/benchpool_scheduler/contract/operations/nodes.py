@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from benchpool_scheduler.contract.forms import PlainVerb
+from benchpool_scheduler.contract.node_report import NodeReport, NodeReportTaken
 from benchpool_scheduler.contract.nodes import (
     NodeNote,
     NodeOpened,
@@ -12,7 +13,7 @@ from benchpool_scheduler.contract.nodes import (
     NodeWindow,
     PoolNode,
 )
-from benchpool_scheduler.contract.operation import Given, Who, given, operation
+from benchpool_scheduler.contract.operation import MIB, Given, Who, given, operation
 
 
 class NodeOperations:
@@ -23,6 +24,7 @@ class NodeOperations:
         "nodes",
         list[PoolNode],
         verb=PlainVerb(("nodes",), "List the machines of the pool, and whether they take starts."),
+        tool=True,
     )
     def nodes(self) -> Given:
         """List the machines of the pool."""
@@ -90,3 +92,19 @@ class NodeOperations:
         replaces the window that the machine has.
         """
         return given(NodeWindow(begins, lasts_s, reason), node=node)
+
+    @operation(
+        "POST",
+        "nodes/{node}/report",
+        NodeReportTaken,
+        who=Who.NODE,
+        body=NodeReport,
+        max_body=MIB,
+        changes=False,
+    )
+    def report_node(self, node: str, report: NodeReport) -> Given:
+        """Tell what the GPUs and the pods of a node did since the last report.
+
+        For the agent of that very node, by a token of its pod.
+        """
+        return given(report, node=node)

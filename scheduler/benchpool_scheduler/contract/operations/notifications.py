@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from benchpool_scheduler.contract.forms import PlainVerb
-from benchpool_scheduler.contract.notifications import NotificationChange, NotificationSettings
-from benchpool_scheduler.contract.operation import Given, given, operation
+from benchpool_scheduler.contract.notifications import (
+    NotificationChange,
+    NotificationSettings,
+    SiteKinds,
+)
+from benchpool_scheduler.contract.operation import Given, Who, given, operation
 
 TEST_S = 60.0
 """All addresses are tried once."""
@@ -48,3 +52,18 @@ class NotificationOperations:
     def test_notifications(self) -> Given:
         """Send a message to all addresses of the caller."""
         return given(takes_s=TEST_S)
+
+    @operation(
+        "POST",
+        "notifications/reload",
+        SiteKinds,
+        who=Who.ADMIN,
+        verb=PlainVerb(
+            ("notifications", "reload"),
+            "Read `notifications.yaml` again and put it in force.",
+            "A file that is wrong is refused with line and key, and what was in force stays.",
+        ),
+    )
+    def reload_notifications(self) -> Given:
+        """Read `notifications.yaml` again; what is wrong is refused, and the old one stays."""
+        return given()

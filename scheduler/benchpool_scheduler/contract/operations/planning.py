@@ -36,6 +36,7 @@ class PlanningOperations:
         max_body=2 * MIB,
         takes_s=WHATIF_S,
         changes=False,
+        tool=True,
     )
     def whatif(self, question: WhatIfQuestion) -> Given:
         """Say who would run, wait and pay with another benchpool.yaml or more GPUs."""
@@ -49,7 +50,7 @@ class PlanningOperations:
         """
         return given(query={"days": days})
 
-    @operation("GET", "report", UseReport, query=UseQuery, takes_s=REPORT_S)
+    @operation("GET", "report", UseReport, query=UseQuery, takes_s=REPORT_S, tool=True)
     def report(
         self,
         *,
@@ -67,7 +68,13 @@ class PlanningOperations:
         return given(query=query, takes_s=REPORT_S)
 
     @operation(
-        "GET", "report/enough", EnoughGpus, who=Who.ADMIN, query=EnoughQuery, takes_s=WHATIF_S
+        "GET",
+        "report/enough",
+        EnoughGpus,
+        who=Who.ADMIN,
+        query=EnoughQuery,
+        takes_s=WHATIF_S,
+        tool=True,
     )
     def enough(self, *, days: float = 30, wait_s: float = 600) -> Given:
         """Say how many GPUs would have been enough, and for static shares.
@@ -86,12 +93,18 @@ class PlanningOperations:
         verb=PlainVerb(
             ("idle-benches",),
             "Say what would have been free if idle benches had been given back.",
-            "It goes through what was measured and changes nothing. For administrators.",
+            "It goes through what was measured and changes nothing. The times are those of "
+            "`idle_benches`, and its exemptions are listed with their end. For administrators.",
         ),
+        tool=True,
     )
-    def idle_benches(self, *, days: float = 28, minutes: float = 60) -> Given:
+    def idle_benches(self, *, days: float = 28, minutes: float | None = None) -> Given:
         """Say what a rule for idle benches would have freed, and from whom.
 
-        What was measured is gone through; nothing is given back.
+        What was measured is gone through; nothing is given back. The times are those of the
+        configuration but for ``minutes``; whom an exemption spares is left out.
         """
-        return given(query={"days": days, "minutes": minutes}, takes_s=REPORT_S)
+        return given(
+            query={"days": days, "minutes": minutes},
+            takes_s=REPORT_S,
+        )

@@ -40,7 +40,7 @@ from benchpool_scheduler.contract.pool import Liveness, Quota, Status, StatusQue
 from benchpool_scheduler.contract.safe_mode import AdoptionRequest, Doubts
 from benchpool_scheduler.contract.submission import Missing
 
-FILE_LIMIT = 256 * MIB
+FILE_LIMIT = 2048 * MIB
 """Largest object; the same bound as a snapshot's for one file."""
 
 USUAL_S = 30.0
@@ -53,7 +53,9 @@ BACKUP_S = 600.0
 class LogOperations:
     """What jobs have written."""
 
-    @operation("GET", "jobs/{job}/logs", LogRange, query=LogQuery, gives=Media.TEXT, lab=True)
+    @operation(
+        "GET", "jobs/{job}/logs", LogRange, query=LogQuery, gives=Media.TEXT, lab=True, tool=True
+    )
     def log(
         self,
         id_: str,
@@ -143,6 +145,7 @@ class PoolOperations:
         query=UserQuery,
         lab=True,
         verb=PlainVerb(("quota",), "Say what you have on the bench and in your projects."),
+        tool=True,
     )
     def quota(self, user: str | None = None) -> Given:
         """Read build quota and projects of a user.
@@ -151,7 +154,7 @@ class PoolOperations:
         """
         return given(query={"user": user})
 
-    @operation("GET", "status", Status, query=StatusQuery, lab=True)
+    @operation("GET", "status", Status, query=StatusQuery, lab=True, tool=True)
     def status(self, *, gpus: bool = True) -> Given:
         """Read the pool in one object."""
         return given(query={"gpus": None if gpus else False})
@@ -161,6 +164,7 @@ class PoolOperations:
         "estimates",
         StartEstimates,
         verb=PlainVerb(("estimates",), "Say how true the estimates of starts are in this pool."),
+        tool=True,
     )
     def estimates(self) -> Given:
         """Read how true the estimates of starts were."""
@@ -206,6 +210,7 @@ class BenchOperations:
             "Say who waits in line for a bench, since when, and until when.",
             "Administrators see everybody, others their own servers.",
         ),
+        tool=True,
     )
     def line(self) -> Given:
         """List who waits in line for build GPUs.

@@ -1,0 +1,165 @@
+"""Where a request came from, as the proxies before us say it: pure.
+
+Each proxy appends the address that it was asked from to ``X-Forwarded-For``, so what stands last is
+the word of the proxy next to us, and what stands before it anybody's. An entry is believed only as
+far as everything behind it is a proxy of ours. ``X-Real-Ip`` and ``Forwarded`` are never read.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from benchpool_scheduler.errors import InvalidInput
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+LOOPBACK = "127.0.0.0/8,::1"
+_NAME = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*\.?")
+_ENCRYPTED = {"https": True, "wss": True, "http": False, "ws": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """Other sides of connections.
+
+    Attributes:
+        networks: Those that are known.
+        names: Names of hosts whose addresses change; they stand for nobody until they are looked
+            up (``with_addresses``).
+    """
+
+    networks: tuple[Network, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def holds(self, address: str) -> bool:
+        """Say whether an address is one of them.
+
+        >>> listed("10.0.0.0/24,::1").holds("::ffff:10.0.0.7"), listed("10.0.0.1").holds("x")
+        (True, False)
+        """
+        known = _address(address)
+        return known is not None and any(known in network for network in self.networks)
+
+    def with_addresses(self, addresses: Iterable[str]) -> Peers:
+        """Return the same, with what its names stand for now."""
+        found = tuple(ipaddress.ip_network(one) for one in addresses)
+        return replace(self, networks=(*self.networks, *found))
+
+
+@dataclass(frozen=True, slots=True)
+class Proxies:
+    """Whose word counts.
+
+    Attributes:
+        hub: Where the Hub's own proxy comes from.
+        before: What stands before that: an ingress, a proxy that logs people in.
+    """
+
+    hub: Peers
+    before: Peers = Peers()
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSource:
+    """Where a request came from.
+
+    Attributes:
+        address: The last one that a proxy of ours vouches for.
+        scheme: ``http`` or ``https``, as it was asked for there.
+    """
+
+    address: str
+    scheme: str
+
+
+def listed(words: str | Iterable[str], field: str = "proxies") -> Peers:
+    """Return what a setting says: addresses, networks and names, separated by commas.
+
+    Errors: InvalidInput, which names the word.
+
+    >>> listed("10.0.0.0/8, proxy.example.org")
+    Peers(networks=(IPv4Network('10.0.0.0/8'),), names=('proxy.example.org',))
+    """
+    networks: list[Network] = []
+    names: list[str] = []
+    for word in words.split(",") if isinstance(words, str) else words:
+        one = word.strip()
+        if not one:
+            continue
+        try:
+            networks.append(ipaddress.ip_network(one))
+        except ValueError as wrong:
+            if not _is_name(one):
+                raise InvalidInput(
+                    f"{one[:100]!r} is no address, network or name of a proxy ({wrong}): give for "
+                    "example 10.0.0.7, 10.0.0.0/24 or proxy.example.org.",
+                    field=field,
+                ) from wrong
+            names.append(one)
+    return Peers(tuple(networks), tuple(names))
+
+
+def origin(
+    peer: str,
+    scheme: str,
+    forwarded_for: Sequence[str],
+    forwarded_proto: Sequence[str],
+    proxies: Proxies,
+) -> RequestSource:
+    """Return where a request came from.
+
+    Args:
+        peer: The other side of the connection.
+        scheme: Of the connection itself.
+        forwarded_for: All headers of this name, in order. ``forwarded_proto``: of that one.
+        proxies: Whose word counts.
+
+    >>> ours = Proxies(listed("127.0.0.1"), listed("10.0.0.5"))
+    >>> origin("127.0.0.1", "http", ["6.6.6.6, 192.0.2.1,10.0.0.5"], ["https,http"], ours)
+    RequestSource(address='192.0.2.1', scheme='https')
+    >>> origin("192.0.2.9", "http", ["6.6.6.6"], ["https"], ours)
+    RequestSource(address='192.0.2.9', scheme='http')
+    """
+    if not (proxies.hub.holds(peer) or proxies.before.holds(peer)):
+        return RequestSource(_plain(peer), scheme)
+    address, hops = _plain(peer), 0
+    for entry in reversed(_entries(forwarded_for)):
+        said = _address(entry)
+        if said is None:
+            break  # what was appended is no address: the one who did so is the last we know
+        address, hops = str(said), hops + 1
+        if not proxies.before.holds(address):
+            break
+    protos = _entries(forwarded_proto)
+    if hops and protos:
+        encrypted = _ENCRYPTED.get(protos[-min(hops, len(protos))].lower())
+        if encrypted is not None:
+            scheme = "https" if encrypted else "http"
+    return RequestSource(address, scheme)
+
+
+def _entries(headers: Sequence[str]) -> list[str]:
+    return [entry.strip() for header in headers for entry in header.split(",")]
+
+
+def _address(text: str) -> Address | None:
+    try:
+        known = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    mapped = known.ipv4_mapped if isinstance(known, ipaddress.IPv6Address) else None
+    return mapped or known
+
+
+def _plain(peer: str) -> str:
+    known = _address(peer)
+    return peer if known is None else str(known)
+
+
+def _is_name(word: str) -> bool:
+    """Say whether it may be a name; one of digits and points alone is a mistyped address."""
+    return bool(_NAME.fullmatch(word)) and any(sign.isalpha() for sign in word)

@@ -1,0 +1,107 @@
+"""The operations on schedules: one submission, sent again and again at set times."""
+
+from __future__ import annotations
+
+from benchpool_scheduler.contract.forms import PlainVerb
+from benchpool_scheduler.contract.operation import MIB, Given, Repeat, given, operation
+from benchpool_scheduler.contract.schedules import (
+    Schedule,
+    SchedulePreview,
+    ScheduleRequest,
+    SchedulesQuery,
+)
+
+
+class ScheduleOperations:
+    """Begin a schedule, look at it, pause, resume and remove it."""
+
+    @operation(
+        "POST",
+        "schedules",
+        Schedule,
+        body=ScheduleRequest,
+        max_body=16 * MIB,
+        lab=True,
+        statuses={201: "It is in force, or is that of the same key."},
+        repeat=Repeat.BY_KEY,
+    )
+    def begin_schedule(self, asked: ScheduleRequest) -> Given:
+        """Begin a schedule: nothing is sent before its first time."""
+        return given(body=asked)
+
+    @operation(
+        "POST",
+        "schedules/preview",
+        SchedulePreview,
+        body=ScheduleRequest,
+        max_body=16 * MIB,
+        lab=True,
+        changes=False,
+    )
+    def preview_schedule(self, asked: ScheduleRequest) -> Given:
+        """Say when a schedule would send; nothing begins."""
+        return given(body=asked)
+
+    @operation(
+        "GET",
+        "schedules",
+        list[Schedule],
+        query=SchedulesQuery,
+        lab=True,
+        verb=PlainVerb(("schedules",), "List your schedules with what came of their last times."),
+        tool=True,
+    )
+    def schedules(self, all: bool = False, limit: int = 100) -> Given:
+        """List schedules, newest first: your own, or all that you may see."""
+        return given(query={"all": all, "limit": limit})
+
+    @operation(
+        "GET",
+        "schedules/{schedule}",
+        Schedule,
+        lab=True,
+        verb=PlainVerb(("schedule",), "Show a schedule: its next five times and its last ten."),
+        tool=True,
+    )
+    def schedule(self, id_: str) -> Given:
+        """Return a schedule."""
+        return given(schedule=id_)
+
+    @operation(
+        "POST",
+        "schedules/{schedule}/pause",
+        Schedule,
+        lab=True,
+        verb=PlainVerb(("pause-schedule",), "Send nothing until a schedule is resumed."),
+        tool=True,
+    )
+    def pause_schedule(self, id_: str) -> Given:
+        """Send nothing until it is resumed; the job that is under way goes on."""
+        return given(schedule=id_)
+
+    @operation(
+        "POST",
+        "schedules/{schedule}/resume",
+        Schedule,
+        lab=True,
+        verb=PlainVerb(
+            ("resume-schedule",),
+            "Let a paused schedule send again, from its next time on.",
+        ),
+        tool=True,
+    )
+    def resume_schedule(self, id_: str) -> Given:
+        """Let it send again from its next time on; what came meanwhile is not made up for."""
+        return given(schedule=id_)
+
+    @operation(
+        "POST",
+        "schedules/{schedule}/remove",
+        Schedule,
+        lab=True,
+        verb=PlainVerb(("remove-schedule",), "Remove a schedule; its jobs stay as they are."),
+        tool=True,
+    )
+    def remove_schedule(self, id_: str) -> Given:
+        """Remove a schedule and return what it was; its jobs stay as they are."""
+        return given(schedule=id_)

@@ -1,0 +1,111 @@
+"""The operations on services of people: programs that answer requests."""
+
+from __future__ import annotations
+
+from benchpool_scheduler.contract.forms import PlainVerb
+from benchpool_scheduler.contract.operation import MIB, Given, given, operation
+from benchpool_scheduler.contract.serving import (
+    PoolService,
+    ServiceRequest,
+    ServicesQuery,
+    ServiceStop,
+)
+
+
+class ServingOperations:
+    """Begin or change a service, look at it, let it sleep, wake, stop and remove it."""
+
+    @operation(
+        "POST",
+        "services",
+        PoolService,
+        body=ServiceRequest,
+        max_body=16 * MIB,
+        lab=True,
+        statuses={201: "It is kept: its replicas begin, or it is as it was asked for already."},
+    )
+    def serve(self, asked: ServiceRequest) -> Given:
+        """Begin a service, or exchange it for a new version with ``update``."""
+        return given(body=asked)
+
+    @operation(
+        "GET",
+        "services",
+        list[PoolService],
+        query=ServicesQuery,
+        lab=True,
+        verb=PlainVerb(("services",), "List your services: how they are, and their addresses."),
+    )
+    def services(self, all: bool = False, limit: int = 100) -> Given:
+        """List services by name: your own, or all that you may open."""
+        return given(query={"all": all, "limit": limit})
+
+    @operation(
+        "GET",
+        "services/{service}",
+        PoolService,
+        lab=True,
+        verb=PlainVerb(("service",), "Show a service: its replicas, what comes in, its address."),
+    )
+    def service(self, name: str) -> Given:
+        """Return a service."""
+        return given(service=name)
+
+    @operation(
+        "POST",
+        "services/{service}/sleep",
+        PoolService,
+        lab=True,
+        verb=PlainVerb(("sleep-service",), "Give the GPUs of a service back until it is asked."),
+    )
+    def sleep_service(self, name: str) -> Given:
+        """Let it sleep: its replicas answer what they have and end; the next request wakes it."""
+        return given(service=name)
+
+    @operation(
+        "POST",
+        "services/{service}/wake",
+        PoolService,
+        lab=True,
+        verb=PlainVerb(("wake-service",), "Wake a service that sleeps or was stopped."),
+    )
+    def wake_service(self, name: str) -> Given:
+        """Let it have replicas again."""
+        return given(service=name)
+
+    @operation(
+        "POST",
+        "services/{service}/stop",
+        PoolService,
+        body=ServiceStop,
+        lab=True,
+        verb=PlainVerb(("stop-service",), "Stop a service until it is woken; no request wakes it."),
+    )
+    def stop_service(self, name: str, reason: str | None = None) -> Given:
+        """Stop it: its replicas answer what they have and end; requests do not wake it."""
+        return given(ServiceStop(reason), service=name)
+
+    @operation(
+        "POST",
+        "services/{service}/restart",
+        PoolService,
+        lab=True,
+        verb=PlainVerb(
+            ("restart-service",), "Exchange all replicas of a service, one after the other."
+        ),
+    )
+    def restart_service(self, name: str) -> Given:
+        """Exchange its replicas for new ones of the same, as a new version."""
+        return given(service=name)
+
+    @operation(
+        "POST",
+        "services/{service}/remove",
+        PoolService,
+        body=ServiceStop,
+        lab=True,
+        verb=PlainVerb(("remove-service",), "Remove a service and end its replicas at once."),
+    )
+    def remove_service(self, name: str, reason: str | None = None) -> Given:
+        """Remove a service and return what it was; its replicas are ended at once."""
+        return given(ServiceStop(reason), service=name)

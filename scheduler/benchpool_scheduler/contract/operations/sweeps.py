@@ -1,0 +1,86 @@
+"""The operations on sweeps: many runs of one submission, with other values."""
+
+from __future__ import annotations
+
+from benchpool_scheduler.contract.forms import PlainVerb
+from benchpool_scheduler.contract.operation import MIB, Given, Repeat, given, operation
+from benchpool_scheduler.contract.sweeps import (
+    Sweep,
+    SweepPreview,
+    SweepRequest,
+    SweepsQuery,
+    SweepStop,
+)
+
+
+class SweepOperations:
+    """Begin a sweep, look at it, stop it."""
+
+    @operation(
+        "POST",
+        "sweeps",
+        Sweep,
+        body=SweepRequest,
+        max_body=16 * MIB,
+        lab=True,
+        statuses={201: "It has begun, or is that of the same key."},
+        repeat=Repeat.BY_KEY,
+    )
+    def begin_sweep(self, asked: SweepRequest) -> Given:
+        """Begin a sweep: its first trials are jobs when this is answered."""
+        return given(body=asked)
+
+    @operation(
+        "POST",
+        "sweeps/preview",
+        SweepPreview,
+        body=SweepRequest,
+        max_body=16 * MIB,
+        lab=True,
+        changes=False,
+    )
+    def preview_sweep(self, asked: SweepRequest) -> Given:
+        """Say what a sweep would try and cost; nothing begins."""
+        return given(body=asked)
+
+    @operation(
+        "GET",
+        "sweeps",
+        list[Sweep],
+        query=SweepsQuery,
+        lab=True,
+        verb=PlainVerb(("sweeps",), "List your sweeps, newest first."),
+        tool=True,
+    )
+    def sweeps(self, all: bool = False, limit: int = 100) -> Given:
+        """List sweeps, newest first: your own, or all that you may see."""
+        return given(query={"all": all, "limit": limit})
+
+    @operation(
+        "GET",
+        "sweeps/{sweep}",
+        Sweep,
+        lab=True,
+        verb=PlainVerb(("sweep",), "Show a sweep and its trials, the best first."),
+        tool=True,
+    )
+    def sweep(self, id_: str) -> Given:
+        """Return a sweep with its trials, the best first."""
+        return given(sweep=id_)
+
+    @operation(
+        "POST",
+        "sweeps/{sweep}/stop",
+        Sweep,
+        body=SweepStop,
+        lab=True,
+        verb=PlainVerb(
+            ("stop-sweep",),
+            "Stop a sweep: no further trial begins, and those under way are ended.",
+            "What they have saved stays.",
+        ),
+        tool=True,
+    )
+    def stop_sweep(self, id_: str, asked: SweepStop) -> Given:
+        """Begin no further trial of a sweep, and end those under way unless they may finish."""
+        return given(body=asked, sweep=id_)

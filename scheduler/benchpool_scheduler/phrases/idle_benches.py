@@ -1,0 +1,272 @@
+"""What is said of idle benches: on screens, in messages, and in the note in the folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from benchpool_scheduler.phrases.numbers import count, percent
+from benchpool_scheduler.phrases.times import duration, exactly
+
+IDLE_NOTE_FILE = "benchpool-idle-bench.md"
+"""What the note is called, in the folder in which the notebook server begins."""
+
+WHAT_IS_IDLE = (
+    "no kernel ran on its GPUs, no cell was executed, no kernel was busy and no program ran in a "
+    "terminal"
+)
+
+
+def idle_note(
+    *,
+    at: datetime,
+    user: str,
+    server: str,
+    gpus: int,
+    idle_s: float,
+    coverage: float,
+    stopped: bool,
+    asked: bool = False,
+) -> str:
+    """Return the note that is left in the folder of a bench that was given back.
+
+    Args:
+        coverage: What part of the idle time was measured, 0 to 1. ``stopped``: the whole server,
+            else its kernels lost their GPUs. ``asked``: its owner wanted it.
+
+    >>> print(idle_note(at=datetime(2026, 11, 23, 14, 5), user="ann", server="", gpus=1,
+    ...                 idle_s=3600, coverage=0.98, stopped=True).splitlines()[2])
+    On 23 November 2026 at 14:05 the default server was stopped, and its 1 GPU was given back.
+    """
+    when = f"{at.day} {at:%B %Y} at {_clock(at)}"
+    whose = f"the {_bench(server)}"
+    its = count(gpus, "GPU")
+    was = "was" if gpus == 1 else "were"
+    done = (
+        f"{whose} was stopped, and its {its} {was} given back."
+        if stopped
+        else f"the {its} of {whose} {was} given back, and its kernels were restarted without."
+    )
+    why = (
+        f"{user} asked for it."
+        if asked
+        else f"It had been idle for {duration(idle_s)}: {WHAT_IS_IDLE}. {percent(coverage)} of "
+        "this time was measured."
+    )
+    back = (
+        "Start the server again from the Hub's page; it gets GPUs as they become free."
+        if stopped
+        else "To work on a GPU again, stop this server on the Hub's page and start it with one."
+    )
+    return "\n".join(
+        [
+            "# The GPUs of this bench were given back",
+            "",
+            f"On {when} {done}",
+            "",
+            f"- Why: {why}",
+            "- Kept: all files, notebooks as they were last saved.",
+            "- Lost: the variables of the kernels that ran.",
+            f"- What to do: {back} Work that runs for long alone belongs into the training pool: "
+            "*Send to training*.",
+            "",
+        ]
+    )
+
+
+def bench_told(
+    server: str, idle_s: float, acts_at: datetime, *, stops: bool, parks: bool = False
+) -> str:
+    """Return what the owner of an idle bench is told.
+
+    >>> bench_told("", 900, datetime(2026, 11, 23, 14, 5), stops=True)
+    'Your default server has been idle for 15 min: it is stopped at 14:05 if it stays so.'
+    """
+    what = "it is stopped" if stops else ACTS["park" if parks else "release"]
+    return (
+        f"Your {_bench(server)} has been idle for {duration(idle_s)}: {what} at "
+        f"{_clock(acts_at)} if it stays so."
+    )
+
+
+def bench_due(server: str, idle_s: float, *, stops: bool) -> str:
+    """Return what the owner of a bench is told that is being given back.
+
+    >>> bench_due("", 3600, stops=False)
+    'Your default server was idle for 1 h: its GPUs are given back now. A note in its folder says \
+what is kept.'
+    """
+    what = "it is stopped" if stops else "its GPUs are given back"
+    return (
+        f"Your {_bench(server)} was idle for {duration(idle_s)}: {what} now. A note in "
+        "its folder says what is kept."
+    )
+
+
+def bench_parks(server: str, idle_s: float) -> str:
+    """Return what the owner of a bench is told that is being parked.
+
+    >>> bench_parks("", 3600)
+    'Your default server was idle for 1 h: its GPU is being lent, and its kernel keeps what it has \
+there in the memory of the machine. Run a cell, and the GPU comes back.'
+    """
+    return (
+        f"Your {_bench(server)} was idle for {duration(idle_s)}: its GPU is being lent, and its "
+        "kernel keeps what it has there in the memory of the machine. Run a cell, and the GPU "
+        "comes back."
+    )
+
+
+def bench_kept(until: datetime, keeps_left: int, *, rule: bool) -> str:
+    """Return what is said to an owner who keeps a bench.
+
+    Args:
+        rule: Idle benches are given back here.
+
+    >>> print(bench_kept(datetime(2026, 11, 23, 14, 5), 1, rule=True))
+    Kept until 2026-11-23 14:05: till then it is not given back for being idle. You can keep it 1 \
+more time within 24 hours.
+    >>> print(bench_kept(datetime(2026, 11, 23, 14, 5), 0, rule=False))
+    Kept until 2026-11-23 14:05. Idle benches are not given back here unless their owner does so.
+    """
+    kept = f"Kept until {_day_and_time(until)}"
+    if not rule:
+        return f"{kept}. Idle benches are not given back here unless their owner does so."
+    more = f"{keeps_left} more time{'' if keeps_left == 1 else 's'}" if keeps_left else "no more"
+    return (
+        f"{kept}: till then it is not given back for being idle. You can keep it {more} within "
+        "24 hours."
+    )
+
+
+def bench_goes(server: str, gpus: int, *, stops: bool) -> str:
+    """Return what comes next, and what is lost, of a bench that is being given back.
+
+    >>> print(bench_goes("lab", 2, stops=True))
+    The Hub is asked to stop your server “lab”, which has half a minute to leave a note in its \
+folder first. Lost: the variables of its kernels, what runs in terminals, what was not saved. \
+Files and notebooks stay as they were last saved.
+    >>> print(bench_goes("", 1, stops=False))
+    The 1 GPU of your default server is given back: its kernels are restarted without it, \
+terminals in which nothing runs are closed, and the server goes on. Lost: the variables of its \
+kernels. Files and open notebooks stay. Where that is not done within a minute, the server is \
+stopped.
+    """
+    its, them = count(gpus, "GPU"), "it" if gpus == 1 else "them"
+    whose = f"your {_bench(server)}"
+    if stops:
+        return (
+            f"The Hub is asked to stop {whose}, which has half a minute to leave a note in "
+            "its folder first. Lost: the variables of its kernels, what runs in terminals, what "
+            "was not saved. Files and notebooks stay as they were last saved."
+        )
+    return (
+        f"The {its} of {whose} {'is' if gpus == 1 else 'are'} given back: its kernels are "
+        f"restarted without {them}, terminals in which nothing runs are closed, and the server "
+        "goes on. Lost: the variables of its kernels. Files and open notebooks stay. Where that is "
+        "not done within a minute, the server is stopped."
+    )
+
+
+def keeps_used_up(keeps: int, keep_s: float) -> str:
+    """Return why a bench is not kept once more.
+
+    >>> keeps_used_up(2, 3600)
+    'This bench was kept 2 times in 24 hours, for 1 h each, and no more are allowed: run \
+something on it, or give it back.'
+    """
+    return (
+        f"This bench was kept {count(keeps, 'time')} in 24 hours, for {exactly(keep_s)} each, and "
+        "no more are allowed: run something on it, or give it back."
+    )
+
+
+def _bench(server: str) -> str:
+    return f"server “{server}”" if server else "default server"
+
+
+def processes(pids: Sequence[int]) -> str:
+    """Return that so many processes are still somewhere.
+
+    >>> processes([17]), processes([17, 18])
+    ('1 process is still (17)', '2 processes are still (17, 18)')
+    """
+    shown = ", ".join(map(str, pids[:5]))
+    many = "1 process is" if len(pids) == 1 else f"{len(pids)} processes are"
+    return f"{many} still ({shown})"
+
+
+class SeenBench(Protocol):
+    """A bench as the wire has it."""
+
+    @property
+    def step(self) -> str: ...
+    @property
+    def idle_s(self) -> float: ...
+    @property
+    def kept_until(self) -> datetime | None: ...
+    @property
+    def exempt_until(self) -> datetime | None: ...
+    @property
+    def act(self) -> str: ...
+    @property
+    def parks(self) -> bool: ...
+    @property
+    def next(self) -> str | None: ...
+    @property
+    def next_at(self) -> datetime | None: ...
+
+
+STEPS = {
+    "used": "in use",
+    "cpu-phase": "busy beside idle GPUs",
+    "doubt": "not known: too little was measured or told",
+}
+NEXT = {"told": "its owner is told", "asked": "its owner is asked"}
+ACTS = {
+    "stop": "it is stopped",
+    "release": "its GPUs are given back",
+    "park": "its GPU is parked, or given back where that cannot be,",
+}
+
+
+def bench_state(bench: SeenBench) -> str:
+    """Return what a bench does now, with the age of its idle time."""
+    if bench.exempt_until is not None:
+        return f"left alone until {_day_and_time(bench.exempt_until)}"
+    if bench.kept_until is not None:
+        return f"kept by its owner until {_day_and_time(bench.kept_until)}"
+    known = STEPS.get(str(bench.step))
+    if known is not None:
+        return known
+    given = ", given back now" if bench.step == "due" else ""
+    return f"idle for {duration(bench.idle_s)}{given}"
+
+
+def bench_next(bench: SeenBench) -> str:
+    """Return the next step of the ladder and when it comes; empty for none."""
+    if bench.next_at is None:
+        return ""
+    return f"{bench_coming(bench)} at {_day_and_time(bench.next_at)}"
+
+
+def bench_coming(bench: SeenBench) -> str:
+    """Return the next step of the ladder alone; empty for none."""
+    if bench.next is None:
+        return ""
+    return NEXT.get(str(bench.next)) or ACTS["park" if bench.parks else str(bench.act)]
+
+
+def _day_and_time(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} {at:%Z}".strip()
+
+
+def _clock(at: datetime) -> str:
+    """Return an hour, with its time zone where it is known.
+
+    >>> from datetime import UTC
+    >>> _clock(datetime(2026, 11, 23, 14, 5)), _clock(datetime(2026, 11, 23, 14, 5, tzinfo=UTC))
+    ('14:05', '14:05 UTC')
+    """
+    return f"{at:%H:%M %Z}".strip()
