@@ -86,3 +86,16 @@ HELD = (
     UseClass.NOT_MEASURED,
 )
 """The classes of time that a bench or a job had the GPU."""
+
+
+def computed_part(gpu_h: Mapping[UseClass, float]) -> float | None:
+    """Return in what part of the time that GPUs were held kernels ran, as far as it is known.
+
+    >>> computed_part({UseClass.COMPUTING: 2.0, UseClass.IDLE_BENCH: 2.0, UseClass.NOT_MEASURED: 9})
+    0.5
+    >>> computed_part({UseClass.NOT_MEASURED: 9.0, UseClass.FREE: 1.0}) is None
+    True
+    """
+    known = sum(gpu_h.get(one, 0.0) for one in HELD if one is not UseClass.NOT_MEASURED)
+    only_started = known <= gpu_h.get(UseClass.STARTING, 0.0)  # that needs no sample
+    return None if only_started else gpu_h.get(UseClass.COMPUTING, 0.0) / known

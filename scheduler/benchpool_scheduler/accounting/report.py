@@ -126,12 +126,18 @@ def sentence(total: UseRow, span: str) -> str:
     return f"{span}: {gpu_hours(gpu_h)} GPU-hours, of them {', '.join(parts)}."
 
 
-def notes(total: UseRow, *, begun: str | None, waits_since: str | None) -> Iterable[str]:
+def notes(
+    total: UseRow,
+    *,
+    begun: str | None,
+    lost_since: str | None = None,
+    waits_since: str | None = None,
+) -> Iterable[str]:
     """Yield what one must know to read a report.
 
     Args:
-        begun: When the record begins, where that is in the range; ``waits_since``: since when waits
-            and preemptions are known, alike.
+        begun: When the record begins, where that is in the range. Alike ``lost_since``: since when
+            it is known what pauses cost; ``waits_since``: since when waits and preemptions are.
     """
     if begun is not None:
         yield f"The record begins on {begun}; nothing is told of the time before."
@@ -145,8 +151,13 @@ def notes(total: UseRow, *, begun: str | None, waits_since: str | None) -> Itera
             f"Samples cover {percent(total.coverage)} of the time that benches and running workers "
             f"had GPUs; of the rest nobody knows what they did."
         )
+    if lost_since is not None:
+        yield (
+            f"What pauses cost is that of jobs that ended after {lost_since}: records of older "
+            "jobs were removed."
+        )
     if waits_since is not None:
         yield (
-            f"Waits, preemptions and lost work are those of jobs that ended after {waits_since}: "
-            "records of older jobs were removed."
+            f"Waits and preemptions are those of jobs that ended after {waits_since}: what older "
+            "jobs used is kept no longer."
         )

@@ -80,6 +80,7 @@ def paused(job: JobFacts, now_s: float, lost: Lost) -> JobFacts:
         waits_s=0.0,
         done_s=job.done_s + (job.ran_at(now_s) - lost(job, now_s)),
         preemptions_last_hour=job.preemptions_last_hour + 1,
+        preemptions_last_day=job.preemptions_last_day + 1,
     )
 
 
@@ -98,4 +99,5 @@ def _started(job: JobFacts, command: Start, now_s: float, releasing: Collection[
         as_of_s=now_s,
         ran_s=0.0,
         since_checkpoint_s=0.0 if job.checkpoints else None,
+        begun=True,
     )

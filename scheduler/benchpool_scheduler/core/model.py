@@ -80,6 +80,9 @@ class Project:
         weight: Part of the surplus; None means equal to the quota, 1 when that is unlimited (R5).
         min_runtime_s: Protection after a start; None takes the nearest ancestor's (R19).
         used_gpu_s: Decayed past use of over-quota GPUs (R7).
+        gone: Jobs of it are left, but the configuration has it no more or divides it.
+        reserved: GPUs of ``quota`` that it has for a time only: not for jobs that may not be paused
+            (``core.fairness.reservations``).
     """
 
     name: ProjectName
@@ -92,6 +95,8 @@ class Project:
     memory_gib: Bound = Bound()
     min_runtime_s: float | None = None
     used_gpu_s: float = 0.0
+    gone: bool = False
+    reserved: int = 0
 
 
 ONE_GPU = JobSpec()
@@ -135,12 +140,14 @@ class JobFacts:
             held a ``Start`` of it with ``after``.
         nominated: The places of that ``Start``, kept for it while they can be had.
         preemptions_last_hour: How often it was preempted in the last hour (R19).
+            ``preemptions_last_day``: in the last 24 hours.
         fraction: A single worker's part of one GPU in thousandths, else None; ``spec.gpus`` is then
             1.
         only: The nodes that it may use, e.g. where its volume can be had; None for any.
         barred: Nodes that it may not use for now, because they did not take it.
         blocked: Why it may not start whatever is free; it then asks for nothing. None where it may.
         behind: Its user is past a soft budget: others of its priority in its project go first (R7).
+        begun: It has had GPUs before: no budget keeps it from going on.
     """
 
     id: JobId
@@ -156,6 +163,7 @@ class JobFacts:
     is_nominated: bool = False
     nominated: tuple[Worker, ...] = ()
     preemptions_last_hour: int = 0
+    preemptions_last_day: int = 0
     fraction: int | None = None
     as_of_s: float = 0.0
     expected_run_s: float | None = None
@@ -164,6 +172,7 @@ class JobFacts:
     barred: frozenset[NodeName] = frozenset()
     blocked: WaitReason | None = None
     behind: bool = False
+    begun: bool = False
 
     def ran_at(self, now_s: float) -> float:
         """Return the time since its last start at an instant."""
@@ -192,6 +201,7 @@ class Policy:
         grace_s: Time for a checkpoint between notice and kill (R19).
         min_runtime_s: Protection after each start where no project says otherwise (R19).
         preemptions_per_hour: Bound on preemptions of one job in an hour (R19).
+            ``preemptions_per_day``: in any 24 hours.
         usage_half_life_h: Half-life of the memory of past use (R7).
         usage_weight: Strength of that memory; 0 is off (R7).
         restart_s: Cost of one restart, for the choice of victims (R18).
@@ -206,11 +216,19 @@ class Policy:
     grace_s: float = 30.0
     min_runtime_s: float = 0.0
     preemptions_per_hour: int = 4
+    preemptions_per_day: int = 24
     usage_half_life_h: float = 168.0
     usage_weight: float = 0.0
     restart_s: float = 60.0
     long_run_s: float = 7200.0
     claim_delay_s: float = 45.0
+
+    def has_paid_enough(self, job: JobFacts) -> bool:
+        """Tell whether a job was preempted as often as one may be for now (R19)."""
+        return (
+            job.preemptions_last_hour >= self.preemptions_per_hour
+            or job.preemptions_last_day >= self.preemptions_per_day
+        )
 
 
 @dataclass(frozen=True, slots=True)

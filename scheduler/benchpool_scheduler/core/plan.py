@@ -11,8 +11,7 @@ Two views of the pool are kept apart all the way: a plain start sees the pool as
 to preempt sees it as it will be when those who are leaving have gone. A job that was promised room
 keeps it and makes nobody else leave (R20).
 
-Nothing is searched: every class of equal jobs has its turn until one of it fails, and a turn is
-bounded by what running jobs could give.
+Nothing is searched: equal jobs take turns until one fails; running jobs bound what a turn costs.
 """
 
 from __future__ import annotations
@@ -135,16 +134,15 @@ class Pass:
             return
         nominated = SchedulingQueue(self.usage, state.past, lambda cursor: False)
         for _, info in sorted(state.nominated.items()):
-            nominated.put(_alone(info))
+            nominated.put(EquivalenceClass.alone(info, len(info.job.held)))
         while (cursor := nominated.take()) is not None:
             info = cursor.info
-            assignment = self._keep_nomination(info)
-            if assignment is None:
-                self.queue.put(_alone(info))
-            else:
+            if (assignment := self._keep_nomination(info)) is not None:
                 state.changes.start(info, assignment)
                 nominated.changed(info.branch.path)
-                self._wants_more(info, len(assignment.workers))
+                self._wants_more(info, cursor.workers + len(assignment.workers))
+            elif info.queued:  # one that runs has its turn to grow
+                self.queue.put(EquivalenceClass.alone(info))
 
     def _keep_move(self, info: JobInfo) -> None:
         """Keep the new places of a job that is leaving its old ones."""
@@ -154,27 +152,33 @@ class Pass:
 
     def _keep_nomination(self, info: JobInfo) -> Assignment | None:
         state, job = self.state, info.job
-        if state.ledger.bound(info, info.min_gang, releasing=True) is not None:
+        least = info.min_gang if info.queued else info.request
+        if state.ledger.bound(info, least, releasing=True) is not None:
             return None
         amounts = info.request.times(len(job.nominated))
-        whole = info.least <= len(job.nominated) <= info.spec.workers
+        whole = info.least <= len(job.held) + len(job.nominated) <= info.spec.workers
         if whole and state.ledger.bound(info, amounts, releasing=True) is None:
             assignment = state.capacity.take_nominated(info, job.nominated)
             if assignment is not None:
                 return self._behind_limit(info, assignment)
-        return self._take(info, info.least, releasing=True)
+        return self._take(info, info.least, releasing=True) if info.queued else None
 
     def turns(self) -> None:
         """Every waiting job has its turn; then those that could grow."""
         for equal_jobs in self.state.waiting:
             self.queue.put(equal_jobs)
         while (cursor := self.queue.take()) is not None:
-            if cursor.workers and cursor.info.age in self.leaves:
+            if cursor.workers and not self._still_grows(cursor):
                 continue
             if not self.backfill.face(cursor) or not self._turn(cursor):
                 self._in_vain(cursor)
         self.backfill.close()
         self._reprieve()
+
+    def _still_grows(self, cursor: Cursor) -> bool:
+        """Tell whether the job has as many workers as when it was put into the queue."""
+        info, workers = cursor.info, self.state.changes.workers_of(cursor.info)
+        return info.age not in self.leaves and workers == cursor.workers
 
     def _in_vain(self, cursor: Cursor) -> None:
         """The job did not start: room is kept for it (R14), or it is held back by such room."""
@@ -225,11 +229,13 @@ class Pass:
         else:
             self.queue.changed(info.branch.path)
         self._wants_more(info, workers + more)
+        if self.queue.failed and self.usage.newly_above(info.branch.path, info.request.times(more)):
+            self._look_again()  # others may claim from it what they could not before (R15)
         return True
 
     def _wants_more(self, info: JobInfo, workers: int) -> None:
         if workers < info.spec.workers:
-            self.queue.put(_alone(info, workers))
+            self.queue.put(EquivalenceClass.alone(info, workers))
 
     def _plain(self, info: JobInfo, workers: int) -> Assignment | None:
         """Take what is free now (R8-R10)."""
@@ -285,8 +291,8 @@ class Pass:
             raise AssertionError("a claim that fits has places")
         victims = [victim.unit for victim in attempt.victims]
         after = dict.fromkeys(assignment.after)
-        if grows and not after.keys() <= {unit.info.job.id for unit in victims}:
-            attempt.undo()  # a growth holds no promise, so it waits for nobody else
+        if grows and not after.keys() <= self._leaving_for(info, victims):
+            attempt.undo()  # what leaves anyway goes to whose turn it is then
             return None
         for unit in victims:
             self.state.changes.give(unit)
@@ -299,6 +305,11 @@ class Pass:
         if victims:
             self.queue.reconsider()
         return Assignment(assignment.workers, tuple(after))
+
+    def _leaving_for(self, info: JobInfo, victims: list[PreemptionUnit]) -> set[JobId]:
+        """Return who gives way to the job in this pass, with these."""
+        before = {job for job, claimant in self.preempts if claimant == info.job.id}
+        return before.union(unit.info.job.id for unit in victims)
 
     def _preempt(self, unit: PreemptionUnit, claimant: JobId | None, rule: str) -> None:
         self.leaves.add(unit.info.age)
@@ -313,9 +324,12 @@ class Pass:
         """A start of this pass gives way: it waits again, and so does who may now fit (R9)."""
         self.candidates.remove_fresh(unit)
         self.state.changes.withdraw(unit)
-        if unit.is_gang:
-            self.queue.put(_alone(unit.info))
+        self.queue.put(EquivalenceClass.alone(unit.info, self.state.changes.workers_of(unit.info)))
         self.immovable.clear()
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """Those who failed, or were held back, have another turn."""
         for equal_jobs in self.backfill.forget():
             self.queue.put(equal_jobs)
         self.queue.retry()
@@ -362,13 +376,6 @@ class Pass:
             )
             for branch in state.tree.branches
         }
-
-
-def _alone(info: JobInfo, workers: int = 0) -> EquivalenceClass:
-    """Return a class of one."""
-    equal_jobs = EquivalenceClass(info, workers)
-    equal_jobs.put(info)
-    return equal_jobs
 
 
 def _hopeless(

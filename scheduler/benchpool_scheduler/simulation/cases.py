@@ -196,8 +196,9 @@ def policy_of(value: object, where: str) -> Policy:
     settings = Mapped.of(value, where, POLICY_KEYS)
     policy = Policy()
     numbers = {name: settings.number(name, getattr(policy, name)) for name in settings.values}
-    if "preemptions_per_hour" in numbers:
-        numbers["preemptions_per_hour"] = settings.whole("preemptions_per_hour", 4)
+    for name in ("preemptions_per_hour", "preemptions_per_day"):
+        if name in numbers:
+            numbers[name] = settings.whole(name, getattr(policy, name))
     return Policy(**numbers)  # type: ignore[arg-type]
 
 

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 
 from benchpool_scheduler.accounting.percentiles import percentile
 from benchpool_scheduler.contract.spec import JobSpec
+from benchpool_scheduler.core.cluster.budgets_in_time import BudgetsInTime, HourOutlook
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
+from benchpool_scheduler.core.fairness.hour_standing import HourBudgets
 from benchpool_scheduler.core.model import (
     JobFacts,
     JobId,
@@ -38,11 +40,16 @@ from benchpool_scheduler.simulation.replay.trace import TraceJob
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two pools: its nodes, its tree of projects, its policy."""
+    """One of the two pools: its nodes, its tree of projects, its policy.
+
+    Attributes:
+        hours: Budgets of GPU-hours, by the clock of the jobs; hours of benches are not counted.
+    """
 
     nodes: tuple[Node, ...]
     projects: tuple[Project, ...]
     policy: Policy
+    hours: HourBudgets | None = None
 
     @property
     def gpus(self) -> int:
@@ -78,12 +85,15 @@ class Replayed:
     Attributes:
         left_out: Jobs that are not replayed, because on one side they could never run.
         projects: Those with jobs, in the order of their first submission.
+        refused: On each side, jobs that a budget of GPU-hours refused; they came again when the
+            next month began.
     """
 
     before: Summary
     after: Summary
     left_out: int
     projects: tuple[ProjectComparison, ...]
+    refused: tuple[int, int] = (0, 0)
 
 
 def replay_both(
@@ -106,7 +116,9 @@ def replay_both(
     chosen = _chosen(jobs, (before, after))
     was, were = _play(chosen, before, costs, span_s)
     would, then = _play(chosen, after, costs, span_s)
-    return Replayed(was, would, len(jobs) - len(chosen), tuple(_projects(were, then)))
+    left_out, projects = len(jobs) - len(chosen), tuple(_projects(were, then))
+    refused = (sum(run.refused for run in were), sum(run.refused for run in then))
+    return Replayed(was, would, left_out, projects, refused)
 
 
 def replay_on(
@@ -144,17 +156,20 @@ class _Fit:
             {p.name for p in side.projects} - {p.parent for p in side.projects}
             for side in self._sides
         ]
-        self._known: dict[tuple[str, int, int | None], int | None] = {}
+        self._known: dict[tuple[str, int, int | None, str | None], int | None] = {}
 
     def workers_of(self, job: TraceJob) -> int | None:
         """Return the number of workers, None for a job that one side could never run."""
-        shape = (job.project, job.gpus, job.workers)
+        shape = (job.project, job.gpus, job.workers, job.user)
         if shape not in self._known:
             self._known[shape] = self._find(job)
         return self._known[shape]
 
     def _find(self, job: TraceJob) -> int | None:
         if any(job.project not in leaves for leaves in self._leaves):
+            return None
+        budgets = [side.hours for side in self._sides if side.hours is not None]
+        if not all(it.ever_allow(job.project, job.user) for it in budgets):
             return None
         for workers in [job.workers] if job.workers else range(1, job.gpus + 1):
             if job.gpus % workers == 0 and self._could_run(job, workers):
@@ -175,9 +190,11 @@ class _Fit:
 class _AsConfigured(Guaranteed):
     """The core on the nodes and projects of a side, instead of equal nodes and flat quotas."""
 
-    def __init__(self, side: Side, policy: Policy) -> None:
+    def __init__(self, side: Side, policy: Policy, now_s: float) -> None:
         super().__init__(ReplayPool(1, side.gpus), {}, policy)
         self.state = ClusterState(side.nodes, side.projects, policy)
+        if side.hours is not None and side.hours.bounds:
+            self.hours = BudgetsInTime(HourOutlook(side.hours), side.projects, now_s)
 
 
 def _play(
@@ -187,11 +204,9 @@ def _play(
     span_s: tuple[float, float] | None,
 ) -> tuple[Summary, list[Run]]:
     begin = time.perf_counter()
-    runs = [Run.of(index, job, workers) for index, (job, workers) in enumerate(chosen)]
-    first_s = runs[0].job.submit_s
+    first_s = chosen[0][0].submit_s
     clock = ReplayClock(costs, Meter(*(span_s or (first_s, None))))
-    policy = replace(side.policy, restart_s=costs.restart_s)
-    play(runs, _AsConfigured(side, policy), clock)
+    runs = play_on(side, chosen, costs, clock)
     summary = summarise(
         runs,
         clock,
@@ -201,6 +216,26 @@ def _play(
         wall_s=time.perf_counter() - begin,
     )
     return summary, runs
+
+
+def play_on(
+    side: Side,
+    jobs: Sequence[tuple[TraceJob, int]],
+    costs: Costs,
+    clock: ReplayClock | None = None,
+) -> list[Run]:
+    """Return what became of each job on a side.
+
+    Args:
+        jobs: By submission, each with its number of workers; all of them can run here.
+        clock: Meters what is held; a new one by default.
+    """
+    runs = [Run.of(index, job, workers) for index, (job, workers) in enumerate(jobs)]
+    first_s = runs[0].job.submit_s
+    policy = replace(side.policy, restart_s=costs.restart_s)
+    decider = _AsConfigured(side, policy, first_s)
+    play(runs, decider, clock or ReplayClock(costs, Meter(first_s, None)))
+    return runs
 
 
 def _projects(before: Sequence[Run], after: Sequence[Run]) -> Iterable[ProjectComparison]:

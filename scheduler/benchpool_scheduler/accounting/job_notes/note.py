@@ -56,11 +56,23 @@ def _found(job: FinishedJob) -> tuple[str | None, str, str, str]:
             return rule.name, found.text, found.change, found.option
     if doubt:
         return None, doubt, "", ""
+    unknown = _unknown_processors(job)
     if told.simulated:
-        return None, "Nothing stands out that should be changed.", "", ""
+        return None, f"Nothing stands out that should be changed.{unknown}", "", ""
     whose = "GPU was" if told.gpus == 1 else "GPUs were"
     busy = f"busy {phrases.share(told.activity)} of the time"
-    return None, f"Its {whose} {busy}; nothing stands out that should be changed.", "", ""
+    return None, f"Its {whose} {busy}; nothing stands out that should be changed.{unknown}", "", ""
+
+
+def _unknown_processors(job: FinishedJob) -> str:
+    """Return that no rule could look at processors, where they were not measured enough."""
+    told = job.measured
+    if job.used_cpus is not None:
+        return ""
+    if not told.worker_covered_s:
+        return " What its processors did was not measured."
+    part = phrases.percent(told.worker_covered_s / told.worker_s) if told.worker_s else "a part"
+    return f" What its processors did was measured for only {part} of the time."
 
 
 def _doubt(job: FinishedJob) -> str:
@@ -92,15 +104,6 @@ def _figures(job: FinishedJob) -> Iterator[UsageFigure]:
     if told.memory_gib is not None:
         yield UsageFigure("Memory", phrases.data_size(round(told.memory_gib * 1024**3)))
     if told.energy_j:
-        yield UsageFigure("Energy", _energy(told.energy_j / 3600))
+        yield UsageFigure("Energy", phrases.energy(told.energy_j / 3600))
     if told.held_s:
         yield UsageFigure("GPU-hours", phrases.gpu_hours(told.held_s / 3600))
-
-
-def _energy(watt_hours: float) -> str:
-    """Return an energy as people read it.
-
-    >>> _energy(12.34), _energy(1234.0)
-    ('12.3 Wh', '1.23 kWh')
-    """
-    return f"{watt_hours:.1f} Wh" if watt_hours < 1000 else f"{watt_hours / 1000:.2f} kWh"

@@ -25,13 +25,13 @@ class JobAssignment:
     parts: tuple[Assignment, ...]
 
     def starts(self) -> Iterator[Assignment]:
-        """Yield what starts now and what must wait; nothing starts before the first of it."""
+        """Yield what starts now and what must wait; no job starts before its first workers."""
         if len(self.parts) == 1:
             yield self.parts[0]
             return
         now = [part for part in self.parts if not part.after]
         later = [part for part in self.parts if part.after]
-        if self.parts[0].after:
+        if self.info.queued and self.parts[0].after:
             now, later = [], [*self.parts]
         for parts in (now, later):
             workers = tuple(worker for part in parts for worker in part.workers)

@@ -31,7 +31,7 @@ def beyond_quota(info: JobInfo, tree: Tree) -> tuple[int, int] | None:
     if info.spec.preemptible:
         return None
     for index in reversed(info.branch.path):
-        quota = tree.branches[index].quota
+        quota = tree.branches[index].firm_quota
         if not within(info.min_gang, quota):
             return index, first_over(info.min_gang, quota) or 0
     return None

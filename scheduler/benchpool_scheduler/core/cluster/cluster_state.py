@@ -267,11 +267,13 @@ class ClusterState:
             self.units.put(info)
         if len(job.held) < job.spec.workers:
             self.waiting.put(info, len(job.held))
+            if job.is_nominated:
+                self.nominated[info.age] = info
 
     def _enter_releasing(self, info: JobInfo, amounts: Amounts) -> None:
         self.ledger.leave(info, amounts)
         self.releasing[info.job.id] = info
-        if info.job.nominated:
+        if len(info.job.nominated) >= info.least:  # fewer were promised to its growth
             self.moving[info.age] = info
 
     def _forget(self, info: JobInfo) -> None:
@@ -302,6 +304,7 @@ class ClusterState:
                 self.units.drop(info)
             if len(job.held) < job.spec.workers:
                 self.waiting.drop(info, len(job.held))
+                self.nominated.pop(info.age, None)
         self.capacity.unseat(info, job.held, leaving=job.activity is Activity.TERMINATING)
 
     def possible(self, info: JobInfo) -> bool:

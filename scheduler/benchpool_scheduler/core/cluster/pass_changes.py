@@ -39,6 +39,12 @@ class PassChanges:
         """Undo what was changed since a savepoint."""
         self.capacity.rollback(savepoint)
 
+    def workers_of(self, info: JobInfo) -> int:
+        """Return how many workers a job holds that does not leave, with those that it gets."""
+        entry = self.assigned.get(info.job.id)
+        new = 0 if entry is None else sum(len(part.workers) for part in entry.parts)
+        return len(info.job.held) + new
+
     def start(self, info: JobInfo, assignment: Assignment) -> None:
         """Book workers that the job gets."""
         job, homes = info.job.id, self.capacity.homes

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, insort
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Container, Iterator, Sequence
+from itertools import groupby, islice
 from typing import NamedTuple
 
-from benchpool_scheduler.core.jobs.amounts import Amounts
+from benchpool_scheduler.core.jobs.amounts import NOTHING, Amounts
 from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.jobs.tree import Tree
 from benchpool_scheduler.core.model import JobFacts, NodeName, Policy, Worker
+
+EQUALS = 8
+"""Of jobs that lose equally, at most so many are looked at."""
 
 
 class PreemptionUnit:
@@ -164,11 +167,17 @@ class PreemptionUnits:
         for bucket in sorted(buckets):
             yield from (unit for _, _, _, unit in buckets[bucket])
 
-    def cheapest(self, index: int) -> Iterator[PreemptionUnit]:
-        """Yield the first whole job of each band of a project that is not gone."""
+    def cheapest(self, index: int, but: Container[PreemptionUnit] = ()) -> Iterator[PreemptionUnit]:
+        """Yield the first whole job of each band of a project, and some that lose as much.
+
+        Args:
+            but: Not these; nor what is gone.
+        """
         for bucket, entries in self.buckets.get(index, {}).items():
             if bucket.is_gang:
-                yield from islice((e[3] for e in entries if not e[3].gone), 1)
+                able = (e for e in entries if not e[3].gone and e[3] not in but)
+                for _, equal in islice(groupby(able, key=lambda entry: entry[0]), 1):
+                    yield from (entry[3] for entry in islice(equal, EQUALS))
 
     def _ordered(
         self, bucket: Sequence[Entry], now_s: float
@@ -186,6 +195,16 @@ class PreemptionUnits:
             for bucket in self.buckets.get(info.branch.index, ())
         )
 
+    def held_below(self, info: JobInfo) -> Amounts:
+        """Return what jobs of lower priority in the job's project hold and could give."""
+        found = NOTHING
+        for bucket, entries in self.buckets.get(info.branch.index, {}).items():
+            if bucket.priority < info.spec.priority:
+                for _, _, _, unit in entries:
+                    if not unit.gone and not unit.claimed:
+                        found += unit.amounts
+        return found
+
     def of(self, info: JobInfo) -> list[PreemptionUnit]:
         """Return all that a running job could give, its smallest gang last."""
         return self._of.get(info.age, [])
@@ -197,7 +216,7 @@ class PreemptionUnits:
 
     def _protected_until_s(self, info: JobInfo) -> float:
         job, policy = info.job, self.policy
-        if job.preemptions_last_hour >= policy.preemptions_per_hour:
+        if policy.has_paid_enough(job):
             return float("inf")
         least = self.tree.min_runtime_s(info.branch, policy.min_runtime_s)
         return job.as_of_s - job.ran_s + least if least > 0 else float("-inf")

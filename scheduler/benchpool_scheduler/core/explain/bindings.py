@@ -22,6 +22,22 @@ def limit_reached(state: ClusterState, info: JobInfo, index: int, resource: int)
     limit = branch.limit[resource] or 0
     held = ledger.held[index][resource] + ledger.releasing[index][resource]
     asked = info.min_gang[resource]
+    numbers: dict[str, Number] = {
+        "resource": RESOURCES[resource],
+        "asked": plain(asked, resource),
+        "held": plain(held, resource),
+        "limit": plain(limit, resource),
+        "level": branch.name,
+    }
+    if branch.gone:
+        return WaitReason(
+            ReasonCode.PROJECT_LIMIT,
+            f"cannot start: project {branch.name} was removed or divided, and starts no jobs "
+            "any more",
+            numbers,
+            "cancel it and send it in another project, or ask an administrator to declare "
+            "that project again",
+        )
     least = min(
         bound
         for i in info.branch.path
@@ -41,13 +57,7 @@ def limit_reached(state: ClusterState, info: JobInfo, index: int, resource: int)
         ReasonCode.PROJECT_LIMIT,
         f"asks for {measured(asked, resource)}; project {branch.name} holds "
         f"{plain(held, resource):g} of at most {plain(limit, resource):g}",
-        {
-            "resource": RESOURCES[resource],
-            "asked": plain(asked, resource),
-            "held": plain(held, resource),
-            "limit": plain(limit, resource),
-            "level": branch.name,
-        },
+        numbers,
         remedy,
     )
 
@@ -55,7 +65,7 @@ def limit_reached(state: ClusterState, info: JobInfo, index: int, resource: int)
 def guarantee_reached(state: ClusterState, info: JobInfo, index: int, resource: int) -> WaitReason:
     """A non-preemptible job does not fit the guaranteed quota (R8)."""
     branch = state.tree.branches[index]
-    quota = branch.quota[resource] or 0
+    quota = branch.firm_quota[resource] or 0
     firm = state.ledger.firm[index][resource] + state.ledger.releasing_firm[index][resource]
     asked = info.min_gang[resource]
     return WaitReason(

@@ -14,7 +14,10 @@ from typing import Literal
 from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
 from benchpool_scheduler.core.model import WaitReason
 
+AccountKind = Literal["user", "project"]
 HOUR_S = 3600.0
+NEARLY = 0.9
+"""Part of a hard budget from which on it is nearly used."""
 STEPS = 20
 """The weight falls in steps of a twentieth: each step is a new division of the surplus."""
 
@@ -40,7 +43,7 @@ class HourAccount:
         used_h: GPU-hours.
     """
 
-    kind: Literal["project", "user"]
+    kind: AccountKind
     name: str
     budget: HourBudget
     used_h: float
@@ -49,6 +52,17 @@ class HourAccount:
     def exhausted(self) -> bool:
         """Whether nothing new may begin."""
         return self.budget.hard is not None and self.used_h >= self.budget.hard
+
+    @property
+    def nearly_used(self) -> bool:
+        """Whether the hard budget is nearly used, and not used up.
+
+        >>> [HourAccount("user", "joe", HourBudget(hard=10), used).nearly_used
+        ...  for used in (8.9, 9.0, 10.0)]
+        [False, True, False]
+        """
+        hard = self.budget.hard
+        return hard is not None and NEARLY * hard <= self.used_h < hard
 
     @property
     def past_soft(self) -> bool:
@@ -70,6 +84,54 @@ class HourAccount:
         if soft is None or self.used_h <= soft:
             return 1.0
         return max(1, math.ceil(STEPS * soft / self.used_h)) / STEPS
+
+    @property
+    def next_bound_h(self) -> float | None:
+        """Return at how many hours it stands otherwise than now; None for never in this month.
+
+        >>> [HourAccount("project", "a", HourBudget(10, 30), used).next_bound_h
+        ...  for used in (9, 10, 20, 30)]
+        [10, 10, 22.22222222222222, 33.333333333333336]
+        """
+        soft, hard = self.budget.soft, self.budget.hard
+        found: list[float] = []
+        if hard is not None and self.used_h < hard:
+            found.append(hard)
+        if soft is not None and self.used_h <= soft:
+            found.append(soft)
+        elif soft is not None and (steps := round(self.weight_part * STEPS)) > 1:
+            found.append(STEPS * soft / (steps - 1))
+        return min(found, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class MonthUse:
+    """Use in a month: GPU milliseconds of what is over, and GPUs of what goes on.
+
+    Attributes:
+        begun_ms: Sum over these GPUs of their begin, in milliseconds since the month began.
+    """
+
+    over_ms: int = 0
+    gpus: int = 0
+    begun_ms: int = 0
+
+    def plus(self, other: MonthUse, sign: int = 1) -> MonthUse:
+        """Return both together; with ``sign`` -1 this without the other."""
+        return MonthUse(
+            self.over_ms + sign * other.over_ms,
+            self.gpus + sign * other.gpus,
+            self.begun_ms + sign * other.begun_ms,
+        )
+
+    def hours(self, since_month_s: float) -> float:
+        """Return the GPU-hours at an instant, given in seconds since the month began.
+
+        >>> MonthUse(over_ms=1_800_000, gpus=2, begun_ms=2 * 900_000).hours(1800)
+        1.0
+        """
+        going_ms = max(0, self.gpus * round(since_month_s * 1000) - self.begun_ms)
+        return (self.over_ms + going_ms) / (HOUR_S * 1000)
 
 
 def first_exhausted(accounts: Iterable[HourAccount]) -> HourAccount | None:

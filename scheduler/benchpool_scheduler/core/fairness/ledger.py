@@ -103,7 +103,7 @@ class QuotaLedger:
             after = self.firm[index] + amounts
             if not releasing:
                 after += self.releasing_firm[index]
-            if (over := first_over(after, self.tree.branches[index].quota)) is not None:
+            if (over := first_over(after, self.tree.branches[index].firm_quota)) is not None:
                 return index, over
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchpool_scheduler.core.fairness.ledger import QuotaLedger
-from benchpool_scheduler.core.jobs.amounts import Amounts
+from benchpool_scheduler.core.jobs.amounts import NOTHING, Amounts
 from benchpool_scheduler.core.jobs.tree import Branch, Tree
 
 INFINITE = float("inf")
@@ -35,9 +35,15 @@ class QueueUsage:
             not extra[r] or quota[r] is None or held[r] + extra[r] <= share[r] for r in (1, 2)
         )
 
-    def within_quota(self, index: int, extra: Amounts) -> bool:
-        """Tell whether the project stays within its guaranteed quota with ``extra``."""
+    def within_quota(self, index: int, extra: Amounts, *, beside: Amounts = NOTHING) -> bool:
+        """Tell whether the project stays within its guaranteed quota with ``extra``.
+
+        Args:
+            beside: What it holds and could give for that.
+        """
         quota, held = self.tree.branches[index].quota, self.ledger.held[index]
+        if beside is not NOTHING:
+            held = held - beside
         if extra[0] and quota[0] is not None and held[0] + extra[0] > quota[0]:
             return False
         if not extra[1] and not extra[2]:
@@ -78,6 +84,15 @@ class QueueUsage:
         return any(
             wanted[r] and (bound := quota[r]) is not None and held[r] > bound for r in (1, 2)
         )
+
+    def newly_above(self, path: Sequence[int], added: Amounts) -> bool:
+        """Tell whether what was added took any project of a path above its share or quota."""
+        for index in path:
+            held, share = self.ledger.held[index].gpus, self.shares[index].gpus
+            quota, before = self.tree.branches[index].quota[0], held - added.gpus
+            if before <= share < held or (quota is not None and before <= quota < held):
+                return True
+        return False
 
     def most_to_claim(self, index: int) -> float:
         """Return the most GPUs, in thousandths, with which it keeps within share or quota (R15)."""

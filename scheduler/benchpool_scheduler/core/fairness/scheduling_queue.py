@@ -53,6 +53,10 @@ class Cursor:
         return self.equal_jobs.ids[self.position :]
 
 
+_Entry = tuple[int, int, int, Cursor]
+"""Workers that the job has, its age, and a running number: a job may be in the queue twice."""
+
+
 class SchedulingQueue:
     """The waiting jobs of one pass, in the order of R11.
 
@@ -224,12 +228,14 @@ class ProjectQueue:
         self.failed = failed
         self.blocked: list[Cursor] = []
         self.passed_over: list[Cursor] = []
-        self._tiers: dict[Tier, dict[str, list[tuple[int, int, Cursor]]]] = {}
+        self._tiers: dict[Tier, dict[str, list[_Entry]]] = {}
+        self._put = 0
 
     def put(self, cursor: Cursor) -> None:
         """Add a cursor."""
         users = self._tiers.setdefault(cursor.equal_jobs.tier, {})
-        entry = (cursor.workers, cursor.info.age, cursor)
+        self._put += 1
+        entry = (cursor.workers, cursor.info.age, self._put, cursor)
         heapq.heappush(users.setdefault(cursor.equal_jobs.user, []), entry)
 
     def unblock(self) -> None:
@@ -253,7 +259,7 @@ class ProjectQueue:
                 self._pass_over(users, user)
             if users:
                 user = min(users, key=lambda user: self._turn_of(users, user))
-                return users[user][0][2]
+                return users[user][0][-1]
             del self._tiers[tier]
         return None
 
@@ -264,11 +270,11 @@ class ProjectQueue:
         if not users[cursor.equal_jobs.user]:
             del users[cursor.equal_jobs.user]
 
-    def _pass_over(self, users: dict[str, list[tuple[int, int, Cursor]]], user: str) -> None:
+    def _pass_over(self, users: dict[str, list[_Entry]], user: str) -> None:
         """Take those from the front whose turn would be in vain."""
         entries = users[user]
         while entries:
-            cursor = entries[0][2]
+            cursor = entries[0][-1]
             if cursor.equal_jobs.signature in self.failed:
                 self.blocked.append(cursor)
             elif self.hopeless(cursor):
@@ -279,9 +285,9 @@ class ProjectQueue:
         del users[user]
 
     def _turn_of(
-        self, users: dict[str, list[tuple[int, int, Cursor]]], user: str
+        self, users: dict[str, list[_Entry]], user: str
     ) -> tuple[bool, int, float, int, int]:
-        workers, age, cursor = users[user][0]
+        workers, age, _, cursor = users[user][0]
         turn = (cursor.info.branch.index, user)
         held = self.usage.ledger.by_user.get(turn, 0)
         return cursor.info.job.behind, held, self.past.get(turn, 0.0), workers, age

@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from benchpool_scheduler.core.cluster.budgets_in_time import HourOutlook
 from benchpool_scheduler.core.forecast.rollout import (
     ROLLOUTS,
+    Dependent,
     Quantile,
     Rollout,
     SimulatedStart,
@@ -76,6 +78,8 @@ def forecast(
     most_passes: int = MOST_PASSES,
     resumes: Collection[JobId] = (),
     go_on: Callable[[], bool] = lambda: True,
+    hours: HourOutlook | None = None,
+    dependents: Sequence[Dependent] = (),
 ) -> dict[JobId, Estimate]:
     """Return when jobs will start; a job of which nothing can be said is not in the answer.
 
@@ -88,6 +92,8 @@ def forecast(
         most_passes: At most so many passes in each course.
         resumes: Jobs that are leaving their GPUs and will queue again.
         go_on: Asked before each pass; once it says no, the answer is what is known by then.
+        hours: Budgets of GPU-hours; a job that they hold back starts when a month begins.
+        dependents: Jobs that wait for others to end, and then in line.
 
     >>> from benchpool_scheduler.core.model import GpuId, JobFacts, Node, NodeName, Project
     >>> from benchpool_scheduler.core.model import ProjectName, Worker
@@ -109,13 +115,12 @@ basis=Basis(kind=<BasisKind.LEARNED: 'learned'>, level='pool', examples=0))}
     >>> forecast(pool, {})
     {}
     """
-    queued = [job.id for job in snapshot.jobs if job.activity is Activity.QUEUED]
-    wanted = queued if jobs is None else [job for job in queued if job in set(jobs)]
+    wanted = [job for job in _waiting(snapshot, dependents) if jobs is None or job in jobs]
     starts: list[dict[JobId, SimulatedStart]] = []
     for number in sorted(range(ROLLOUTS), key=lambda number: abs(number - ROLLOUTS // 2)):
         if starts and not go_on():
             break
-        rollout = Rollout(snapshot, expected, Quantile(number), resumes)
+        rollout = Rollout(snapshot, expected, Quantile(number), resumes, hours, dependents)
         rollout.run(wanted, horizon_s, most_passes, go_on)
         starts.append(rollout.simulated)
     leaving = {job.id for job in snapshot.jobs if job.activity is Activity.TERMINATING}
@@ -124,6 +129,11 @@ basis=Basis(kind=<BasisKind.LEARNED: 'learned'>, level='pool', examples=0))}
         for job in wanted
     }
     return {job: estimate for job, estimate in found.items() if estimate is not None}
+
+
+def _waiting(snapshot: Snapshot, dependents: Sequence[Dependent]) -> list[JobId]:
+    queued = [job.id for job in snapshot.jobs if job.activity is Activity.QUEUED]
+    return queued + [it.job.id for it in dependents]
 
 
 def _estimate(

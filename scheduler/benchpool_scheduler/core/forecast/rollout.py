@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
+from benchpool_scheduler.core.cluster.budgets_in_time import BudgetsInTime, HourOutlook
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.effects import apply, paused
 from benchpool_scheduler.core.forecast.run_times import HIGH, LIKELY, LOW, Expectation
@@ -120,6 +121,10 @@ def _total_s(expected: Expectation, quantile: float) -> float:
     return likely * math.pow(high / likely, min(1.0, (quantile - LIKELY) / (HIGH - LIKELY)))
 
 
+def _gpus(job: JobFacts) -> int:
+    return sum(len(worker.gpus) for worker in job.held)
+
+
 @dataclass(frozen=True, slots=True)
 class SimulatedStart:
     """A start in virtual time.
@@ -135,12 +140,26 @@ class SimulatedStart:
     ended_s: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Dependent:
+    """A job that is not in the snapshot: it joins the queue when others have ended.
+
+    Attributes:
+        job: Queued. ``after``: those that have not ended, in the snapshot or dependents themselves.
+    """
+
+    job: JobFacts
+    after: frozenset[JobId]
+
+
 class Rollout:
     """A pool that runs on by itself.
 
     Args:
         expected: What is known of run times, by job; waiting jobs too.
         resumes: Jobs that are leaving and will queue again; the others of them end.
+        hours: Budgets of GPU-hours, by the snapshot's clock; None where there are none.
+        dependents: Jobs that join the queue when others have ended.
     """
 
     def __init__(
@@ -149,6 +168,8 @@ class Rollout:
         expected: Mapping[JobId, Expectation],
         quantile: Quantile,
         resumes: Collection[JobId] = (),
+        hours: HourOutlook | None = None,
+        dependents: Sequence[Dependent] = (),
     ) -> None:
         self.snapshot = snapshot
         self.expected = expected
@@ -159,6 +180,11 @@ class Rollout:
         self._growth = 0.0
         self._exact = 0
         self._state = ClusterState.of(snapshot)
+        self._hours = (
+            None
+            if hours is None
+            else BudgetsInTime(hours, snapshot.projects, snapshot.now_s, snapshot.users)
+        )
         self._now_s = snapshot.now_s
         self._wake_s: float | None = None
         self._agenda: list[tuple[float, int, JobId]] = []
@@ -166,7 +192,11 @@ class Rollout:
         self._left_now: dict[GpuId, JobId] = {}
         # Those with GPUs come first, so that the only one that runs has the middle of each fifth.
         in_order = sorted(snapshot.jobs, key=lambda job: not job.held)
-        self._positions = {job.id: position for position, job in enumerate(in_order)}
+        everybody = [*in_order, *(it.job for it in dependents)]
+        self._positions = {job.id: position for position, job in enumerate(everybody)}
+        self._left_for = {it.job.id: set(it.after) for it in dependents}
+        self._dependents = {it.job.id: it.job for it in dependents}
+        self._freed_by: dict[JobId, JobId] = {}
         for job in snapshot.jobs:
             self._expect(job)
 
@@ -178,7 +208,7 @@ class Rollout:
         go_on: Callable[[], bool] = lambda: True,
     ) -> None:
         """Go on until all wanted jobs have started, or as far as the bounds allow."""
-        missing = {job for job in wanted if job in self._state.jobs}
+        missing = {job for job in wanted if job in self._state.jobs or job in self._dependents}
         self._exact = int(most_passes * EXACT_PART)
         spans = max(1.0, horizon_s / LEAST_S)
         self._growth = spans ** (1 / max(1, most_passes - self._exact - 1)) - 1
@@ -211,11 +241,14 @@ class Rollout:
             heapq.heappop(self._agenda)
         known = [at for at, *_ in self._agenda[:1]]
         known += [] if self._wake_s is None else [self._wake_s]
+        if self._hours is not None:
+            known.append(self._hours.meter.next_change_s(self._now_s))
         if not known or (soonest := min(known)) > self.snapshot.now_s + horizon_s:
             return False
         gathered = soonest + self._step(soonest - self.snapshot.now_s)
         self._left_now.clear()
-        self._now_s = max(self._now_s, gathered if soonest == self._wake_s else soonest)
+        of_time = not self._agenda or soonest != self._agenda[0][0]
+        self._now_s = max(self._now_s, gathered if of_time else soonest)
         ends: dict[JobId, float] = {}
         while self._agenda and self._agenda[0][0] <= gathered:
             at, _, job = heapq.heappop(self._agenda)
@@ -234,16 +267,31 @@ class Rollout:
     def _end(self, name: JobId) -> None:
         del self._ends[name]
         job = self._state.jobs[name].job
+        self._hold(job, 0)
         self._left_now.update((gpu, name) for worker in job.held for gpu in worker.gpus)
         if job.activity is Activity.TERMINATING and name in self.resumes:
             self._state.put(paused(job, self._now_s, self._lost))
         else:
             self._state.drop(name)
+            self._free_dependents(name)
+
+    def _free_dependents(self, ended: JobId) -> None:
+        """Let those join the queue that waited for this job alone, the oldest first."""
+        for name, left in list(self._left_for.items()):
+            if ended not in left:
+                continue
+            left.discard(ended)
+            if not left:
+                del self._left_for[name]
+                self._freed_by[name] = ended
+                self._state.put(replace(self._dependents[name], as_of_s=self._now_s, waits_s=0.0))
 
     # ------------------------------------------------------------------ passes
 
     def _pass(self) -> None:
         self.passes += 1
+        if self._hours is not None:
+            self._state = self._hours.look(self._state, self._now_s)
         plan = decide_on(self._state, self._now_s, explain=False)
         self._wake_s = plan.wake_s
         self._apply(plan)
@@ -253,6 +301,7 @@ class Rollout:
         for command in plan.commands:
             before = self._state.jobs[command.job].job
             after = apply(before, command, self._now_s, self._lost, self._state.releasing)
+            self._hold(before, _gpus(after))
             if after.held and not before.held and isinstance(command, Start):
                 if after.id not in self.simulated:
                     self.simulated[after.id] = self._begin(command)
@@ -262,6 +311,11 @@ class Rollout:
             if not after.held:
                 self._ends.pop(after.id, None)
             self._state.put(after)
+
+    def _hold(self, before: JobFacts, gpus: int) -> None:
+        """A job has so many GPUs from now on."""
+        if self._hours is not None and gpus != _gpus(before):
+            self._hours.hold(before, gpus - _gpus(before), self._now_s)
 
     def _lost(self, job: JobFacts, now_s: float) -> float:
         """Return what a pause costs a job: its restart, and what it would not have saved.
@@ -282,5 +336,5 @@ class Rollout:
         passed = self._now_s - self.snapshot.now_s
         left = self._left_now
         ended = [left[gpu] for worker in command.workers for gpu in worker.gpus if gpu in left]
-        after = max(ended, default=None)
+        after = max(ended, default=None) or self._freed_by.get(command.job)
         return SimulatedStart(passed + grace, after, passed if after else 0.0)

@@ -42,6 +42,13 @@ class EquivalenceClass:
         self.jobs: dict[int, JobInfo] = {}
         self.shortest_s: float | None = None
 
+    @classmethod
+    def alone(cls, info: JobInfo, workers: int = 0) -> EquivalenceClass:
+        """Return a class of one job."""
+        found = cls(info, workers)
+        found.put(info)
+        return found
+
     def put(self, info: JobInfo) -> None:
         """Add a job in its place."""
         if self.shortest_s is not None:

@@ -21,8 +21,10 @@ class Branch:
         index: Its age among all projects; 0 is the oldest.
         path: Its ancestors and itself, from the top.
         quota: Guaranteed amounts, None for unlimited. ``limit``: the most it may hold.
+        firm_quota: What of the quota jobs may use that cannot be paused: without reservations.
         weights: Part of the surplus for each resource (R5).
         limited: Those of ``path`` that have any limit, the lowest level first.
+        gone: It has jobs left and starts none any more.
     """
 
     name: ProjectName
@@ -36,6 +38,8 @@ class Branch:
     min_runtime_s: float | None
     used_gpu_s: float
     limited: tuple[int, ...]
+    firm_quota: Bounds
+    gone: bool = False
 
 
 class Tree:
@@ -115,6 +119,7 @@ def _branch(
     project = projects[index]
     gpus = Bound(project.quota, project.limit, project.weight)
     every = (gpus, project.cpus, project.memory_gib)
+    firm = None if project.quota is None else project.quota - project.reserved
     return Branch(
         name=project.name,
         index=index,
@@ -127,6 +132,8 @@ def _branch(
         min_runtime_s=project.min_runtime_s,
         used_gpu_s=project.used_gpu_s,
         limited=tuple(i for i in reversed(path) if _has_limit(projects[i])),
+        firm_quota=_bounds(firm, project.cpus.quota, project.memory_gib.quota),
+        gone=project.gone,
     )
 
 

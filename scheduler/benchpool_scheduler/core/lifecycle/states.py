@@ -19,7 +19,8 @@ When all workers are gone, intent and outcome together say which event that is (
 - a cancelled job is cancelled whatever its exit status: many programs end a SIGTERM with 0;
 - any other end under a wish is that wish fulfilled, not a failure;
 - a machine that was lost is not the job's fault: it queues again and uses up no retry, unless its
-  user wanted it paused or cancelled.
+  user wanted it paused or cancelled;
+- a failure that is to be tried again (``retries``) queues again, too.
 
 A cancel of a job that holds GPUs does not change the state at once: the job stays what it is until
 ``Cancelled``. Nobody is told that a job is over while its processes still write.
@@ -82,6 +83,8 @@ class Outcome(StrEnum):
     OK = "ok"
     FAILED = "failed"
     LOST = "lost"
+    AGAIN = "again"
+    """Failed, and to be tried again (``retries``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,11 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
+class TriedAgain:
+    """All workers are gone after a failure that is to be tried again (``retries``)."""
+
+
+@dataclass(frozen=True, slots=True)
 class GaveWay:
     """All workers are gone after a preemption."""
 
@@ -154,6 +162,7 @@ Event = (
     | Succeeded
     | Failed
     | Lost
+    | TriedAgain
     | GaveWay
     | Parked
     | Cancelled
@@ -169,6 +178,7 @@ EVENTS: tuple[type[Event], ...] = (
     Succeeded,
     Failed,
     Lost,
+    TriedAgain,
     GaveWay,
     Parked,
     Cancelled,
@@ -189,6 +199,7 @@ TRANSITIONS: Mapping[JobState, Mapping[type[Event], JobState]] = MappingProxyTyp
             Succeeded: _OK,
             Failed: _BAD,
             Lost: _Q,
+            TriedAgain: _Q,
             Cancelled: _OFF,
         },
         _R: {
@@ -198,6 +209,7 @@ TRANSITIONS: Mapping[JobState, Mapping[type[Event], JobState]] = MappingProxyTyp
             Succeeded: _OK,
             Failed: _BAD,
             Lost: _Q,
+            TriedAgain: _Q,
             Cancelled: _OFF,
         },
         _PG: {
@@ -251,13 +263,29 @@ INTENTS: Mapping[type[Event], Mapping[Intent | None, Intent | None]] = MappingPr
 
 ENDS: Mapping[Intent | None, Mapping[Outcome, type[Event]]] = MappingProxyType(
     {
-        None: {Outcome.OK: Succeeded, Outcome.FAILED: Failed, Outcome.LOST: Lost},
-        Intent.PREEMPT: {Outcome.OK: Succeeded, Outcome.FAILED: GaveWay, Outcome.LOST: GaveWay},
-        Intent.PAUSE: {Outcome.OK: Succeeded, Outcome.FAILED: Parked, Outcome.LOST: Parked},
+        None: {
+            Outcome.OK: Succeeded,
+            Outcome.FAILED: Failed,
+            Outcome.LOST: Lost,
+            Outcome.AGAIN: TriedAgain,
+        },
+        Intent.PREEMPT: {
+            Outcome.OK: Succeeded,
+            Outcome.FAILED: GaveWay,
+            Outcome.LOST: GaveWay,
+            Outcome.AGAIN: GaveWay,
+        },
+        Intent.PAUSE: {
+            Outcome.OK: Succeeded,
+            Outcome.FAILED: Parked,
+            Outcome.LOST: Parked,
+            Outcome.AGAIN: Parked,
+        },
         Intent.CANCEL: {
             Outcome.OK: Cancelled,
             Outcome.FAILED: Cancelled,
             Outcome.LOST: Cancelled,
+            Outcome.AGAIN: Cancelled,
         },
     }
 )

@@ -20,7 +20,7 @@ from benchpool_scheduler.core.cluster.preemption_units import (
     goes_after,
     order_of,
 )
-from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
+from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU, Amounts
 from benchpool_scheduler.core.jobs.job_info import JobInfo, Requirements
 from benchpool_scheduler.core.model import NodeName, Worker
 
@@ -160,6 +160,14 @@ class VictimCandidates:
         fresh = self._fresh.get(info.branch.index, ())
         return any(goes_after(unit.info, info, by_youth=by_youth) for _, unit in fresh)
 
+    def held_below(self, info: JobInfo) -> Amounts:
+        """Return what jobs of lower priority in the job's project hold and could give."""
+        found = self.units.held_below(info)
+        for _, unit in self._fresh.get(info.branch.index, ()):
+            if unit.info.spec.priority < info.spec.priority and not unit.claimed:
+                found += unit.amounts
+        return found
+
     def reader(
         self,
         index: int,
@@ -175,7 +183,8 @@ class VictimCandidates:
             smallest: Small ones before large ones.
         """
         if here is not None:
-            entries = iter(sorted(here[index], key=self._order))
+            order = self._size if smallest else self.order
+            entries = iter(sorted(here[index], key=order))
         elif smallest:
             entries = self.units.smallest_first(index)
         else:
@@ -195,9 +204,13 @@ class VictimCandidates:
             others = [unit for _, unit in fresh if unit.info is gang.info]
         return [c for c in others if not c.is_gang and not c.gone and not c.claimed]
 
-    def cheapest(self, index: int) -> list[PreemptionUnit]:
-        """Return of each priority and size the whole job of a project that loses least."""
-        return list(self.units.cheapest(index))
+    def cheapest(self, index: int, but: Container[PreemptionUnit] = ()) -> Iterator[PreemptionUnit]:
+        """Yield of each priority and size the whole jobs of a project that lose least.
+
+        Args:
+            but: Not these.
+        """
+        return self.units.cheapest(index, but)
 
     def on_node_by_project(self, where: NodeName) -> dict[int, list[PreemptionUnit]]:
         """Return what could be taken on a node, by project."""
@@ -235,8 +248,12 @@ class VictimCandidates:
     def _is_protected(self, unit: PreemptionUnit) -> bool:
         return unit in self.units.protected.get(unit.info.branch.index, ())
 
-    def _order(self, unit: PreemptionUnit) -> Order:
+    def order(self, unit: PreemptionUnit) -> Order:
+        """Return by what units of a project are compared: the smaller is given up first."""
         return order_of(unit, self.lost(unit), -len(unit.workers))
+
+    def _size(self, unit: PreemptionUnit) -> tuple[int, bool, int, Order]:
+        return unit.info.spec.priority, unit.is_gang, unit.amounts.gpus, self.order(unit)
 
     def _all(self, index: int) -> Iterator[PreemptionUnit]:
         """Yield the kept and the fresh units of a project in their common order."""
@@ -258,7 +275,7 @@ class VictimCandidates:
         kept = self.units.merged(index, self.now_s)
         if not self.protected:
             return kept
-        cores = [(self._order(c), c) for c in self.units.protected.get(index, ())]
+        cores = [(self.order(c), c) for c in self.units.protected.get(index, ())]
         return iter(sorted([*kept, *cores], key=lambda entry: entry[0]))
 
 

@@ -4,7 +4,8 @@ Free GPUs on several nodes are no room for a job that needs them on one. If jobs
 on what is free elsewhere, they go on there from their checkpoint and the waiting job starts. One
 node is cleared at a time, by the same rule as for victims: what is given up first moves first, and
 who turns out not to be needed stays. Nodes are compared by the highest priority that would have to
-move, then by what is lost. Nobody loses room, so no share is asked about.
+move, then by how much that disturbs. Nobody loses room, so no share is asked about; but each move
+costs a restart, so nobody is moved who was paused or moved in the last hour.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit, or
 from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import Worker
 from benchpool_scheduler.core.preemption.candidates import VictimCandidates
+from benchpool_scheduler.core.preemption.disturbance import Disturbance, disturbance_of
 from benchpool_scheduler.core.preemption.smallest_set import Group, latest_first, smallest_set
 
 MOST_MOVED = 16
@@ -50,7 +52,7 @@ def consolidate(
     state: ClusterState, candidates: VictimCandidates, info: JobInfo, workers: int
 ) -> Consolidation | None:
     """Clear a node for all of the job's new workers; None, and nothing changed, if none can be."""
-    best: tuple[tuple[int, float, int], NodeCapacity] | None = None
+    best: tuple[tuple[int, Disturbance, int], NodeCapacity] | None = None
     for node in _nodes_to_try(state, candidates, info, workers):
         attempt = _Attempt(state, candidates, info, workers, node)
         if attempt.clear():
@@ -111,10 +113,10 @@ class _Attempt:
         self._before: Savepoint | None = None
 
     @property
-    def cost(self) -> tuple[int, float, int]:
+    def cost(self) -> tuple[int, Disturbance, int]:
         """Return by what nodes are compared; the smaller is cleared."""
         priority = max((unit.info.spec.priority for unit in self.gone), default=0)
-        return priority, sum(map(self.candidates.lost, self.gone)), self.node.order
+        return priority, disturbance_of(self.gone, self.candidates), self.node.order
 
     def clear(self) -> bool:
         """Move away what is in the way; tell whether the claimant fits, else undo everything."""
@@ -153,6 +155,7 @@ class _Attempt:
             and unit.info.age != self.info.age
             and not unit.fresh
             and unit.info.job.checkpoints
+            and not unit.info.job.preemptions_last_hour
             and len(unit.workers) == len(unit.info.job.held)
             and all(worker.node == self.node.node.name for worker in unit.workers)
         ]

@@ -8,6 +8,8 @@ gone (R15). Between projects the two branches are compared below the point where
 - *by quota*: the claimant's side stays within its guaranteed quota at every level, and the paying
   branch is above its quota.
 
+By share nobody is taken who could come back by quota: R16 holds for all victims together.
+
 Inside a project only lower job priority pays, and at equal priority, as long as the project is
 above its quota, what has run long for what has not (``Policy.long_run_s``). A claimant that has run
 long itself has only its quota to stand on.
@@ -41,7 +43,11 @@ VictimOrder = tuple[object, ...]
 
 
 class Entitlement:
-    """What one job may claim for a number of workers."""
+    """What one job may claim for a number of workers.
+
+    Attributes:
+        left_out: What is not taken, though it might be.
+    """
 
     def __init__(
         self, state: ClusterState, candidates: VictimCandidates, info: JobInfo, workers: int
@@ -52,6 +58,7 @@ class Entitlement:
         self.info = info
         self.wanted = info.request.times(workers)
         self.path = info.branch.path
+        self.left_out: frozenset[PreemptionUnit] = frozenset()
 
     def rightful(self) -> bool:
         """Tell whether there is any ground at all; room of leaving jobs is claimed by it too."""
@@ -94,6 +101,19 @@ class Entitlement:
         if usage.above_quota(theirs[level], wanted) and self.holds(BY_QUOTA, level):
             return Victim(unit, BY_QUOTA, level)
         return None
+
+    def comes_back(self, victim: Victim) -> bool:
+        """Tell whether a victim was in-quota work that goes for over-quota work (R16).
+
+        Asked when all victims are gone: projects give whole jobs, and so may have given more than
+        what they held beyond their quota. What then fits into the quota, with no more than what
+        does not go before it in its own project, would have the right to take its room back.
+        """
+        level, theirs = victim.level, victim.unit.info.branch.path
+        if victim.ground != BY_SHARE or self.usage.within_quota(self.path[level], self.wanted):
+            return False
+        asked, lower = victim.unit.amounts, self.candidates.held_below(victim.unit.info)
+        return all(self.usage.within_quota(i, asked, beside=lower) for i in theirs[level:])
 
     def order_of_victim(self, victim: Victim) -> VictimOrder:
         """Return by what projects are compared for paying; the smaller pays first.

@@ -37,6 +37,8 @@ class VictimQueue:
         self, entitled: Entitlement, where: NodeName | None = None, *, smallest: bool = False
     ) -> None:
         self.entitled = entitled
+        self.where = where
+        self.smallest = smallest
         self._heads: dict[int, PreemptionUnit] = {}
         self._heap: list[Entry] = []
         self._gone = 0
@@ -51,6 +53,10 @@ class VictimQueue:
         for index in self._readers:
             self._read(index)
         self._compare()
+
+    def again(self) -> VictimQueue:
+        """Return the same from the beginning."""
+        return VictimQueue(self.entitled, self.where, smallest=self.smallest)
 
     @property
     def projects(self) -> list[int]:
@@ -106,6 +112,8 @@ class VictimQueue:
 def _useful(entitled: Entitlement, unit: PreemptionUnit) -> bool:
     """Tell whether the claimant could use its nodes, or is bound by a limit that it fills."""
     state, info = entitled.state, entitled.info
+    if unit in entitled.left_out:
+        return False
     if any(state.capacity.may_use(info.requirements, worker.node) for worker in unit.workers):
         return True
     return state.ledger.over_limit(info, entitled.wanted, releasing=True) is not None

@@ -8,28 +8,25 @@ of it can be spared (R18). If the claimant does not fit with all of them gone, n
 (R17).
 
 A try looks at all nodes, and gives what loses least first. Where that fails, a try with small
-units first, then tries on single nodes may do; where it stops several jobs, one job alone or a
-node alone may lose less. That is a fixed number of tries, whatever the pool.
-
-Sparing a unit leaves the paying side with more, so it never makes another unit unlawful.
+units first, then tries on single nodes may do. Where several units pay, other sets that are as fair
+may lose less, or as much and disturb fewer people: some of the units are exchanged for another one,
+and single nodes are tried. That is a bounded number of tries, whatever the pool.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 from itertools import islice
 
-from benchpool_scheduler.core.capacity.free_capacity import NodeCapacity, Savepoint
-from benchpool_scheduler.core.capacity.placement import fits
+from benchpool_scheduler.core.capacity.free_capacity import NodeCapacity
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
-from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit
 from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import NodeName
 from benchpool_scheduler.core.preemption.candidates import VictimCandidates
+from benchpool_scheduler.core.preemption.disturbance import Disturbance
 from benchpool_scheduler.core.preemption.entitlement import Entitlement, Victim
-from benchpool_scheduler.core.preemption.smallest_set import Group, smallest_set, stays
+from benchpool_scheduler.core.preemption.exchange import FEW, exchange
+from benchpool_scheduler.core.preemption.payment import Payment
 from benchpool_scheduler.core.preemption.victim_queue import VictimQueue
 
 MOST_NODES_TRIED = 64
@@ -38,17 +35,16 @@ MOST_NODES_TRIED = 64
 MOST_NODES_COMPARED = 8
 """At most this many nodes are looked at alone, where a wider look stops several jobs."""
 
-FEW = 16
-"""Where more units than these pay, no other way is looked for."""
-
 
 class PreemptionAttempt:
     """One job's attempt to get room that others hold.
 
     Attributes:
-        victims: What was let go for it so far.
+        payment: What others give for it, from the search on: most attempts end before it.
         delayed_until_s: When it may stop long-running work, where only that holds it up (R19).
     """
+
+    payment: Payment
 
     def __init__(
         self, state: ClusterState, candidates: VictimCandidates, info: JobInfo, workers: int
@@ -58,11 +54,17 @@ class PreemptionAttempt:
         self.info = info
         self.workers = workers
         self.entitled = Entitlement(state, candidates, info, workers)
-        self.wanted = self.entitled.wanted
-        self.victims: list[Victim] = []
-        self._before: Savepoint | None = None
         self.delayed_until_s: float | None = None
         self._payable: dict[int, int] = {}
+
+    @property
+    def victims(self) -> list[Victim]:
+        """Return what was let go for it so far."""
+        return self.payment.victims
+
+    def undo(self) -> None:
+        """Everybody holds again."""
+        self.payment.undo()
 
     def search(self, *, best: bool = True, hint: NodeName | None = None) -> bool:
         """Let go of what is needed; tell whether the claimant now fits, else undo everything.
@@ -71,14 +73,17 @@ class PreemptionAttempt:
             best: Compare ways; without it the first that does is good enough, for explanations.
             hint: A node to look at first, where the first that does is good enough.
         """
-        if self.state.ledger.over_guarantee(self.info, self.wanted, releasing=True) is not None:
+        wanted = self.entitled.wanted
+        if self.state.ledger.over_guarantee(self.info, wanted, releasing=True) is not None:
             return False
         if not self.entitled.rightful() or not self.entitled.enough():
             return False
-        self._before = self.state.changes.savepoint()
+        self.payment = Payment(self.entitled, self.workers)
         patient = self.is_patient()
         if not self._makes_room(best=best, hint=hint):
             return False
+        if best and 1 < len(self.victims) <= FEW:
+            self._look_for_less()
         if patient and any(victim.unit.info.long for victim in self.victims):
             job = self.info.job
             self.delayed_until_s = job.as_of_s - job.waits_s + self.state.policy.claim_delay_s
@@ -95,7 +100,8 @@ class PreemptionAttempt:
         return waited_s < self.state.policy.claim_delay_s and not self.entitled.in_quota()
 
     def _makes_room(self, *, best: bool, hint: NodeName | None) -> bool:
-        if hint is not None and self._pay(VictimQueue(self.entitled, hint)):
+        pay = self.payment.pay
+        if hint is not None and pay(VictimQueue(self.entitled, hint)):
             return True
         if not best:
             self._payable = self._could_pay()
@@ -105,11 +111,9 @@ class PreemptionAttempt:
                 return False
         queue = VictimQueue(self.entitled)
         self._payable = {index: self.entitled.most_from(index) for index in queue.projects}
-        if self._pay(queue):
-            if best and 1 < len(self.victims) <= FEW:
-                self._look_for_less()
+        if pay(queue):
             return True
-        if self._payable and self._pay(VictimQueue(self.entitled, smallest=True)):
+        if self._payable and pay(VictimQueue(self.entitled, smallest=True)):
             return True
         return best and (
             self._pay_on_one_node(MOST_NODES_TRIED, best=True) or self._pay_node_by_node()
@@ -124,94 +128,6 @@ class PreemptionAttempt:
                 found[index] = entitled.most_from(index)
         return found
 
-    def fits(self) -> bool:
-        """Tell whether the claimant could start once the leaving are gone."""
-        state = self.state
-        return state.ledger.over_limit(self.info, self.wanted, releasing=True) is None and fits(
-            self.info, self.workers, state.capacity, releasing=True
-        )
-
-    def undo(self) -> None:
-        """Everybody holds again."""
-        self.victims = []
-        if self._before is not None:
-            self.state.changes.rollback(self._before)
-
-    @property
-    def lost(self) -> float:
-        """Return the GPU seconds that are lost by what was let go (R18)."""
-        return sum(self.candidates.lost(victim.unit) for victim in self.victims)
-
-    # ------------------------------------------------------------------ one try
-
-    def _pay(self, queue: VictimQueue) -> bool:
-        """Let units go until the claimant fits; without that, nothing has happened."""
-        if smallest_set(self.state, self._next(queue), self.fits, self._reprieved) is None:
-            self.undo()
-            return False
-        return True
-
-    def _next(self, queue: VictimQueue) -> Iterator[Group]:
-        """Yield who pays next; with the smallest gang of a job goes all that it has."""
-        while (victim := queue.next()) is not None:
-            yield self._with_surplus(victim)
-            queue.taken(victim)
-
-    def _with_surplus(self, victim: Victim) -> Group:
-        """Count a unit as a victim, and with the smallest gang of a job all that it has."""
-        self.victims.append(victim)
-        if not victim.unit.is_gang:
-            return (victim.unit,)
-        surplus = self.candidates.surplus_of(victim.unit)
-        self.victims += [Victim(unit, victim.ground, victim.level) for unit in surplus]
-        return (victim.unit, *surplus)
-
-    def _take(self, victim: Victim) -> None:
-        for unit in self._with_surplus(victim):
-            self.state.changes.release(unit)
-
-    def _reprieved(self, gone: list[Group]) -> list[Group]:
-        """Let every unit stay that is not needed, the last to pay first (R18).
-
-        The very last is needed: with all others gone the claimant did not fit.
-        """
-        if len(self.victims) < 2:
-            return []
-        return self._reprieve(gone[-1][0])
-
-    def _reprieve(self, last: PreemptionUnit | None) -> list[Group]:
-        stopped = {victim.unit.info.age for victim in self.victims if victim.unit.is_gang}
-        grounds = Counter((victim.ground, victim.level) for victim in self.victims)
-        gangs = [victim for victim in reversed(self.victims) if victim.unit.is_gang]
-        surplus = [victim for victim in reversed(self.victims) if not victim.unit.is_gang]
-        stay: dict[PreemptionUnit, Group] = {}
-        for victim in (*gangs, *surplus):
-            unit, ground = victim.unit, (victim.ground, victim.level)
-            if unit is last or (not unit.is_gang and unit.info.age in stopped):
-                continue  # where the whole job goes, its surplus goes with it
-            grounds[ground] -= 1
-            if stays(self.state, (unit,), partial(self._enough_without, unit, grounds)):
-                stopped.discard(unit.info.age)
-                stay[unit] = (unit,)
-            else:
-                grounds[ground] += 1
-        self.victims = [victim for victim in self.victims if victim.unit not in stay]
-        return [*stay.values()]
-
-    def _enough_without(self, unit: PreemptionUnit, grounds: Counter[tuple[int, int]]) -> bool:
-        return self.fits() and self._still_lawful(unit, grounds)
-
-    def _still_lawful(self, spared: PreemptionUnit, grounds: Counter[tuple[int, int]]) -> bool:
-        """Tell whether the others may still be taken when this one is spared.
-
-        Only what counts on the claimant's own path matters: its project must stay entitled.
-        """
-        if self.info.branch.path[0] != spared.info.branch.path[0]:
-            return True
-        return all(
-            self.entitled.holds(ground, level) for (ground, level), n in grounds.items() if n
-        )
-
     # ------------------------------------------------------------------ other ways
 
     def _alone_on_a_node(self) -> bool:
@@ -223,62 +139,69 @@ class PreemptionAttempt:
         )
 
     def _look_for_less(self) -> None:
-        """Several units pay: see whether one alone, or a node alone, loses less (R18)."""
-        grounds, lost = max(victim.ground for victim in self.victims), self.lost
-        losing = {victim.unit.info.branch.index for victim in self.victims}
-        top = max(victim.unit.info.rank for victim in self.victims)
-        so_far = self.victims
-        self.undo()
-        if len(losing) == 1 and self._pay_with_one(next(iter(losing)), top, lost):
-            return
-        if self._alone_on_a_node() and self._pay_on_one_node(MOST_NODES_COMPARED, best=True):
-            fair = max(victim.ground for victim in self.victims) <= grounds
-            same = {victim.unit.info.branch.index for victim in self.victims} <= losing
-            lower = max(victim.unit.info.rank for victim in self.victims) <= top
-            if fair and same and lower and self.lost < lost:
-                return
-            self.undo()
-        for victim in so_far:
-            self.state.changes.release(victim.unit)
-        self.victims = so_far
+        """Several units pay: see whether others, or a node alone, are the better set (R18)."""
+        exchange(self.payment)
+        if len(self.victims) > 1 and self._alone_on_a_node():
+            self._compare_nodes()
 
-    def _pay_with_one(self, index: int, top: tuple[int, bool], most: float) -> bool:
-        """Try to take one job alone that loses less than so much; of each size the cheapest."""
-        found: tuple[float, Victim] | None = None
-        for unit in self.candidates.cheapest(index):
-            lost = self.candidates.lost(unit)
-            if lost >= (most if found is None else found[0]) or unit.info.rank > top:
-                continue
-            if (victim := self.entitled.lawful(unit)) is None:
-                continue
-            self._take(victim)
-            if self.fits():
-                found = lost, victim
-            self.undo()
-        if found is not None:
-            self._take(found[1])
-        return found is not None
+    def _compare_nodes(self) -> None:
+        """Let one node pay alone, where that is as fair and disturbs less."""
+        payment = self.payment
+        so_far, cost = payment.victims, payment.disturbance
+        ground, projects = payment.ground, payment.projects
+        top = max(victim.unit.info.rank for victim in so_far)
+        payment.undo()
+        if self._pay_on_one_node(MOST_NODES_COMPARED, best=True):
+            fair = payment.ground <= ground and payment.projects <= projects
+            lower = max(victim.unit.info.rank for victim in self.victims) <= top
+            if fair and lower and payment.disturbance < cost:
+                return
+        payment.repeat(so_far)
 
     def _pay_on_one_node(self, most: int, *, best: bool) -> bool:
-        """Try nodes alone; keep the try on the best ground that loses least (R18)."""
-        found: tuple[tuple[int, float, int], NodeCapacity] | None = None
+        """Try nodes alone; keep the try on the best ground that disturbs least (R18)."""
+        payment = self.payment
+        found: tuple[tuple[int, Disturbance, int], NodeCapacity] | None = None
         for node in self._nodes_to_try(most):
-            if self._pay(VictimQueue(self.entitled, node.node.name)):
+            if self._pay_there(node):
                 if not best:
                     return True
-                grounds = max((victim.ground for victim in self.victims), default=0)
-                key = (grounds, self.lost, node.order)
+                key = (payment.ground, payment.disturbance, node.order)
                 if found is None or key < found[0]:
                     found = key, node
-                self.undo()
-        return found is not None and self._pay(VictimQueue(self.entitled, found[1].node.name))
+                payment.undo()
+        return found is not None and self._pay_there(found[1])
+
+    def _pay_there(self, node: NodeCapacity) -> bool:
+        """Let a node pay alone: what loses least first, else small units first, else one job."""
+        where, pay = node.node.name, self.payment.pay
+        return (
+            pay(VictimQueue(self.entitled, where))
+            or pay(VictimQueue(self.entitled, where, smallest=True))
+            or self._pay_with_one(node)
+        )
+
+    def _pay_with_one(self, node: NodeCapacity) -> bool:
+        """Let one job of a node pay alone, where smaller ones would leave it within its due."""
+        payment, free = self.payment, node.free_gpus(releasing=True)
+        asked = self.info.requirements.gpus * self.workers
+        jobs = [unit for unit in self.candidates.on_node(node.node.name) if unit.is_gang]
+        for unit in sorted(jobs, key=self.candidates.order):
+            here = sum(len(w.gpus) for w in unit.workers if w.node == node.node.name)
+            if free + here < asked or (victim := self.entitled.lawful(unit)) is None:
+                continue
+            payment.take(victim)
+            if payment.fits() and payment.comes_back() is None:
+                return True
+            payment.undo()
+        return False
 
     def _pay_node_by_node(self) -> bool:
         """Clear one node after another, for a gang whose workers need several GPUs on a node each.
 
         The nodes that lose least first; what does not make room for a worker holds again.
         """
-        capacity, requirements = self.state.capacity, self.info.requirements
+        payment, capacity, requirements = self.payment, self.state.capacity, self.info.requirements
         if (
             self.workers == 1
             or requirements.gpus < 2
@@ -289,14 +212,15 @@ class PreemptionAttempt:
         most = 2 * self.workers + MOST_NODES_COMPARED
         nodes = list(islice(self.candidates.freest(capacity, requirements), 4 * most))
         for node in sorted(nodes, key=self._cost_of)[:most]:
-            if self.fits():
+            if payment.fits():
                 break
             self._clear(node)
-        if not self.fits():
-            self.undo()
-            return False
-        self._reprieve(None)
-        return True
+        if payment.fits():
+            payment.reprieve(payment.victims[::-1])
+            if payment.comes_back() is None:
+                return True
+        payment.undo()
+        return False
 
     def _cost_of(self, node: NodeCapacity) -> tuple[float, int]:
         payable = self._payable
@@ -307,17 +231,17 @@ class PreemptionAttempt:
 
     def _clear(self, node: NodeCapacity) -> None:
         """Let go on a node as long as that makes room for more workers."""
-        queue = VictimQueue(self.entitled, node.node.name)
-        slots, useful = node.slots(self.info.requirements, releasing=True), len(self.victims)
+        payment, queue = self.payment, VictimQueue(self.entitled, node.node.name)
+        slots, useful = node.slots(self.info.requirements, releasing=True), len(payment.victims)
         before = self.state.changes.savepoint()
         while (victim := queue.next()) is not None:
-            self._take(victim)
+            payment.take(victim)
             queue.taken(victim)
             if (now := node.slots(self.info.requirements, releasing=True)) > slots:
-                slots, useful, before = now, len(self.victims), self.state.changes.savepoint()
-                if self.fits():
+                slots, useful, before = now, len(payment.victims), self.state.changes.savepoint()
+                if payment.fits():
                     break
-        del self.victims[useful:]
+        del payment.victims[useful:]
         self.state.changes.rollback(before)
 
     def _nodes_to_try(self, most: int) -> Iterator[NodeCapacity]:

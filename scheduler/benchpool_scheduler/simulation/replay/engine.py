@@ -40,6 +40,7 @@ class Run:
             holds nothing; ``working_s``: from when on it makes progress.
         attempt: How often it was started.
         lost_gpu_s: GPU seconds held without lasting progress: restarts and lost progress.
+        refused: A budget of GPU-hours refused its submission, and it came again.
     """
 
     index: int
@@ -53,6 +54,7 @@ class Run:
     attempt: int = 0
     preemptions: int = 0
     lost_gpu_s: float = 0.0
+    refused: bool = False
 
     @classmethod
     def of(cls, index: int, job: TraceJob, workers: int) -> Run:
@@ -191,7 +193,11 @@ class ReplayClock:
 def play(runs: Sequence[Run], decider: Decider, clock: ReplayClock) -> None:
     """Run all jobs to their ends; ``runs`` are by submission."""
     position = 0
-    while position < len(runs) or clock.next_end_s() < math.inf:
+    while (
+        position < len(runs)
+        or clock.next_end_s() < math.inf
+        or (decider.waiting and decider.wake_s is not None)
+    ):
         submit_s = runs[position].job.submit_s if position < len(runs) else math.inf
         wake_s = decider.wake_s if decider.waiting else None
         now_s = min(submit_s, clock.next_end_s(), math.inf if wake_s is None else wake_s)

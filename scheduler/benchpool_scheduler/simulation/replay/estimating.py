@@ -82,17 +82,16 @@ class Estimating(Guaranteed):
             self._asked.clear()
         due = [
             name
-            for name, job in self._jobs.items()
-            if not job.held and self._asked.get(name, 0.0) <= now_s
+            for name, info in self.state.jobs.items()
+            if not info.job.held and self._asked.get(name, 0.0) <= now_s
         ]
         if not due:
             return
-        pool = Snapshot(
-            self.state.nodes, self._projects, tuple(self._jobs.values()), self.policy, now_s=now_s
-        )
+        jobs = tuple(info.job for info in self.state.jobs.values())
+        pool = Snapshot(self.state.nodes, self._projects, jobs, self.policy, now_s=now_s)
         expected = {}
         for name, run in self._runs.items():
-            job = self._jobs[name]
+            job = self.state.jobs[name].job
             ran_s = job.done_s + (job.ran_at(now_s) if job.held else 0.0)
             found = self._run_times.expect(*kind_of(run.job), ran_s)
             if found is not None:

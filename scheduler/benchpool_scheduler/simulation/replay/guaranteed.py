@@ -1,4 +1,8 @@
-"""The product itself: its decision core, told what the service would tell it."""
+"""The product itself: its decision core, told what the service would tell it.
+
+Where there are budgets of GPU-hours, a job whose hard budget is used up is refused as by the
+service, and submitted again when the next month begins: that is what its user is told to do.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from benchpool_scheduler.contract.spec import JobSpec
+from benchpool_scheduler.core.cluster.budgets_in_time import BudgetsInTime
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.effects import apply
 from benchpool_scheduler.core.forecast.run_times import RunTimes
@@ -24,9 +29,10 @@ from benchpool_scheduler.core.plan import decide_on
 from benchpool_scheduler.simulation.documents import whole_seconds
 from benchpool_scheduler.simulation.replay.engine import ReplayClock, Run
 from benchpool_scheduler.simulation.replay.pools import ReplayPool
+from benchpool_scheduler.simulation.replay.refusals import Refusals
 from benchpool_scheduler.simulation.replay.trace import TraceJob
 
-HOUR_S = 3600.0
+HOUR_S, DAY_S = 3600.0, 86_400.0
 
 
 def kind_of(trace: TraceJob) -> tuple[str, str, str, int]:
@@ -35,7 +41,11 @@ def kind_of(trace: TraceJob) -> tuple[str, str, str, int]:
 
 
 class Guaranteed:
-    """The core's cluster state, kept from pass to pass; a run time is never shown to it."""
+    """The core's cluster state, kept from pass to pass; a run time is never shown to it.
+
+    Attributes:
+        hours: Budgets of GPU-hours, None for none.
+    """
 
     def __init__(self, pool: ReplayPool, quotas: Mapping[str, int], policy: Policy) -> None:
         self.policy = policy
@@ -45,7 +55,8 @@ class Guaranteed:
             policy,
         )
         self.wake_s: float | None = None
-        self._jobs: dict[JobId, JobFacts] = {}
+        self.hours: BudgetsInTime | None = None
+        self._refusals = Refusals()
         self._runs: dict[JobId, Run] = {}
         self._run_times = RunTimes()
         self._queued = 0
@@ -55,10 +66,13 @@ class Guaranteed:
     @property
     def waiting(self) -> bool:
         """Tell whether anything waits."""
-        return self._queued > 0
+        return self._queued > 0 or bool(self._refusals.runs)
 
     def submitted(self, run: Run, now_s: float) -> None:
-        """Put the job into the cluster state."""
+        """Put the job into the cluster state; one that a budget refuses comes next month again."""
+        if self.hours is not None and self.hours.refuses(run.job.project, run.job.user, now_s):
+            self._refusals.add(run, self.hours.meter.renewed_s)
+            return
         trace = run.job
         job = JobFacts(
             id=JobId(str(run.index)),
@@ -76,19 +90,24 @@ class Guaranteed:
         )
         self._runs[job.id] = run
         self._queued += 1
-        self._put(job)
+        if self.hours is None:
+            self.state.put(job)
+        else:
+            self.hours.put(self.state, job, now_s)
 
     def ended(self, run: Run, now_s: float) -> None:
         """Take it out of the cluster state, and learn how long such jobs run."""
         self._run_times.learn(*kind_of(run.job), run.job.duration_s)
         job = JobId(str(run.index))
+        self._hold(job, -run.job.gpus, now_s)
         self.state.drop(job)
-        del self._jobs[job], self._runs[job]
+        del self._runs[job]
         self._paused_at.pop(job, None)
 
     def decide(self, clock: ReplayClock, now_s: float) -> None:
         """Run a pass and carry out its plan; all of it takes effect at once."""
         self._forget(now_s)
+        self._look_at_hours(now_s)
         plan = decide_on(self.state, now_s, explain=False)
         for command in plan.commands:
             if isinstance(command, Preempt):
@@ -96,49 +115,65 @@ class Guaranteed:
             else:
                 self._start(command, clock, now_s)
         self.wake_s = plan.wake_s
-        if self._forgetting and (self.wake_s is None or self._forgetting[0][0] < self.wake_s):
-            self.wake_s = self._forgetting[0][0]
+        others = [self._forgetting[0][0]] if self._forgetting else []
+        if self.hours is not None:
+            others.append(self.hours.meter.next_change_s(now_s))
+        self.wake_s = min([*others, *(() if self.wake_s is None else (self.wake_s,))], default=None)
+
+    def _look_at_hours(self, now_s: float) -> None:
+        """See who is past a budget now; what was refused is submitted again as a month begins."""
+        if self.hours is None:
+            return
+        for run in self._refusals.due(now_s):
+            self.submitted(run, now_s)
+        self.state = self.hours.look(self.state, now_s)
+
+    def _hold(self, job: JobId, gpus: int, now_s: float) -> None:
+        if self.hours is not None:
+            self.hours.hold(self.state.jobs[job].job, gpus, now_s)
 
     def _expected_s(self, trace: TraceJob) -> float | None:
         """Return how long it will run, by those of its kind that have ended (R14)."""
         expected = self._run_times.expect(*kind_of(trace), time_limit_s=trace.time_limit_s)
         return None if expected is None else expected.likely_s
 
-    def _put(self, job: JobFacts) -> None:
-        self._jobs[job.id] = job
-        self.state.put(job)
-
     def _start(self, command: Start, clock: ReplayClock, now_s: float) -> None:
         clock.start(self._runs[command.job], now_s)
+        self._hold(command.job, self._runs[command.job].job.gpus, now_s)
         self._queued -= 1
         self._carry_out(command, 0.0, now_s)
 
     def _pause(self, command: Preempt, clock: ReplayClock, now_s: float) -> None:
         name = command.job
         lost_s = clock.pause(self._runs[name], now_s)
+        self._hold(name, -self._runs[name].job.gpus, now_s)
         self._queued += 1
         at = self._paused_at.setdefault(name, [])
         at.append(now_s)
-        heapq.heappush(self._forgetting, (now_s + HOUR_S, name))
+        for counted_s in (HOUR_S, DAY_S):
+            heapq.heappush(self._forgetting, (now_s + counted_s, name))
         self._carry_out(command, lost_s, now_s)
 
     def _carry_out(self, command: Command, lost_s: float, now_s: float) -> None:
-        job = apply(self._jobs[command.job], command, now_s, lambda *_: lost_s)
-        self._put(replace(job, preemptions_last_hour=self._last_hour(command.job, now_s)))
+        before = self.state.jobs[command.job].job
+        job = apply(before, command, now_s, lambda *_: lost_s)
+        self.state.put(self._counted(job, now_s))
 
-    def _last_hour(self, name: JobId, now_s: float) -> int:
-        """Return how often it was paused in the last hour (R19)."""
-        at = self._paused_at.get(name)
-        if not at:
-            return 0
-        at[:] = [instant for instant in at if instant > now_s - HOUR_S]
-        return len(at)
+    def _counted(self, job: JobFacts, now_s: float) -> JobFacts:
+        """Return the job with how often it was paused in the last hour and day (R19)."""
+        at = self._paused_at.get(job.id, [])
+        at[:] = [instant for instant in at if instant > now_s - DAY_S]
+        return replace(
+            job,
+            preemptions_last_hour=sum(instant > now_s - HOUR_S for instant in at),
+            preemptions_last_day=len(at),
+        )
 
     def _forget(self, now_s: float) -> None:
-        """Tell the core where an hour has passed since a preemption that bound it (R19)."""
+        """Tell the core where a preemption that bound it counts no more (R19)."""
         while self._forgetting and self._forgetting[0][0] <= now_s:
             _, name = heapq.heappop(self._forgetting)
-            job = self._jobs.get(name)
-            if job is None or job.preemptions_last_hour < self.policy.preemptions_per_hour:
-                continue
-            self._put(replace(job, preemptions_last_hour=self._last_hour(name, now_s)))
+            info = self.state.jobs.get(name)
+            job = None if info is None else info.job
+            if job is not None and self.policy.has_paid_enough(job):
+                self.state.put(self._counted(job, now_s))

@@ -1,0 +1,235 @@
+"""Whether a kernel may be parked: gates, each with its number and its limit.
+
+A gate that is not known to be open is closed: what cannot be read is no permission. The limits come
+from the documentation of NVIDIA/cuda-checkpoint and from the faults that are reported there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from benchpool_scheduler.phrases import count, data_size
+
+LEAST_DRIVER = 570
+"""Its NVML knows of checkpoints, and its lock takes a time limit."""
+
+HARMFUL: Mapping[str, str] = MappingProxyType(
+    {
+        "595.71.05": "the end of a restored process hung the whole machine (cuda-checkpoint #53)",
+        "610.57.04": "locking a process of many threads killed it (cuda-checkpoint #58)",
+    }
+)
+"""Drivers of which harm is reported, and what."""
+
+TRIAL = "trial"
+"""The gate that a trial opens."""
+
+ARCHITECTURES = ("x86_64",)
+IMAGE_MARGIN = 0.1
+IMAGE_LEAST_MARGIN = 512 * 2**20
+"""An image is counted as the GPU memory in use and this share more, at least so many bytes."""
+
+KEPT_FREE = 0.1
+KEPT_FREE_LEAST = 4 * 2**30
+"""What parking leaves of the machine's memory: this share of it, at least so many bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One condition: whether it holds, and a sentence with the number and the limit."""
+
+    name: str
+    open: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFacts:
+    """What a machine offers; None is what cannot be read.
+
+    Attributes:
+        architecture: As ``uname -m`` says it. ``driver``: version of NVIDIA's driver.
+        calls: The driver library has the calls, or None; ``refusal`` says why it has not.
+        memory: Bytes of the machine. ``available``: bytes that programs can still take.
+        cgroup_left: Bytes that our cgroup may still take; None for no limit.
+        canary: The driver with which a tiny process was parked and came back here.
+    """
+
+    architecture: str
+    driver: str | None
+    calls: bool
+    refusal: str = ""
+    memory: int | None = None
+    available: int | None = None
+    cgroup_left: int | None = None
+    canary: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFacts:
+    """What is known of a kernel and its GPU; None is what cannot be read.
+
+    Attributes:
+        gpus: How many its bench holds. ``processes``: how many are on its GPU.
+        used: Bytes of GPU memory in use on it, those of the driver included.
+        managed: Bytes of memory that CPU and GPU share (UVM) in its address space.
+        nccl: It has files of NCCL open. ``slice``: its GPU is a slice of one (MIG).
+    """
+
+    gpus: int
+    processes: int | None
+    used: int | None
+    managed: int | None
+    nccl: bool | None
+    slice: bool
+
+
+def image_size(used: int) -> int:
+    """Return the bytes of host memory that are counted for a kernel with ``used`` on its GPU.
+
+    >>> image_size(80 * 2**30) // 2**30, image_size(2**30) // 2**20
+    (88, 1536)
+    """
+    return used + max(int(used * IMAGE_MARGIN), IMAGE_LEAST_MARGIN)
+
+
+def host_memory_left(machine: MachineFacts, counted: int = 0) -> int | None:
+    """Return the bytes that images may still take; None where that cannot be read.
+
+    Args:
+        counted: Bytes counted for images of which the machine does not know yet: those that are
+            being made.
+
+    >>> facts = MachineFacts("x86_64", "580.95.05", True, "", 256 * 2**30, 200 * 2**30)
+    >>> round(host_memory_left(facts) / 2**30, 1)
+    174.4
+    """
+    if machine.memory is None or machine.available is None:
+        return None
+    kept = max(int(machine.memory * KEPT_FREE), KEPT_FREE_LEAST)
+    left = machine.available - kept
+    if machine.cgroup_left is not None:
+        left = min(left, machine.cgroup_left)
+    return max(left - counted, 0)
+
+
+def gates_of_machine(machine: MachineFacts) -> Sequence[Gate]:
+    """Return what a machine must offer so that anything is parked on it."""
+    return (_architecture(machine), _driver(machine), _calls(machine), _host(machine),
+            _canary(machine))  # fmt: skip
+
+
+def gates_of_kernel(
+    kernel: KernelFacts, machine: MachineFacts, counted: int = 0, managed_limit: int = 0
+) -> Sequence[Gate]:
+    """Return what must hold of a kernel so that it is parked, besides the gates of its machine.
+
+    Args:
+        counted: As for ``host_memory_left``.
+        managed_limit: Bytes of shared memory that a CUDA process has here that asked for none.
+    """
+    return (
+        Gate("one GPU", kernel.gpus == 1, f"its bench holds {count(kernel.gpus, 'GPU')} (just 1)"),
+        Gate("no slice", not kernel.slice, "its GPU is a slice of one (no MIG)"
+             if kernel.slice else "its GPU is a whole one"),
+        _processes(kernel),
+        _nccl(kernel),
+        _managed(kernel, managed_limit),
+        _image(kernel, machine, counted),
+    )  # fmt: skip
+
+
+def closed(gates: Sequence[Gate]) -> Sequence[Gate]:
+    """Return those that do not hold."""
+    return [gate for gate in gates if not gate.open]
+
+
+def major_of(driver: str | None) -> int | None:
+    """Return the branch of a driver.
+
+    >>> major_of("580.95.05"), major_of("none"), major_of(None)
+    (580, None, None)
+    """
+    first = (driver or "").partition(".")[0]
+    return int(first) if first.isdecimal() else None
+
+
+def _architecture(machine: MachineFacts) -> Gate:
+    known = ", ".join(ARCHITECTURES)
+    here = machine.architecture
+    return Gate("architecture", here in ARCHITECTURES, f"{here or 'unknown'} (only {known})")
+
+
+def _driver(machine: MachineFacts) -> Gate:
+    driver, major = machine.driver, major_of(machine.driver)
+    if driver is None or major is None:
+        return Gate("driver", False, f"no NVIDIA driver answers ({LEAST_DRIVER} or newer)")
+    if driver in HARMFUL:
+        return Gate("driver", False, f"{driver}: with it {HARMFUL[driver]}; install another")
+    return Gate("driver", major >= LEAST_DRIVER, f"{driver} ({LEAST_DRIVER} or newer)")
+
+
+def _calls(machine: MachineFacts) -> Gate:
+    if machine.calls:
+        return Gate("driver calls", True, "libcuda.so.1 has cuCheckpointProcessLock and the others")
+    return Gate("driver calls", False, machine.refusal or "libcuda.so.1 was not asked")
+
+
+def _host(machine: MachineFacts) -> Gate:
+    left = host_memory_left(machine)
+    if left is None:
+        return Gate("host memory", False, "it cannot be read how much memory is free")
+    kept = max(int((machine.memory or 0) * KEPT_FREE), KEPT_FREE_LEAST)
+    bound = "" if machine.cgroup_left is None else f", {data_size(machine.cgroup_left)} left here"
+    text = (
+        f"{data_size(left)} for images: {data_size(machine.available or 0)} available{bound}, "
+        f"{data_size(kept)} of it kept free"
+    )
+    return Gate("host memory", left > IMAGE_LEAST_MARGIN, text)
+
+
+def _canary(machine: MachineFacts) -> Gate:
+    if machine.canary is None:
+        return Gate(
+            TRIAL,
+            False,
+            "no process was parked and came back here yet (benchpool doctor --try-parking)",
+        )
+    if machine.canary != machine.driver:
+        return Gate(TRIAL, False, f"tried with driver {machine.canary}, not with this one")
+    return Gate(TRIAL, True, "a tiny process was parked and came back with this driver")
+
+
+def _processes(kernel: KernelFacts) -> Gate:
+    if kernel.processes is None:
+        return Gate("one process", False, "NVML does not tell which processes are on its GPU")
+    text = f"number of processes on its GPU: {kernel.processes} (just 1)"
+    return Gate("one process", kernel.processes == 1, text)
+
+
+def _nccl(kernel: KernelFacts) -> Gate:
+    if kernel.nccl is None:
+        return Gate("no NCCL", False, "its files cannot be read")
+    return Gate("no NCCL", not kernel.nccl, "it has memory of NCCL open (none)" if kernel.nccl
+                else "it has no memory of NCCL open")  # fmt: skip
+
+
+def _managed(kernel: KernelFacts, limit: int) -> Gate:
+    if kernel.managed is None:
+        return Gate("no shared memory", False, "its memory map cannot be read")
+    text = (
+        f"{data_size(kernel.managed)} mapped that CPU and GPU may share (at most "
+        f"{data_size(limit)}, as of a process that asked for none)"
+    )
+    return Gate("no shared memory", kernel.managed <= limit, text)
+
+
+def _image(kernel: KernelFacts, machine: MachineFacts, counted: int) -> Gate:
+    left = host_memory_left(machine, counted)
+    if kernel.used is None or left is None:
+        return Gate("room for its image", False, "it cannot be read how much memory it needs")
+    need = image_size(kernel.used)
+    text = f"{data_size(need)} of host memory needed, {data_size(left)} left for images"
+    return Gate("room for its image", need <= left, text)

@@ -1,0 +1,88 @@
+"""Budgets of GPU-hours in virtual time: replays and estimates see jobs and projects by them.
+
+The rule is that of the service (``fairness.hour_standing``); here the hours are counted as jobs
+start and end by a clock of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
+from benchpool_scheduler.core.fairness.gpu_hours import MonthUse
+from benchpool_scheduler.core.fairness.hour_meter import HourMeter
+from benchpool_scheduler.core.fairness.hour_standing import AccountKey, HourBudgets, HourStanding
+from benchpool_scheduler.core.model import JobFacts, Project, UserUse
+
+
+@dataclass(frozen=True, slots=True)
+class HourOutlook:
+    """Budgets, and what was used of them by now, with the GPUs that are held."""
+
+    budgets: HourBudgets
+    used: Mapping[AccountKey, MonthUse] = field(default_factory=dict)
+
+
+class BudgetsInTime:
+    """What budgets say of the jobs of a cluster state, as time passes.
+
+    Args:
+        projects: Those of the state; their weights are set as they were configured, then as the
+            budgets of each instant say. ``users``: past use, as the state was made with.
+        now_s: When it begins.
+    """
+
+    def __init__(
+        self,
+        outlook: HourOutlook,
+        projects: Sequence[Project],
+        now_s: float,
+        users: Sequence[UserUse] = (),
+    ) -> None:
+        self.budgets = outlook.budgets
+        self.meter = HourMeter(outlook.budgets, now_s, outlook.used)
+        self._projects = tuple(projects)
+        self._users = users
+        self._seen: HourStanding | None = None
+
+    def refuses(self, project: str, user: str | None, now_s: float) -> bool:
+        """Tell whether a submission is refused now, until ``meter.renewed_s``."""
+        keys = self.budgets.accounts_of(project, user)
+        return self.meter.standing(now_s).full(keys) is not None
+
+    def hold(self, job: JobFacts, gpus: int, now_s: float) -> None:
+        """A job holds so many GPUs more from now on; fewer if negative."""
+        self.meter.hold(str(job.project), job.user, gpus, now_s)
+
+    def put(self, state: ClusterState, job: JobFacts, now_s: float) -> None:
+        """Put a new job into the state, as it is by the budgets of now."""
+        state.put(self.meter.standing(now_s).seen(job, self.budgets))
+
+    def look(self, state: ClusterState, now_s: float) -> ClusterState:
+        """Return the state as it is by the budgets of now: the same, or one with other weights."""
+        standing = self.meter.standing(now_s)
+        if standing == self._seen:
+            return state
+        self._seen = standing
+        projects = tuple(self._weighed(project, standing) for project in self._projects)
+        if projects != self._projects:
+            self._projects = projects
+            state = self._rebuilt(state)
+        for info in list(state.jobs.values()):
+            job = standing.seen(info.job, self.budgets) if info.queued else info.job
+            if job is not info.job:
+                state.put(job)
+        return state
+
+    def _weighed(self, project: Project, standing: HourStanding) -> Project:
+        weight = self.budgets.weights.get(project.name, project.weight)
+        return standing.weigh(
+            project if weight == project.weight else replace(project, weight=weight)
+        )
+
+    def _rebuilt(self, state: ClusterState) -> ClusterState:
+        other = ClusterState(state.nodes, self._projects, state.policy, self._users, state.topology)
+        for info in sorted(state.jobs.values(), key=lambda it: it.age):
+            other.put(info.job, info.age)
+        return other

@@ -1,0 +1,247 @@
+"""Whether a job will have ended by its deadline: pure, from what is known of its start and length.
+
+A deadline changes nobody's turn. It is held against the range in which the job may end: the start
+as its readers are told it, and then as long as jobs like it ran, or as its own pace has it. Where
+neither is known, that is what is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, StrEnum, auto
+
+from benchpool_scheduler.core.forecast.run_times import Expectation
+from benchpool_scheduler.phrases import count, duration
+
+PACE_PART = 0.1
+"""An end by the job's own pace is taken for true to this part of what is left."""
+
+
+class DeadlineState(StrEnum):
+    """How a job stands against its deadline."""
+
+    WILL_BE_MET = "will-be-met"
+    """As things stand it ends in time."""
+    AT_RISK = "at-risk"
+    """It may end in time, and it may end too late."""
+    WILL_BE_MISSED = "will-be-missed"
+    """As things stand it ends too late."""
+    CANNOT_BE_TOLD = "cannot-be-told"
+    """Nobody knows when it starts, or how long it runs."""
+    MET = "met"
+    """It ended well in time."""
+    MISSED = "missed"
+    """It had not ended well when the time came."""
+
+
+class Phase(Enum):
+    """How far a job is, as far as a deadline asks."""
+
+    OPEN = auto()  # it has not ended
+    DONE = auto()  # it ended well
+    GONE = auto()  # it failed or was cancelled
+
+
+class Falls(Enum):
+    """Where the end falls against the deadline."""
+
+    BEFORE = auto()  # all of its range
+    AROUND = auto()  # it may be before, it may be after
+    AFTER = auto()  # all of its range
+    UNKNOWN = auto()
+    OVER = auto()  # the deadline has passed
+
+
+STATES: Mapping[tuple[Phase, Falls], DeadlineState] = {
+    (Phase.OPEN, Falls.BEFORE): DeadlineState.WILL_BE_MET,
+    (Phase.OPEN, Falls.AROUND): DeadlineState.AT_RISK,
+    (Phase.OPEN, Falls.AFTER): DeadlineState.WILL_BE_MISSED,
+    (Phase.OPEN, Falls.UNKNOWN): DeadlineState.CANNOT_BE_TOLD,
+    (Phase.OPEN, Falls.OVER): DeadlineState.MISSED,
+    (Phase.DONE, Falls.BEFORE): DeadlineState.MET,
+    (Phase.DONE, Falls.AFTER): DeadlineState.MISSED,
+    (Phase.GONE, Falls.BEFORE): DeadlineState.MISSED,
+    (Phase.GONE, Falls.AFTER): DeadlineState.MISSED,
+}
+
+LOST = frozenset({DeadlineState.WILL_BE_MISSED, DeadlineState.MISSED})
+"""The states of a deadline that is not met as far as is known: its owner is told."""
+
+
+class LengthBasis(Enum):
+    """What is known of how long a job runs yet."""
+
+    LEARNED = auto()  # how long jobs like it ran
+    PACE = auto()  # how far it is, and since when
+    TIME_LIMIT = auto()  # at most so long
+    NOTHING = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class RunLength:
+    """How long a job runs yet, in seconds.
+
+    Attributes:
+        most_s: None where it has no known bound.
+        runs: From how many runs it was learned.
+    """
+
+    least_s: float = 0.0
+    most_s: float | None = None
+    basis: LengthBasis = LengthBasis.NOTHING
+    runs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunStart:
+    """When a job starts or goes on, as instants; None for a bound that is not known.
+
+    ``waits``: it has no GPUs now.
+    """
+
+    earliest_s: float | None
+    latest_s: float | None
+    waits: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A state, a sentence, and the instants between which the job ends, where that is known."""
+
+    state: DeadlineState
+    text: str
+    earliest_s: float | None = None
+    latest_s: float | None = None
+
+
+def length_of(
+    learned: Expectation | None,
+    ran_s: float,
+    limit_left_s: float | None,
+    pace_left_s: float | None = None,
+) -> RunLength:
+    """Return how long a job runs yet.
+
+    Args:
+        learned: How long it runs in all its attempts. ``ran_s``: of that it has run so long.
+        limit_left_s: After so long its time limit ends it; None without one.
+        pace_left_s: It will be done after so long at its own pace; None where that is not known.
+
+    >>> length_of(None, 0.0, 600.0)
+    RunLength(least_s=0.0, most_s=600.0, basis=<LengthBasis.TIME_LIMIT: 3>, runs=0)
+    >>> length_of(Expectation(60.0, 90.0, 600.0, "pool", 9.4), 50.0, None).most_s
+    550.0
+    """
+    if pace_left_s is not None:
+        left_s = max(0.0, pace_left_s)
+        least, most = left_s * (1 - PACE_PART), left_s * (1 + PACE_PART)
+        return RunLength(least, most, LengthBasis.PACE)
+    if learned is not None:
+        least, most = max(0.0, learned.low_s - ran_s), max(0.0, learned.high_s - ran_s)
+        return RunLength(least, most, LengthBasis.LEARNED, round(learned.examples))
+    if limit_left_s is not None:
+        return RunLength(0.0, max(0.0, limit_left_s), LengthBasis.TIME_LIMIT)
+    return RunLength()
+
+
+def judge_open(deadline_s: float, start: RunStart, length: RunLength, now_s: float) -> Judgement:
+    """Return how a job that has not ended stands against its deadline; all are instants.
+
+    >>> start = RunStart(100.0, 400.0)
+    >>> judge_open(7600.0, start, RunLength(600.0, 1200.0, LengthBasis.LEARNED, 14), 0.0).text
+    'As things stand it ends 1 h 40 min or more before its deadline: learned from 14 runs.'
+    >>> judge_open(7600.0, start, RunLength(), 0.0).state.value
+    'cannot-be-told'
+    """
+    if now_s > deadline_s:
+        return Judgement(STATES[Phase.OPEN, Falls.OVER], "It did not end by its deadline.")
+    first = max(now_s, now_s if start.earliest_s is None else start.earliest_s) + length.least_s
+    last = None
+    if start.latest_s is not None and length.most_s is not None:
+        last = max(first, start.latest_s + length.most_s)
+    falls = _falls(deadline_s, first, last, length)
+    state = STATES[Phase.OPEN, falls]
+    text = _text(falls, deadline_s, first, last, start, length)
+    if falls is Falls.UNKNOWN:
+        return Judgement(state, text)
+    known = length.basis in (LengthBasis.LEARNED, LengthBasis.PACE)
+    return Judgement(state, text, first if known else None, last)
+
+
+def judge_ended(deadline_s: float, ended_s: float, *, well: bool) -> Judgement:
+    """Return whether a job that has ended met its deadline.
+
+    >>> judge_ended(3600.0, 1800.0, well=True).text
+    'It ended 30 min before its deadline.'
+    """
+    falls = Falls.BEFORE if ended_s <= deadline_s else Falls.AFTER
+    state = STATES[Phase.DONE if well else Phase.GONE, falls]
+    away = duration(abs(deadline_s - ended_s))
+    if not well:
+        return Judgement(state, "It did not end well by its deadline.")
+    side = "before" if falls is Falls.BEFORE else "after"
+    return Judgement(state, f"It ended {away} {side} its deadline.")
+
+
+def _falls(deadline_s: float, first: float, last: float | None, length: RunLength) -> Falls:
+    if first > deadline_s:
+        return Falls.AFTER
+    if last is not None and last <= deadline_s:
+        return Falls.BEFORE
+    # Of a time limit alone follows no risk: most jobs end long before theirs.
+    if last is None or length.basis is LengthBasis.TIME_LIMIT:
+        return Falls.UNKNOWN
+    return Falls.AROUND
+
+
+def _text(
+    falls: Falls,
+    deadline_s: float,
+    first: float,
+    last: float | None,
+    start: RunStart,
+    length: RunLength,
+) -> str:
+    basis = _basis(length)
+    if falls is Falls.UNKNOWN:
+        return _not_known(deadline_s, last, start, length)
+    if falls is Falls.AFTER:
+        if length.basis in (LengthBasis.TIME_LIMIT, LengthBasis.NOTHING):
+            return "As things stand it does not even start before its deadline."
+        after = duration(first - deadline_s)
+        return f"As things stand it ends {after} or more after its deadline: {basis}."
+    if falls is Falls.AROUND and last is not None:
+        before, after = duration(deadline_s - first), duration(last - deadline_s)
+        return (
+            f"It may miss its deadline: it ends between {before} before and {after} after it, "
+            f"{basis}."
+        )
+    before = duration(deadline_s - (first if last is None else last))
+    return f"As things stand it ends {before} or more before its deadline: {basis}."
+
+
+def _basis(length: RunLength) -> str:
+    return {
+        LengthBasis.LEARNED: f"learned from {count(length.runs, 'run')}",
+        LengthBasis.PACE: "at the pace of this attempt",
+        LengthBasis.TIME_LIMIT: "its time limit ends it by then at the latest",
+        LengthBasis.NOTHING: "nothing is known of its length",
+    }[length.basis]
+
+
+def _not_known(deadline_s: float, last: float | None, start: RunStart, length: RunLength) -> str:
+    opening = "Whether it meets its deadline cannot be told:"
+    if length.basis is LengthBasis.NOTHING:
+        return (
+            f"{opening} how long it runs is not known. A time limit bounds it, progress that it "
+            "reports tells its pace, and runs of the same name are learned from."
+        )
+    if last is not None:
+        over = duration(last - deadline_s)
+        return (
+            f"{opening} its time limit would let it run until {over} after it, and how long it "
+            "really runs is not known."
+        )
+    when = "starts" if start.waits else "goes on"
+    return f"{opening} when it {when} is not known."
