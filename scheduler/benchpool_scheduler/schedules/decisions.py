@@ -1,0 +1,41 @@
+"""What a schedule does now: which time is sent, which are skipped, refused or missed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchpool_scheduler.schedules.cron_times import times_before
+
+MOST_KEPT = 10
+"""At most this many times that have come are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class DueTimes:
+    """Times that have come since a schedule was last looked at.
+
+    Attributes:
+        now: The newest of them, which is to be sent; None where none has come.
+        missed: Those before it, newest first: they came while nobody looked.
+    """
+
+    now: float | None
+    missed: Sequence[float] = ()
+
+
+def due(cron: str, zone: str, seen: float, now: float) -> DueTimes:
+    """Return which times have come.
+
+    However long nobody looked, the newest time is made up for, once.
+
+    Args:
+        seen: All times up to this one are decided.
+
+    >>> due("0 * * * *", "UTC", seen=0.0, now=2 * 3600 + 60.0)
+    DueTimes(now=7200.0, missed=(3600.0,))
+    >>> due("0 * * * *", "UTC", seen=7200.0, now=7260.0)
+    DueTimes(now=None, missed=())
+    """
+    come = [at for at in times_before(cron, zone, now, MOST_KEPT) if at > seen]
+    return DueTimes(come[0], tuple(come[1:])) if come else DueTimes(None)

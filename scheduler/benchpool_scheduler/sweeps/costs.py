@@ -1,0 +1,43 @@
+"""What a sweep costs, as far as it can be told before it begins."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from benchpool_scheduler.contract.sweeps import SweepPlan
+from benchpool_scheduler.sweeps.halving import share_of_work
+from benchpool_scheduler.sweeps.proposals import size
+
+
+@dataclass(frozen=True, slots=True)
+class SweepCost:
+    """GPU-hours of all trials, and hours until the last of them ends."""
+
+    gpu_hours: float
+    hours: float
+
+
+def cost(
+    plan: SweepPlan, trial_hours: float, trial_steps: int | None, gpus: int, at_once: int
+) -> SweepCost:
+    """Return what a sweep costs at most, with what early stopping is expected to spare.
+
+    Args:
+        trial_hours: Of a trial that goes to its end, which has ``trial_steps``.
+        gpus: Of a trial. ``at_once``: so many run at a time.
+
+    >>> from benchpool_scheduler.contract.sweeps import ListedValues
+    >>> cost(SweepPlan({"lr": ListedValues([1, 2, 3])}), 2.0, None, gpus=4, at_once=2)
+    SweepCost(gpu_hours=24.0, hours=4.0)
+    """
+    many, share = size(plan), 1.0
+    if plan.early_stopping is not None and trial_steps is not None:
+        share = share_of_work(plan.early_stopping, trial_steps)
+    worked = many * trial_hours * share
+    rounds = math.ceil(many / at_once)
+    hours = rounds * trial_hours if share == 1.0 else max(trial_hours, worked / at_once)
+    spent = worked * gpus
+    if plan.gpu_hours is not None and spent > plan.gpu_hours:
+        hours, spent = hours * plan.gpu_hours / spent, plan.gpu_hours
+    return SweepCost(spent, hours)

@@ -1,0 +1,73 @@
+"""A trial: one run of a sweep, and what is known of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from benchpool_scheduler.contract.sweeps import Scalar, SweepGoal
+
+
+class TrialState(StrEnum):
+    """Where a trial stands. One that was paused is open: it goes on as the same trial."""
+
+    OPEN = "open"
+    DONE = "done"
+    STOPPED_EARLY = "stopped-early"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPoint:
+    """What a trial reported: step, figure, and when, in seconds."""
+
+    step: int
+    value: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class SweepTrial:
+    """A trial.
+
+    Attributes:
+        number: From 0, in the order in which they began.
+        points: What it reported of the sweep's figure, in the order of steps, each step once.
+        gpu_hours: Used so far.
+    """
+
+    number: int
+    parameters: Mapping[str, Scalar]
+    state: TrialState
+    points: Sequence[TrialPoint] = ()
+    gpu_hours: float = 0.0
+
+    @property
+    def value(self) -> float | None:
+        """The last figure that is a number; None where there is none."""
+        return next((one.value for one in reversed(self.points) if math.isfinite(one.value)), None)
+
+
+def is_better(one: float, other: float, goal: SweepGoal) -> bool:
+    """Tell whether a figure is better than another.
+
+    >>> is_better(0.1, 0.2, SweepGoal.MINIMIZE)
+    True
+    """
+    return one < other if goal is SweepGoal.MINIMIZE else one > other
+
+
+def ranked(trials: Iterable[SweepTrial], goal: SweepGoal) -> list[SweepTrial]:
+    """Return those that have a figure, the best first, the earlier first of equal ones.
+
+    Those that were stopped early count with what they had reached, behind those that went on.
+    """
+    sign = 1 if goal is SweepGoal.MINIMIZE else -1
+    told = [(trial, value) for trial in trials if (value := trial.value) is not None]
+    told.sort(
+        key=lambda row: (row[0].state is TrialState.STOPPED_EARLY, sign * row[1], row[0].number)
+    )
+    return [trial for trial, _ in told]

@@ -1,0 +1,130 @@
+"""What is said of a sweep and of its trials, in sentences."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from benchpool_scheduler.contract.sweeps import SweepGoal, SweepPlan
+from benchpool_scheduler.phrases import count, duration, gpu_hours
+from benchpool_scheduler.sweeps.costs import SweepCost
+from benchpool_scheduler.sweeps.decisions import EnoughReason, enough_words
+from benchpool_scheduler.sweeps.trials import SweepTrial, TrialState, ranked
+
+ENDS = {
+    TrialState.DONE: "done",
+    TrialState.OPEN: "under way",
+    TrialState.STOPPED_EARLY: "stopped early",
+    TrialState.FAILED: "failed",
+    TrialState.CANCELLED: "cancelled",
+}
+
+
+def why_stopped(plan: SweepPlan, trials: Sequence[SweepTrial], number: int, sweep: str) -> str:
+    """Return why a trial is stopped early.
+
+    >>> from benchpool_scheduler.contract.sweeps import EarlyStopping
+    >>> from benchpool_scheduler.sweeps.trials import TrialPoint
+    >>> trial = SweepTrial(3, {}, TrialState.OPEN, (TrialPoint(10, 0.9, 0.0),))
+    >>> plan = SweepPlan({}, metric="loss", early_stopping=EarlyStopping(10))
+    >>> why_stopped(plan, [trial] * 4, 3, "rates")
+    'Stopped early by sweep rates: with loss 0.9 at step 10 it is not among the best third.'
+    """
+    trial = trials[number]
+    if plan.good_enough is not None and any(one.value is not None for one in trials):
+        best = ranked(trials, plan.goal)[0]
+        if best is not trial and best.value is not None and _reaches(plan, best.value):
+            return (
+                f"Stopped early by sweep {sweep}: trial {best.number} has reached {plan.metric} "
+                f"{_figure(best.value)}, which is good enough."
+            )
+    rule, point = plan.early_stopping, trial.points[-1]
+    share = "half" if rule is not None and rule.factor == 2 else "third"
+    if rule is not None and rule.factor > 3:
+        share = f"1 of {rule.factor}"
+    return (
+        f"Stopped early by sweep {sweep}: with {plan.metric} {_figure(point.value)} at step "
+        f"{point.step} it is not among the best {share}."
+    )
+
+
+def standing(
+    plan: SweepPlan,
+    trials: Sequence[SweepTrial],
+    size: int,
+    enough: EnoughReason | None,
+) -> str:
+    """Return where a sweep stands.
+
+    >>> standing(SweepPlan({}, metric="loss"), [SweepTrial(0, {}, TrialState.OPEN)], 6, None)
+    '1 of 6 trials begun: 1 under way. No trial has reported loss yet.'
+    >>> standing(SweepPlan({}, array=True), [SweepTrial(0, {}, TrialState.FAILED)], 6, None)
+    '1 of 6 tasks begun: 1 failed.'
+    """
+    each = one_of(plan)
+    counts = Counter(one.state for one in trials)
+    parts = [f"{counts[state]} {name}" for state, name in ENDS.items() if counts[state]]
+    begun = f"{len(trials)} of {count(size, each)} begun"
+    text = f"{begun}: {', '.join(parts)}." if parts else f"{begun}."
+    if enough is not None and enough is not EnoughReason.ALL_TRIED:
+        text += f" No further {each} begins: {enough_words(enough, plan)}."
+    if plan.metric is None:
+        return text
+    best = ranked(trials, plan.goal)[:1]
+    if not best or best[0].value is None:
+        return f"{text} No trial has reported {plan.metric} yet."
+    word = "lowest" if plan.goal is SweepGoal.MINIMIZE else "highest"
+    return (
+        f"{text} The {word} {plan.metric} is {_figure(best[0].value)}, of trial {best[0].number}."
+    )
+
+
+def one_of(plan: SweepPlan) -> str:
+    """Return what one run of a sweep is called, and one of an array.
+
+    >>> one_of(SweepPlan({})), one_of(SweepPlan({}, array=True))
+    ('trial', 'task')
+    """
+    return "task" if plan.array else "trial"
+
+
+def forecast(
+    trials: int, cost: SweepCost | None, at_once: int, quota: int | None, *, array: bool = False
+) -> str:
+    """Return what a sweep would cost.
+
+    Args:
+        at_once: So many trials run at a time, where that is known to be ``quota``'s doing.
+        array: They are the tasks of an array.
+
+    >>> forecast(20, SweepCost(38.0, 6.0), 4, None)
+    '20 trials, about 38.0 GPU-hours; 6 h if 4 run at a time.'
+    >>> forecast(20, SweepCost(38.0, 6.0), 2, 4)
+    '20 trials, about 38.0 GPU-hours; 6 h if 2 run at a time, as your quota of 4 GPUs has it.'
+    >>> forecast(32, SweepCost(8.0, 2.0), 4, None, array=True)
+    '32 tasks, about 8.00 GPU-hours; 2 h if 4 run at a time.'
+    >>> forecast(3, None, 3, None).partition("; ")[0]
+    '3 trials. How long one takes is not known'
+    """
+    many = count(trials, "task" if array else "trial")
+    if cost is None:
+        say = "--trial-hours, or “A trial takes” in the dialog, has the cost told"
+        return f"{many}. How long one takes is not known; {say}."
+    took = duration(cost.hours * 3600)
+    whose = "" if quota is None else f", as your quota of {count(quota, 'GPU')} has it"
+    return (
+        f"{many}, about {gpu_hours(cost.gpu_hours)} GPU-hours; {took} if {at_once} "
+        f"{'runs' if at_once == 1 else 'run'} at a time{whose}."
+    )
+
+
+def _reaches(plan: SweepPlan, value: float) -> bool:
+    wanted = plan.good_enough
+    if wanted is None:
+        return False
+    return value <= wanted if plan.goal is SweepGoal.MINIMIZE else value >= wanted
+
+
+def _figure(value: float) -> str:
+    return f"{value:.4g}" if math.isfinite(value) else "no number"
