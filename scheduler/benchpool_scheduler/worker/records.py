@@ -19,9 +19,24 @@ STOP = "stop.json"
 PROCESSES = "processes.json"
 NOTICE = "notice.json"
 PROGRESS = "progress.json"
+METRICS = "metrics.jsonl"
+METRICS_BEFORE = "metrics.jsonl.before"
+RUNS = "runs.json"
 LOCK = "lock"
 EXCHANGE = "exchange"
 FILES = "files"
+VALUES = ".benchpool-values"
+"""Folder, among a job's files, of the values that came with it from a notebook."""
+
+WHEELS = ".benchpool-wheels"
+"""The same of packages that came along, for the runner to install."""
+
+VALUES_VARIABLE = "BENCHPOOL_VALUES_DIR"
+"""Variable that tells a worker where that folder is."""
+
+WHEELS_VARIABLE = "BENCHPOOL_WHEELS_DIR"
+BROUGHT = {VALUES: VALUES_VARIABLE, WHEELS: WHEELS_VARIABLE}
+"""Folders that come with a job wherever it runs, and the variables that name them."""
 
 
 def write(

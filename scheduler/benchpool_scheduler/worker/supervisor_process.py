@@ -1,4 +1,7 @@
-"""Start a supervisor as a process of its own: from the installed package, or from a zip file."""
+"""Start a supervisor as a process of its own: from the installed package, or from a zip file.
+
+Other programs of ``worker`` are started in the same way.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,12 @@ import sys
 sys.path.append(sys.argv[1])
 __import__(sys.argv[2], fromlist=["main"]).main(sys.argv[3:])
 """
+SUPERVISOR = "supervisor.run"
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Where the supervisor's modules are.
+    """A program of ``worker``, and where its modules are.
 
     Attributes:
         root: Folder or zip file that is added to Python's path. ``module``: the one with ``main``.
@@ -32,15 +36,20 @@ class Program:
     module: str
 
     @classmethod
-    def installed(cls) -> Program:
+    def installed(cls, module: str = SUPERVISOR) -> Program:
         """Return the modules beside this one, below which nothing of the scheduler is imported."""
         package = Path(__file__).parent
-        return cls(str(package.parent), f"{package.name}.supervisor.run")
+        return cls(str(package.parent), f"{package.name}.{module}")
 
     @classmethod
-    def zipped(cls, path: str) -> Program:
+    def zipped(cls, path: str, module: str = SUPERVISOR) -> Program:
         """Return the modules in a zip file that holds them by their whole names."""
-        return cls(path, "benchpool_scheduler.worker.supervisor.run")
+        return cls(path, f"benchpool_scheduler.worker.{module}")
+
+    def command(self, *words: str) -> list[str]:
+        """Return what runs it by this Python, with nothing of the user's Python set-up."""
+        alone = (sys.executable, "-I", "-S", "-X", "utf8", "-c", BOOT)
+        return [*alone, self.root, self.module, *words]
 
 
 def take_lock(folder: Path) -> int | None:
@@ -102,9 +111,8 @@ def spawn(
             sources = [config_file, null, errors, lock, writer]
             high = [kept(fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, 20)) for one in sources]
             actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(high)]
-            own = (program.root, program.module, str(folder))
-            arguments = [sys.executable, "-I", "-S", "-X", "utf8", "-c", BOOT, *own]
-            pid = os.posix_spawn(sys.executable, arguments, {}, file_actions=actions, setsid=True)
+            arguments = program.command(str(folder))
+            pid = os.posix_spawn(arguments[0], arguments, {}, file_actions=actions, setsid=True)
         except OSError:
             os.close(ready)
             raise

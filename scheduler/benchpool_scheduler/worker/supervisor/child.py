@@ -126,14 +126,22 @@ class Confinement:
             system_calls.prctl(system_calls.PR_SET_NO_NEW_PRIVS, 1)
 
 
-def spawn(
-    argv: list[str],
-    env: dict[str, str],
-    cwd: str,
-    output: int,
-    confinement: Confinement,
-    reach: str,
-) -> int:
+class StartPlace:
+    """Where a command runs: its variables, its folder, what it is started in.
+
+    ``reach`` is a folder of the state folder that it must be able to use.
+    """
+
+    __slots__ = ("confinement", "cwd", "env", "reach")
+
+    def __init__(self, env: dict[str, str], cwd: str, confinement: Confinement, reach: str) -> None:
+        self.env = env
+        self.cwd = cwd
+        self.confinement = confinement
+        self.reach = reach
+
+
+def spawn(argv: list[str], place: StartPlace, output: int) -> int:
     """Start the command in an own session and return its pid.
 
     Standard input is empty, both outputs go to the descriptor ``output``; every other descriptor
@@ -141,8 +149,6 @@ def spawn(
 
     It ends with the supervisor: how it ended otherwise nobody could say, and a job that had come to
     its end would run again.
-
-    ``reach`` is a folder of the state folder that the worker must be able to use.
 
     Raises:
         StartFailed: A folder or the command cannot be used.
@@ -154,15 +160,15 @@ def spawn(
         stage = "prepare"
         try:
             os.setsid()
-            _isolate(output, failure_write, confinement.group)
-            confinement.enter()
+            _isolate(output, failure_write, place.confinement.group)
+            place.confinement.enter()
             containment.end_with(supervisor)
             stage = "state"
-            os.listdir(reach)
+            os.listdir(place.reach)
             stage = "folder"
-            os.chdir(cwd)
+            os.chdir(place.cwd)
             stage = "command"
-            _execute(argv, env)
+            _execute(argv, place.env)
         except BaseException as error:
             number = error.errno if isinstance(error, OSError) and error.errno else 0
             _say(failure_write, f"{stage} {number}".encode())
@@ -176,7 +182,7 @@ def spawn(
         where, reason = failure.split()
         if int(reason) in machine_faults.FAULTS:
             raise OSError(int(reason), os.strerror(int(reason)))
-        raise _explain(where, int(reason), argv[0], reach if where == "state" else cwd)
+        raise _explain(where, int(reason), argv[0], place.reach if where == "state" else place.cwd)
     return pid
 
 

@@ -66,8 +66,8 @@ def sentence(code: int, tail: bytes) -> str | None:
     """
     if code == 0:
         return None
-    lines = _lines(tail)
-    found = _of_cell(lines) or _of_refusal(lines) or _of_traceback(lines)
+    said = lines(tail)
+    found = of_cell(said) or _of_refusal(said) or _of_traceback(said)
     known = _SIGNALS.get(signal.Signals(code - 128)) if code - 128 in set(signal.Signals) else None
     if found is None and known is not None:
         return f"was ended{in_cell(tail)} by {signal.Signals(code - 128).name}: {known}"
@@ -82,18 +82,20 @@ def in_cell(tail: bytes) -> str:
     >>> in_cell(b"loss 1\n")
     ''
     """
-    for line in reversed(_lines(tail)):
+    for line in reversed(lines(tail)):
         found = _RAN.match(line)
         if found is not None:
             return f" in {found[1]}"
     return ""
 
 
-def _lines(tail: bytes) -> list[str]:
+def lines(tail: bytes) -> list[str]:
+    """Return the lines that are looked at, without colours."""
     return _COLOUR.sub("", tail[-TAIL:].decode(errors="replace")).splitlines()
 
 
-def _of_cell(lines: list[str]) -> str | None:
+def of_cell(lines: list[str]) -> str | None:
+    """Return how a cell of a notebook failed, as its runner said it."""
     for line in reversed(lines[-20:]):
         if found := _CELL.fullmatch(line):
             return f"failed in {found[1]} with {found[2][:MOST]}"
@@ -134,22 +136,39 @@ def _of_refusal(lines: list[str]) -> str | None:
     return f"failed with {found[1]}" if found is not None else None
 
 
-def _of_traceback(lines: list[str]) -> str | None:
-    """Return the last exception that ended a program, not one that only followed another."""
+class Traceback:
+    """One traceback as it was printed: the lines of its frames, and that of the exception."""
+
+    __slots__ = ("error", "frames")
+
+    def __init__(self, frames: list[str], error: str) -> None:
+        self.frames = frames
+        self.error = error
+
+
+def last_traceback(lines: list[str]) -> Traceback | None:
+    """Return that of the last exception that ended a program, and did not just follow another."""
     begins = [at for at, line in enumerate(lines) if line.strip().endswith(TRACEBACK)]
     for begin in reversed(begins):
-        frames: list[tuple[str, str]] = []
+        frames: list[str] = []
         indent = len(lines[begin]) - len(lines[begin].lstrip())
         for line in lines[begin + 1 :]:
-            frame = _FRAME.match(line)
-            if frame is not None:
-                frames.append((frame[1], frame[2]))
+            if _FRAME.match(line):
+                frames.append(line)
             elif line[indent : indent + 1] not in {" ", "|", ""}:
                 error = _ERROR.fullmatch(line[indent:].rstrip())
                 if error is None or error[1].endswith(LAUNCHERS):
                     break
-                return f"failed with {line[indent:].rstrip()[:MOST]}{_place(frames)}"
+                return Traceback(frames, line[indent:].rstrip())
     return None
+
+
+def _of_traceback(lines: list[str]) -> str | None:
+    found = last_traceback(lines)
+    if found is None:
+        return None
+    frames = [(match[1], match[2]) for match in map(_FRAME.match, found.frames) if match]
+    return f"failed with {found.error[:MOST]}{_place(frames)}"
 
 
 def _place(frames: list[tuple[str, str]]) -> str:

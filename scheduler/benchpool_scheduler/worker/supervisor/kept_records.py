@@ -5,15 +5,18 @@ from __future__ import annotations
 import time
 
 from .. import machine_faults, records
+from . import causes
 
 DISK_S = 600.0
 """Seconds that the record of the end waits for a disk on which even its reserve is of no use."""
 
 
-def end(code: int | None, by: str, text: str | None, started: float | None) -> dict[str, object]:
-    """Return the record of an end now."""
+def end(
+    code: int | None, by: str, text: str | None, started: float | None, tail: bytes = b""
+) -> dict[str, object]:
+    """Return the record of an end now; ``tail`` is the end of what the worker printed."""
     words: dict[str, object] = {"version": 1, "exit_code": code, "by": by, "text": text}
-    return {**words, "started": started, "ended": time.time()}
+    return {**words, "started": started, "ended": time.time(), **causes.found(code, by, tail)}
 
 
 class KeptRecord:

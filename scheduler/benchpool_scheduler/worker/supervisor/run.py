@@ -22,8 +22,10 @@ import time
 from .. import machine_faults, process_identity, records, stop_signals
 from ..log_writer import BURST, RATE, LogWriter, TokenBucket
 from . import cgroups, child, containment, outcome, private_folder, results, schedule, snapshot
+from .bar_progress import BarProgress
 from .config import StopRequest, SupervisorConfig
 from .kept_records import DISK_S, KeptRecord, end
+from .last_step import close_runs
 from .process_notes import ProcessNotes
 from .stop_inbox import StopInbox
 
@@ -69,6 +71,7 @@ class Supervisor:
         self._files = os.path.join(folder, records.FILES)
         self._account: child.Account | None = None
         self._group: cgroups.Group | None = None
+        self._place: child.StartPlace | None = None
         self._leader = -1
         self._status: int | None = None
         self._started: float | None = None
@@ -88,6 +91,7 @@ class Supervisor:
         self._output = -1
         self._log = LogWriter(folder, config.log_bytes)
         self._tail = b""
+        self._bars = BarProgress(self._exchange)
         self._bucket = TokenBucket(RATE, BURST, time.monotonic())
 
     def run(self) -> None:
@@ -167,10 +171,8 @@ class Supervisor:
             os.makedirs(folder, mode=0o700, exist_ok=True)
             if owner is not None:
                 os.chown(folder, *owner, follow_symlinks=False)
+        snapshot.lay_out_for(self._files, self._config, owner)
         if self._config.cwd is None:
-            os.mkdir(self._files, 0o700)
-            snapshot.lay_out(self._files, self._config.objects, self._config.files, owner)
-            self._config.files.clear()
             self._after_ns = snapshot.instant(self._folder)
 
     def _start(self) -> None:
@@ -180,19 +182,17 @@ class Supervisor:
         self._output, writer = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self._output, False)
         try:
-            self._leader = child.spawn(
-                self._config.argv,
+            self._place = child.StartPlace(
                 self._config.env,
                 self._config.cwd or self._files,
-                writer,
                 private_folder.confinement(self._folder, self._config, self._group, self._account),
                 self._exchange,
             )
+            self._leader = child.spawn(self._config.argv, self._place, writer)
         finally:
             os.close(writer)
         self._poll.register(self._output, select.POLLIN)
         self._started = time.time()
-        self._config.env.clear()
         if self._config.time_limit_s is not None:
             self._limit_at = time.monotonic() + self._config.time_limit_s
         self._introduce()
@@ -253,6 +253,9 @@ class Supervisor:
             return False
         self._log.write(data)
         self._tail = outcome.last_of(self._tail + data)
+        self._bars.take(
+            data, time.monotonic(), None if self._account is None else self._account.uid
+        )
         self._bucket.take(len(data), time.monotonic())
         return True
 
@@ -371,10 +374,13 @@ class Supervisor:
     def _finish(self, code: int | None, by: str, text: str | None) -> None:
         if by == "could-not-start":
             self._log.say(str(text))
-        record = end(code, by, text, self._started)
+        record = end(code, by, text, self._started, self._tail)
         self._last_words.write(record, durable=True, patience_s=DISK_S)
         self._over = True
         self._introduction.give_back()
+        if self._place is not None and code is not None and by != "lost":
+            for sentence in close_runs(self._place, code, self._config.tag):
+                self._log.say(sentence)
         if self._group is not None:
             self._group.remove()
         private_folder.remove(self._folder)

@@ -10,7 +10,8 @@ import os
 import re
 import time
 
-from .. import machine_faults
+from .. import machine_faults, records
+from .config import SupervisorConfig
 
 COMPONENT_LIMIT = 255
 PATH_LIMIT = 4096
@@ -45,6 +46,22 @@ def checked_parts(path: str) -> list[str]:
             f"'.' or '..', at most {PATH_LIMIT} bytes"
         )
     return parts
+
+
+def lay_out_for(folder: str, config: SupervisorConfig, owner: tuple[int, int] | None) -> None:
+    """Lay out the files of a worker in its folder: all, or only what a
+    notebook brought (``records.BROUGHT``) where it runs elsewhere.
+
+    Errors: as ``lay_out``.
+    """
+    brought = [file for file in config.files if file[0].partition("/")[0] in records.BROUGHT]
+    files = brought if config.cwd is not None else config.files
+    if files or config.cwd is None:
+        os.mkdir(folder, 0o700)
+        lay_out(folder, config.objects, files, owner)
+    for name in {file[0].partition("/")[0] for file in brought}:
+        config.env[records.BROUGHT[name]] = os.path.join(folder, name)
+    config.files.clear()
 
 
 def lay_out(

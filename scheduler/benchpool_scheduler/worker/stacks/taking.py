@@ -1,0 +1,175 @@
+"""Takes the stacks of the Python processes below a supervisor, and says where that cannot be.
+
+py-spy first, where it is installed and may look into the processes (``ptrace``), as their own
+account. Else ``faulthandler``: the process writes them itself, at a signal that it has arranged at
+its start (``benchpool.job_stacks``). One that has not is never sent the signal, which would end it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import time
+from collections.abc import Iterable, Iterator
+
+from .. import process_identity
+from ..supervisor import process_notes
+from . import reading
+
+NAME = "benchpool-stacks"
+FROM_FIRST = 6
+"""By these a process that writes its stacks is known; as in ``benchpool.job_stacks``."""
+
+SPY_S, WRITE_S, LOOK_S = 10.0, 2.0, 0.01
+"""py-spy may take so long, and a process to write; seconds between two looks at what it writes."""
+
+SPY_ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
+MOST_PROCESSES, MOST_BYTES = 64, 256 * 1024
+PYTHON = b"python"
+
+
+def take(root: int) -> dict[str, object]:
+    """Return the stacks of what lives below a process, as JSON takes it. Blocks for seconds.
+
+    ``processes`` are those with Python stacks: ``pid``, ``command``, ``by`` (``py-spy`` or
+    ``faulthandler``) and ``threads``, each a name and its frames. ``why`` is a sentence where there
+    are none, or where py-spy might not look.
+    """
+    spy, processes, refused = shutil.which("py-spy"), list[object](), ""
+    seen = 0
+    for pid in (pid for pid, _ in process_notes.tree(root)):
+        if len(processes) >= MOST_PROCESSES:
+            break
+        command = _command(pid)
+        memory = _memory(pid)
+        if memory is None and PYTHON not in command.split(b"\0", 1)[0]:
+            continue
+        seen += 1
+        threads, by = reading.Threads(), ""
+        if spy is not None and not refused:
+            threads, refused = _spied(spy, pid)
+            by = "py-spy"
+        if not threads and memory is not None:
+            threads, by = _written(pid, memory), "faulthandler"
+        if threads:
+            words = command.replace(b"\0", b" ").decode(errors="replace").strip()
+            processes.append({"pid": pid, "command": words[:300], "by": by, "threads": threads})
+    return {"processes": processes, "why": _why(seen, len(processes), refused)}
+
+
+def _why(seen: int, told: int, refused: str) -> str:
+    if refused and told:
+        return f"py-spy may not look into its processes here ({refused}); they wrote themselves."
+    if told:
+        return ""
+    if not seen:
+        return "None of its processes is Python."
+    why = (
+        f"py-spy may not look into its processes here ({refused})"
+        if refused
+        else "there is no py-spy"
+    )
+    return f"Its Python has arranged no stacks at its start, and {why}."
+
+
+def _command(pid: int) -> bytes:
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
+        return file.read(4096)
+    return b""
+
+
+# --------------------------------------------------------------------------- py-spy
+
+
+def _spied(spy: str, pid: int) -> tuple[reading.Threads, str]:
+    """Return what py-spy says, or why it says nothing; it runs as the account of the process."""
+    try:
+        owner = os.stat(f"/proc/{pid}")
+        drop = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []}
+        done = subprocess.run(
+            [spy, "dump", "--pid", str(pid)],
+            capture_output=True,
+            timeout=SPY_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            cwd="/",
+            env=SPY_ENVIRONMENT,  # the owner may read that of a process of theirs
+            **(drop if os.geteuid() == 0 and owner.st_uid else {}),  # type: ignore[call-overload]
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return [], f"{type(error).__name__}"
+    if done.returncode == 0:
+        return reading.of_py_spy(done.stdout.decode(errors="replace")), ""
+    if process_identity.start_ticks(pid) is None:
+        return [], ""
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    return [], said[-1][:200] if said else f"exit code {done.returncode}"
+
+
+# --------------------------------------------------------------------------- faulthandler
+
+
+def _memory(pid: int) -> str | None:
+    """Return where a process writes its stacks; None for one that has not arranged it."""
+    number = signal.SIGRTMIN + FROM_FIRST
+    with contextlib.suppress(OSError):
+        if _catches(pid, number):
+            return next(_named(f"/proc/{pid}/fd"), None)
+    return None
+
+
+def _catches(pid: int, number: int) -> bool:
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+        caught = next((line.split()[1] for line in file if line.startswith("SigCgt:")), "0")
+    return bool(int(caught, 16) & (1 << (number - 1)))
+
+
+def _named(folder: str) -> Iterator[str]:
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        with contextlib.suppress(OSError):
+            if os.readlink(path).startswith(f"/memfd:{NAME} "):
+                yield path
+
+
+def _written(pid: int, memory: str) -> reading.Threads:
+    """Let a process write its stacks, and return them; nothing where it does not in time."""
+    ticks = process_identity.start_ticks(pid)
+    try:
+        file = os.open(memory, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError:
+        return []
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            return []
+        begin = os.fstat(file).st_size
+        pidfd = process_identity.open_process(pid, ticks)
+        if pidfd is None:
+            return []
+        try:
+            signal.pidfd_send_signal(pidfd, signal.SIGRTMIN + FROM_FIRST)
+        finally:
+            os.close(pidfd)
+        for size in _sizes(file, begin):
+            if size is not None:
+                text = os.pread(file, min(size - begin, MOST_BYTES), begin)
+                return reading.of_faulthandler(text.decode(errors="replace"))
+    except OSError:
+        return []
+    finally:
+        os.close(file)
+    return []
+
+
+def _sizes(file: int, begin: int) -> Iterable[int | None]:
+    """Yield None until the file has grown and rests, then its size; it ends without where not."""
+    last, deadline = begin, time.monotonic() + WRITE_S
+    while time.monotonic() < deadline:
+        time.sleep(LOOK_S)
+        size = os.fstat(file).st_size
+        yield size if size > begin and size == last else None
+        last = size
