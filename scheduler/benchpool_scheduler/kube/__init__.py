@@ -4,6 +4,7 @@
   decoded into the msgspec Structs of the caller; repeated with jitter; typed errors.
 - ``Reflector``: list and watch as one async iterator of typed changes, with a trimmed cache.
 - ``Election``: who leads, by a Lease; its ``guard`` stops the writes of who does not.
+- ``PodTokens``: on which node the pod is that shows a token.
 - ``kinds``: the objects that we touch.
 
 It knows nothing of jobs or GPUs.
@@ -30,6 +31,7 @@ from benchpool_scheduler.kube.failures import (
 )
 from benchpool_scheduler.kube.kinds import Kind
 from benchpool_scheduler.kube.leader_election import Election, NotLeading
+from benchpool_scheduler.kube.pod_tokens import PodTokens as PodTokens
 from benchpool_scheduler.kube.reflector import (
     Appeared,
     Change,

@@ -26,6 +26,7 @@ CRON_JOBS = Kind("batch", "v1", "cronjobs", "CronJob")
 NETWORK_POLICIES = Kind("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy")
 DEVICE_CLAIMS = Kind("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
+TOKEN_REVIEWS = Kind("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False)
 STORAGE_CLASSES = Kind("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
 DEFINITIONS = Kind(
     "apiextensions.k8s.io",

@@ -12,7 +12,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
+from benchpool_scheduler.contract.causes import EndCause
+from benchpool_scheduler.contract.stacks import WorkerStacks
+from benchpool_scheduler.runtime.devices import Device as Device
+from benchpool_scheduler.runtime.devices import DeviceState as DeviceState
 from benchpool_scheduler.worker.folders import Part as Part  # a kind of files
+from benchpool_scheduler.worker.metric_lines import ReportedValue as ReportedValue
+from benchpool_scheduler.worker.tracker_runs import ReportedRun as ReportedRun
 from benchpool_scheduler.worker.worker_id import WorkerId as WorkerId  # every verb takes one
 
 
@@ -46,8 +52,10 @@ class Launch:
         image: Container image; None takes the site's. Only where workers are containers.
         cpus: Processor cores of the worker, ``memory_gib`` its memory; 0 for no bound.
         objects: Contents that ``argv`` names besides ``files``, by hash.
+        serves: Port on which it answers requests that the scheduler passes on; None for none.
         origin: A note to lay beside the attempt's records: what the job is, for a service that does
             not know it. Opaque to the runtime.
+        admitted: Its pod is there already, made by others: it is let in, and nothing is made.
         claim: Volume claim that is mounted at ``claim_path``, the submitter's home.
     """
 
@@ -69,7 +77,9 @@ class Launch:
     objects: tuple[str, ...] = ()
     claim: str | None = None
     claim_path: str = ""
+    serves: int | None = None
     origin: bytes = b""
+    admitted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +138,8 @@ class WorkerEnded:
 
     ``exit_code`` follows the shell: 128 + n after signal n; None when it is not known.
     ``text`` is a sentence for the user where the end needs one; ``fault`` the number of the
-    machine's fault (``errno``) where that is known.
+    machine's fault (``errno``) where that is known. ``cause`` is what is known of a failure beyond
+    its exit code, a word of ``contract.causes``; ``traceback`` a mark that equal ones share.
     """
 
     worker: WorkerId
@@ -137,11 +148,13 @@ class WorkerEnded:
     by: EndedBy
     text: str | None = None
     fault: int | None = None
+    cause: EndCause | None = None
+    traceback: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerProgress:
-    """The worker wrote its progress file."""
+    """The worker wrote its progress file, began a run in a tracker, or saved."""
 
     worker: WorkerId
     at: float
@@ -150,35 +163,19 @@ class WorkerProgress:
     metrics: Mapping[str, float] = field(default_factory=dict)
     checkpoint_at: float | None = None
     checkpoint_step: int | None = None
-
-
-WorkerEvent = WorkerStarted | WorkerEnded | WorkerProgress
-
-
-class DeviceState(StrEnum):
-    """What the runtime sees of a GPU, apart from our own use of it."""
-
-    USABLE = "usable"
-    FOREIGN = "foreign"  # a process that we did not start uses it (R1)
-    BROKEN = "broken"
+    runs: tuple[ReportedRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
-    """One GPU of a node as found; ``note`` says why it is not usable.
+class WorkerMetrics:
+    """The worker reported values, oldest first, by its own clock."""
 
-    ``resource`` is what Kubernetes counts it as; slices of a GPU have names of their own.
-    """
+    worker: WorkerId
+    at: float
+    values: tuple[ReportedValue, ...]
 
-    uuid: str
-    index: int
-    model: str
-    node: str
-    memory_mib: int | None
-    simulated: bool
-    state: DeviceState = DeviceState.USABLE
-    note: str | None = None
-    resource: str = "nvidia.com/gpu"
+
+WorkerEvent = WorkerStarted | WorkerEnded | WorkerProgress | WorkerMetrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +299,36 @@ class Runtime(Protocol):
 
 
 @runtime_checkable
+class Stacks(Protocol):
+    """The side of a runtime that looks into running workers."""
+
+    async def stacks(self, worker: WorkerId) -> WorkerStacks:
+        """Return what a worker's Python processes are doing; it may take seconds."""
+
+
+@runtime_checkable
+class Leaves(Protocol):
+    """The side of a runtime that can lay files among the results of a job."""
+
+    async def leave(self, job: str, name: str, text: bytes) -> None:
+        """Lay a file there. Errors: OSError."""
+
+
+@runtime_checkable
+class Reachable(Protocol):
+    """The side of a runtime whose workers have addresses and ports of their own.
+
+    Attributes:
+        listen: On what a program there must listen to be reached.
+    """
+
+    listen: str
+
+    def host_of(self, worker: WorkerId) -> str | None:
+        """Return where a worker that runs is reached; None where that is not known."""
+
+
+@runtime_checkable
 class Strangers(Protocol):
     """The side of a runtime that leaves workers alone which nobody expected, and tells of them."""
 
@@ -327,6 +354,14 @@ class Gates(Protocol):
 
     def release(self, lease: str) -> None:
         """Forget a lease."""
+
+
+@runtime_checkable
+class Holding(Protocol):
+    """The side of a runtime that sees whose processes are on a GPU."""
+
+    async def holders(self, gpus: Sequence[str]) -> tuple[int, ...] | None:
+        """Return the processes that compute on these GPUs now; None where that is not known."""
 
 
 @runtime_checkable

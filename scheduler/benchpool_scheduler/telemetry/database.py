@@ -1,53 +1,47 @@
-"""The telemetry database: a file beside the state that may be lost without harm.
+"""The telemetry database, which may be lost without harm: a file, or a schema on a server.
 
-A file that is damaged, or of a layout that this release does not know, is set aside and another is
+One that is damaged, or of a layout that this release does not know, is set aside and another is
 begun. Everything here blocks, and may be called from any thread, one call at a time.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
-import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DatabaseError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 
 from benchpool_scheduler.accounting.occupancy import Occupancy
 from benchpool_scheduler.telemetry import occupancies, reading, schema, writing, xids
 from benchpool_scheduler.telemetry.reading import ActivityBucket, WorkerTotal
 from benchpool_scheduler.telemetry.samples import HeldSample, HeldWorkerSample
+from benchpool_scheduler.telemetry.storage import Storage, is_passing
 from benchpool_scheduler.telemetry.xids import XidSeen
 
 log = logging.getLogger(__name__)
 
-FILE = "telemetry.sqlite"
 FAULTS = (OSError, SQLAlchemyError)
 """What is raised where the database cannot be read or written now."""
 PRUNE_S = 3600.0
-LOCKED_S = 1.0
-"""Somebody else may have the file for so long, before it counts as one that cannot be written."""
 
 
 class Database:
     """What was measured, on disk.
 
     Args:
-        folder: Where the file lies; made where it is not there.
+        storage: Where it lies.
         clock: Seconds since the epoch.
 
     Attributes:
-        problem: What was wrong with the file that was found, as a sentence; None for nothing.
+        problem: What was wrong with what was found there, as a sentence; None for nothing.
     """
 
-    def __init__(self, folder: Path, clock: Callable[[], float]) -> None:
-        self.file = folder / FILE
+    def __init__(self, storage: Storage, clock: Callable[[], float]) -> None:
         self.problem: str | None = None
+        self._storage = storage
         self._clock = clock
         self._lock = threading.RLock()
         self._engine: Engine | None = None
@@ -58,21 +52,25 @@ class Database:
     # ------------------------------------------------------------------ life
 
     def open(self) -> None:
-        """Open the file or begin one. Errors: OperationalError, where none can be written."""
+        """Open it or begin one. Errors: OperationalError, where none can be written."""
         with self._guarded():
             self._begin()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of it."""
         with self._lock:
             engine, self._engine = self._engine, None
             if engine is not None:
                 engine.dispose()
 
+    @property
+    def place(self) -> str:
+        """Return where it lies, in words."""
+        return self._storage.place
+
     def size(self) -> int:
-        """Return the bytes of the file and of what belongs to it."""
-        files = (self.file.with_name(self.file.name + end) for end in ("", "-wal", "-shm"))
-        return sum(file.stat().st_size for file in files if file.exists())
+        """Return its bytes, with indexes and logs."""
+        return self._storage.size()
 
     # ------------------------------------------------------------------ writing
 
@@ -170,6 +168,11 @@ class Database:
         with self._guarded(), self._connected() as connection:
             return [it for it, _ in reading.held(connection, schema.holders.c.job == job)]
 
+    def totals_of_bench(self, lease: str) -> Sequence[ActivityBucket]:
+        """Return of each GPU of a bench all that was measured while the bench held it."""
+        with self._guarded(), self._connected() as connection:
+            return [it for it, _ in reading.held(connection, schema.holders.c.bench == lease)]
+
     def workers_of(self, job: str) -> Sequence[WorkerTotal]:
         """Return what each worker of each attempt of a job used."""
         with self._guarded(), self._connected() as connection:
@@ -194,80 +197,52 @@ class Database:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Have the file to oneself; set one that is damaged aside, and say so."""
+        """Have it to oneself; set one that is damaged aside, and say so."""
         with self._lock:
             try:
                 yield
-            except OperationalError:
-                raise
             except DatabaseError as damage:
-                self._set_aside(f"cannot be read ({damage.orig})")
+                if not is_passing(damage):
+                    self._set_aside(damage)
                 raise
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
-        if self._engine is None:
-            self._begin()
-        assert self._engine is not None  # noqa: S101 - made a line above
-        with self._engine.begin() as connection:
+        with self._begin().begin() as connection:
             yield connection
 
-    def _begin(self) -> None:
+    def _begin(self) -> Engine:
+        if self._engine is not None:
+            return self._engine
         try:
-            self._try()
-        except OperationalError:
-            raise
+            return self._try()
         except DatabaseError as damage:
-            self._set_aside(f"cannot be read ({damage.orig})")
-            self._try()
+            if is_passing(damage):
+                raise
+            self._set_aside(damage)
+            return self._try()
 
-    def _try(self) -> None:
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        engine = sa.create_engine(f"sqlite:///{self.file}", connect_args={"timeout": LOCKED_S})
-        sa.event.listen(engine, "connect", _prepare)
+    def _try(self) -> Engine:
+        engine = self._storage.connect()
         try:
             with engine.begin() as connection:
-                layout = connection.scalar(sa.text("PRAGMA user_version"))
-                if layout not in (0, schema.LAYOUT):
-                    raise _unknown(layout)
-                wrong = connection.scalar(sa.text("PRAGMA quick_check(1)"))
-                if wrong != "ok":
-                    raise _damaged(wrong)
-                schema.metadata.create_all(connection)
-                connection.execute(sa.text(f"PRAGMA user_version = {schema.LAYOUT}"))
                 self._until = writing.until(connection, self._clock())
         except BaseException:
             engine.dispose()
             raise
         self._engine, self._keys = engine, writing.Keys()
+        return engine
 
-    def _set_aside(self, why: str) -> None:
-        """Put the file out of the way; one that was put there before goes."""
+    def _set_aside(self, damage: DatabaseError) -> None:
+        """Put what is damaged out of the way; what was put there before goes."""
         self.close()
         self._until.clear()
-        aside = self.file.with_name(f"{self.file.name}.damaged")
-        for end in ("-wal", "-shm"):
-            self.file.with_name(self.file.name + end).unlink(missing_ok=True)
-        if self.file.exists():
-            os.replace(self.file, aside)
+        lies = self._storage.set_aside(damage)
+        if lies is None:
+            return
         self.problem = (
-            f"The record of what GPUs did, {self.file}, {why}. It lies as {aside.name} beside, and "
-            "another was begun: what was measured before is not shown. Jobs are not touched by it."
+            f"The record of what GPUs did, {self.place}, cannot be read ({damage.orig}). {lies}, "
+            "and another was begun: what was measured before is not shown. Jobs are not touched "
+            "by it."
         )
         log.error("%s", self.problem)
-
-
-def _prepare(connection: Any, _record: object) -> None:
-    """Set up a connection: a write need not outlive a crash of the machine."""
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=OFF"):
-        connection.execute(f"PRAGMA {pragma}")
-
-
-def _unknown(layout: object) -> DatabaseError:
-    return DatabaseError(
-        "", None, Exception(f"layout {layout}, this release knows {schema.LAYOUT}")
-    )
-
-
-def _damaged(what: object) -> DatabaseError:
-    return DatabaseError("", None, Exception(str(what)))

@@ -1,8 +1,6 @@
 """GPUs of a cluster as NVIDIA's dcgm-exporter tells them, on its own page or through Prometheus.
 
-The kubelet chooses devices when a pod begins, so that a GPU is a slot of its node for us
-(``node/0``). Which device is which slot is read from the pods: those of a pod are its slots. What
-no pod of ours holds takes the slots that are left.
+Which of them is which slot of its node is found in ``placing``.
 
 Source of names and units: dcgm-exporter's list of counters, ``default-counters.csv``.
 """
@@ -10,13 +8,13 @@ Source of names and units: dcgm-exporter's list of counters, ``default-counters.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
+from benchpool_scheduler.telemetry.placing import PodName, placed
 from benchpool_scheduler.telemetry.samples import GpuSample
 
 PREFIX = "DCGM_FI_"
@@ -29,9 +27,6 @@ MOST_SPAN_S = 120.0
 
 MIB_IN_GIB, MILLI, PERCENT = 1024, 1000.0, 100.0
 
-PodName: TypeAlias = tuple[str, str]
-"""Namespace and name."""
-
 
 @dataclass(frozen=True, slots=True)
 class ExportedGpu:
@@ -41,6 +36,7 @@ class ExportedGpu:
         pod: Namespace and name of the pod that holds it, None where none does.
         at: When Prometheus read it, seconds since the epoch; None on the exporter's own page.
         values: By the names of the exporter's counters, without ``DCGM_FI_``.
+        kind: Empty: slices are not read.
     """
 
     uuid: str
@@ -49,6 +45,7 @@ class ExportedGpu:
     pod: PodName | None
     at: float | None = None
     values: Mapping[str, float] = field(default_factory=dict)
+    kind: str = ""
 
 
 def read_page(text: str) -> list[ExportedGpu]:
@@ -89,38 +86,6 @@ def _pod(labels: Mapping[str, str]) -> PodName | None:
     moved = "exported_" if "exported_pod" in labels else ""
     name = labels.get(f"{moved}pod", "")
     return (labels.get(f"{moved}namespace", ""), name) if name else None
-
-
-def placed(
-    found: Iterable[ExportedGpu], pods: Mapping[PodName, Sequence[str]], slots: Iterable[str]
-) -> Mapping[str, ExportedGpu]:
-    """Return the GPU of each slot.
-
-    Args:
-        pods: The slots of each pod of ours. ``slots``: all that there are.
-
-    >>> gpus = [ExportedGpu(f"GPU-{i}", "n0", i, ("lab", "w0") if i == 2 else None)
-    ...         for i in range(3)]
-    >>> where = placed(gpus, {("lab", "w0"): ["n0/0"]}, ["n0/0", "n0/1", "n0/2"])
-    >>> {slot: gpu.uuid for slot, gpu in where.items()}
-    {'n0/0': 'GPU-2', 'n0/1': 'GPU-0', 'n0/2': 'GPU-1'}
-    """
-    of_pod: dict[PodName | None, list[ExportedGpu]] = defaultdict(list)
-    for gpu in sorted(found, key=lambda it: (it.node, it.index, it.uuid)):
-        of_pod[gpu.pod if gpu.pod in pods else None].append(gpu)
-    where: dict[str, ExportedGpu] = {}
-    for pod, held in pods.items():
-        where |= dict(zip(held, of_pod.get(pod, ()), strict=False))
-    ours = {slot for held in pods.values() for slot in held}
-    left: dict[str, list[str]] = defaultdict(list)
-    for slot in slots:
-        if slot not in ours:
-            left[slot.rpartition("/")[0]].append(slot)
-    # GPUs of pods that are not ours take the last slots, as they do in the scheduler's books.
-    for gpu in sorted(of_pod[None], key=lambda it: it.pod is not None):
-        if left[gpu.node]:
-            where[left[gpu.node].pop(0)] = gpu
-    return where
 
 
 class DcgmSampler:

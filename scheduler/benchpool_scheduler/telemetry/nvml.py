@@ -18,6 +18,7 @@ import pynvml
 
 from benchpool_scheduler.telemetry.nvml_activity import Utilisation
 from benchpool_scheduler.telemetry.nvml_gpm import GpmReader
+from benchpool_scheduler.telemetry.nvml_slices import SlicePlace, place_of
 from benchpool_scheduler.telemetry.nvml_xids import XidWatch
 from benchpool_scheduler.telemetry.samples import GpuSample
 
@@ -79,6 +80,7 @@ class _Watched:
     ask: Prober
     utilisation: Utilisation
     gpm: GpmReader
+    place: SlicePlace | None = None
     at: float | None = None
     energy_mj: int | None = None
 
@@ -138,22 +140,23 @@ class NvmlSampler:
         try:
             watched = self._watched.get(gpu)
             if watched is None:
-                ask = Prober(pynvml.nvmlDeviceGetHandleByUUID(gpu))
-                watched = self._watched[gpu] = _Watched(ask, Utilisation(ask), GpmReader(ask))
+                watched = self._watched[gpu] = _begun(pynvml.nvmlDeviceGetHandleByUUID(gpu))
             return self._measure(gpu, watched, now)
         except (Stale, pynvml.NVMLError):
             self._forget(gpu)  # another handle is asked for at the next tick
             return None
 
     def _measure(self, gpu: str, watched: _Watched, now: float) -> GpuSample | None:
-        ask, before = watched.ask, watched.at
-        activity, sm_activity = watched.utilisation.read(), watched.gpm.read()
-        energy_mj = ask(pynvml.nvmlDeviceGetTotalEnergyConsumption)
+        ask, before, place = watched.ask, watched.at, watched.place
+        gpm = watched.gpm.read()
+        # Utilisation, power and energy are those of the whole board: of a slice they say nothing.
+        activity = watched.utilisation.read() if place is None else gpm.active
+        energy_mj = ask(pynvml.nvmlDeviceGetTotalEnergyConsumption) if place is None else None
         last_mj, watched.energy_mj, watched.at = watched.energy_mj, energy_mj, now
         if before is None or now <= before:
             return None
         span_s = now - before
-        power = ask(pynvml.nvmlDeviceGetPowerUsage)
+        power = ask(pynvml.nvmlDeviceGetPowerUsage) if place is None else None
         power_w = None if power is None else power / MILLI
         used, total = _memory(ask)
         return GpuSample(
@@ -161,7 +164,7 @@ class NvmlSampler:
             span_s=span_s,
             gpu=gpu,
             activity=activity,
-            sm_activity=sm_activity,
+            sm_activity=gpm.sm,
             memory_used_gib=used,
             memory_total_gib=total,
             power_w=power_w,
@@ -169,12 +172,19 @@ class NvmlSampler:
             temperature_c=_degrees(ask(pynvml.nvmlDeviceGetTemperature, 0)),
             throttled=_throttled(ask),
             xid=self._xids.take(gpu),
+            parent=None if place is None else place.uuid or None,
         )
 
     def _forget(self, gpu: str) -> None:
         watched = self._watched.pop(gpu, None)
         if watched is not None:
             watched.gpm.close()
+
+
+def _begun(handle: Any) -> _Watched:
+    ask = Prober(handle)
+    place = place_of(ask)
+    return _Watched(ask, Utilisation(ask), GpmReader(ask, place), place)
 
 
 def _memory(ask: Prober) -> tuple[float | None, float | None]:

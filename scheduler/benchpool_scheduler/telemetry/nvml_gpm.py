@@ -1,39 +1,62 @@
 """How much of a GPU its kernels used, where the driver's performance monitoring (GPM) is there.
 
-Hopper and newer. It compares two samples of counters, so each look keeps one for the next.
+Hopper and newer. It compares two samples of counters, so each look keeps one for the next. It is
+the only thing that tells of a slice (MIG) how busy it is: by its GPU instance.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pynvml
 
+from benchpool_scheduler.telemetry.nvml_slices import SlicePlace
+
 PERCENT = 100.0
+METRICS = (pynvml.NVML_GPM_METRIC_GRAPHICS_UTIL, pynvml.NVML_GPM_METRIC_SM_UTIL)
+
+
+@dataclass(frozen=True, slots=True)
+class GpmShares:
+    """Mean shares since the last look: of the time in which something ran, and of the
+    multiprocessors at work. None where it is not measured.
+    """
+
+    active: float | None = None
+    sm: float | None = None
+
+
+NOTHING = GpmShares()
 
 
 class GpmReader:
-    """The share of multiprocessors at work of one GPU."""
+    """What performance monitoring tells of one GPU, or of one slice.
 
-    def __init__(self, ask: Callable[..., Any]) -> None:
+    Args:
+        ask: Asks the driver of it; None for no answer.
+        place: Where the slice is; None for a whole GPU.
+    """
+
+    def __init__(self, ask: Callable[..., Any], place: SlicePlace | None = None) -> None:
         self._ask = ask
+        self._place = place
         self._supported: bool | None = None
         self._last: Any = None
 
-    def read(self) -> float | None:
-        """Return the mean share since the last call; None where it is not measured."""
+    def read(self) -> GpmShares:
+        """Return what was measured since the last call."""
         if self._supported is None:
-            told = self._ask(pynvml.nvmlGpmQueryDeviceSupport)
-            self._supported = bool(told is not None and told.isSupportedDevice)
+            self._supported = self._is_supported()
         if not self._supported:
-            return None
+            return NOTHING
         before, self._last = self._last, self._sample()
         try:
             if before is None or self._last is None:
-                return None
-            return self._compare(before, self._last)
+                return NOTHING
+            return _compared(before, self._last)
         finally:
             _free(before)
 
@@ -42,30 +65,58 @@ class GpmReader:
         _free(self._last)
         self._last = None
 
+    def _is_supported(self) -> bool:
+        place = self._place
+        if place is None:
+            told = self._ask(pynvml.nvmlGpmQueryDeviceSupport)
+        elif not place.alone:
+            return False  # what is told is of several slices together
+        else:
+            try:
+                told = pynvml.nvmlGpmQueryDeviceSupport(place.parent)
+            except pynvml.NVMLError:
+                return False
+        return bool(told is not None and told.isSupportedDevice)
+
     def _sample(self) -> Any:
         try:
             sample = pynvml.nvmlGpmSampleAlloc()
         except pynvml.NVMLError:
             return None
-        if self._ask(pynvml.nvmlGpmSampleGet, sample) is None:
+        if not self._filled(sample):
             _free(sample)
             return None
         return sample
 
-    def _compare(self, before: Any, now: Any) -> float | None:
-        both = pynvml.c_nvmlGpmMetricsGet_t()
-        both.version = pynvml.NVML_GPM_METRICS_GET_VERSION
-        both.numMetrics = 1
-        both.sample1, both.sample2 = before, now
-        both.metrics[0].metricId = pynvml.NVML_GPM_METRIC_SM_UTIL
+    def _filled(self, sample: Any) -> bool:
+        place = self._place
+        if place is None:
+            return self._ask(pynvml.nvmlGpmSampleGet, sample) is not None
         try:
-            pynvml.nvmlGpmMetricsGet(both)
+            pynvml.nvmlGpmMigSampleGet(place.parent, place.instance, sample)
         except pynvml.NVMLError:
-            return None
-        metric = both.metrics[0]
-        if metric.nvmlReturn != pynvml.NVML_SUCCESS or metric.value != metric.value:
-            return None
-        return min(max(float(metric.value) / PERCENT, 0.0), 1.0)
+            return False
+        return True
+
+
+def _compared(before: Any, now: Any) -> GpmShares:
+    both = pynvml.c_nvmlGpmMetricsGet_t()
+    both.version = pynvml.NVML_GPM_METRICS_GET_VERSION
+    both.numMetrics = len(METRICS)
+    both.sample1, both.sample2 = before, now
+    for position, metric in enumerate(METRICS):
+        both.metrics[position].metricId = metric
+    try:
+        pynvml.nvmlGpmMetricsGet(both)
+    except pynvml.NVMLError:
+        return NOTHING
+    return GpmShares(*(_share(both.metrics[position]) for position in range(len(METRICS))))
+
+
+def _share(metric: Any) -> float | None:
+    if metric.nvmlReturn != pynvml.NVML_SUCCESS or metric.value != metric.value:
+        return None
+    return min(max(float(metric.value) / PERCENT, 0.0), 1.0)
 
 
 def _free(sample: Any) -> None:

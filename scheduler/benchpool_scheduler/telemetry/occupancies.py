@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import Column, Connection, Index, Integer, Table, Text
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy import Column, Connection, Index, Table, Text
 
 from benchpool_scheduler.accounting.classes import Occupation
 from benchpool_scheduler.accounting.occupancy import Occupancy, Occupant
+from benchpool_scheduler.telemetry.dialects import WHOLE, dialect
 from benchpool_scheduler.telemetry.rollup import MS
 from benchpool_scheduler.telemetry.schema import DAY_S, HELD_DAYS, metadata
 
@@ -18,15 +18,15 @@ table = Table(
     "occupancy",
     metadata,
     Column("gpu", Text, primary_key=True),
-    Column("begin_ms", Integer, primary_key=True),
-    Column("end_ms", Integer, nullable=False),
+    Column("begin_ms", WHOLE, primary_key=True),
+    Column("end_ms", WHOLE, nullable=False),
     Column("node", Text, nullable=False),
     Column("model", Text, nullable=False),
     Column("occupation", Text, nullable=False),
     Column("user", Text, nullable=False),
     Column("project", Text, nullable=False),
     Column("job", Text, nullable=False),
-    Column("attempt", Integer, nullable=False),
+    Column("attempt", WHOLE, nullable=False),
     Column("bench", Text, nullable=False),
     Index("occupancy_end", "end_ms"),
     sqlite_with_rowid=False,
@@ -35,13 +35,14 @@ table = Table(
 
 def keep(connection: Connection, intervals: Iterable[Occupancy]) -> None:
     """Write intervals; one that is there already is extended."""
-    rows = [_row(one) for one in intervals]
+    rows = {(row["gpu"], row["begin_ms"]): row for row in map(_row, intervals)}
     if not rows:
         return
-    statement = insert(table)
+    statement = dialect(connection).insert(table)
     update = {"end_ms": statement.excluded.end_ms}
     connection.execute(
-        statement.on_conflict_do_update(index_elements=("gpu", "begin_ms"), set_=update), rows
+        statement.on_conflict_do_update(index_elements=("gpu", "begin_ms"), set_=update),
+        list(rows.values()),
     )
 
 

@@ -23,13 +23,18 @@ Of = WorkerId | str
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What counters say at one moment: seconds of processor time and bytes since the start."""
+    """What counters say at one moment: seconds of processor time and bytes since the start.
+
+    Attributes:
+        first_s: What the first process used of ``cpu_s`` itself.
+    """
 
     cpu_s: float
     memory: int | None = None
     memory_peak: int | None = None
     read: int | None = None
     written: int | None = None
+    first_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,60 @@ class _Process:
     parent: int
     cpu_s: float
     memory: int
+    own_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the counters of one holder say.
+
+    Attributes:
+        whose: Something else where its counters began anew. ``cpus``: cores given, 0 for no bound.
+    """
+
+    counted: Counted
+    whose: object = None
+    cpus: float = 0.0
+
+
+class CounterSpans:
+    """Turns counters into samples: what each holder used from one look to the next."""
+
+    def __init__(self) -> None:
+        self._before: dict[Of, tuple[float, Reading]] = {}
+        self._peaks: dict[Of, int] = {}
+
+    def samples(self, readings: Mapping[Of, Reading], now: float) -> list[WorkerSample]:
+        """Return what each used since the last call; of new ones, and over a gap, nothing.
+
+        Args:
+            now: In seconds of any clock; a sample's end.
+        """
+        found = [self._between(of, it, now) for of, it in readings.items()]
+        self._before = {of: (now, it) for of, it in readings.items()}
+        self._peaks = {of: peak for of, peak in self._peaks.items() if of in readings}
+        return [it for it in found if it is not None]
+
+    def _between(self, of: Of, reading: Reading, at: float) -> WorkerSample | None:
+        now = reading.counted
+        peak = max(now.memory_peak or 0, now.memory or 0, self._peaks.get(of, 0))
+        self._peaks[of] = peak
+        known = self._before.get(of)
+        if known is None or known[1].whose != reading.whose or at <= known[0]:
+            return None
+        before = known[1].counted
+        return WorkerSample(
+            of=of,
+            at=at,
+            span_s=at - known[0],
+            cpu_s=max(now.cpu_s - before.cpu_s, 0.0),  # time of a process without parent is lost
+            cpus=reading.cpus,
+            memory_gib=None if now.memory is None else now.memory / GIB,
+            memory_peak_gib=peak / GIB if peak else None,
+            read_bytes=_more(before.read, now.read),
+            written_bytes=_more(before.written, now.written),
+            first_cpu_s=max(now.first_s - before.first_s, 0.0),
+        )
 
 
 class ProcessMeter:
@@ -49,8 +108,7 @@ class ProcessMeter:
 
     def __init__(self, proc: Path = Path("/proc")) -> None:
         self._proc = proc
-        self._before: dict[Of, tuple[float, ProcessRoot, Counted]] = {}
-        self._peaks: dict[Of, int] = {}
+        self._spans = CounterSpans()
 
     def sample(
         self, roots: Mapping[Of, tuple[ProcessRoot, float]], now: float
@@ -62,41 +120,17 @@ class ProcessMeter:
             now: Seconds since the epoch.
         """
         below: Mapping[int, list[_Process]] | None = None
-        counted: dict[Of, Counted] = {}
-        for of, (root, _) in roots.items():
+        readings: dict[Of, Reading] = {}
+        for of, (root, cpus) in roots.items():
             found = of_cgroup(root.groups)
             if found is None or found.memory is None or found.read is None:
                 below = self._all() if below is None else below
                 found = _filled(found, self._of_tree(root, below))
             if found is not None:
-                counted[of] = found
-        samples = [
-            self._between(of, roots[of][0], roots[of][1], it, now) for of, it in counted.items()
-        ]
-        self._before = {of: (now, roots[of][0], it) for of, it in counted.items()}
-        self._peaks = {of: peak for of, peak in self._peaks.items() if of in counted}
-        return [it for it in samples if it is not None]
-
-    def _between(
-        self, of: Of, root: ProcessRoot, cpus: float, now: Counted, at: float
-    ) -> WorkerSample | None:
-        peak = max(now.memory_peak or 0, now.memory or 0, self._peaks.get(of, 0))
-        self._peaks[of] = peak
-        known = self._before.get(of)
-        if known is None or known[1].pid != root.pid or at <= known[0]:
-            return None
-        before = known[2]
-        return WorkerSample(
-            of=of,
-            at=at,
-            span_s=at - known[0],
-            cpu_s=max(now.cpu_s - before.cpu_s, 0.0),  # time of a process without parent is lost
-            cpus=cpus,
-            memory_gib=None if now.memory is None else now.memory / GIB,
-            memory_peak_gib=peak / GIB if peak else None,
-            read_bytes=_more(before.read, now.read),
-            written_bytes=_more(before.written, now.written),
-        )
+                first = self._process(str(root.pid))
+                found = replace(found, first_s=0.0 if first is None else first.own_s)
+                readings[of] = Reading(found, root.pid, cpus)
+        return self._spans.samples(readings, now)
 
     # ------------------------------------------------------------------ /proc
 
@@ -113,8 +147,10 @@ class ProcessMeter:
         try:
             text = (self._proc / name / "stat").read_text(errors="replace")
             fields = text.rpartition(")")[2].split()
-            times = sum(int(it) for it in fields[11:15])  # also of children that have ended
-            return _Process(int(name), int(fields[1]), times / TICKS_S, int(fields[21]) * PAGE)
+            user, system, *of_children = (int(it) / TICKS_S for it in fields[11:15])
+            own_s = user + system
+            whole_s = own_s + sum(of_children)  # of those that have ended
+            return _Process(int(name), int(fields[1]), whole_s, int(fields[21]) * PAGE, own_s)
         except (OSError, ValueError, IndexError):
             return None  # gone meanwhile
 

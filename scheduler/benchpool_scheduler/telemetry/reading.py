@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from benchpool_scheduler.telemetry import schema
+from benchpool_scheduler.telemetry.dialects import WHOLE
 from benchpool_scheduler.telemetry.rollup import (
     ADDED,
     MIB,
@@ -214,7 +215,10 @@ def _from_sums(
     assert how.level is not None  # noqa: S101 - told by the caller
     table = how.level.table.c
     # Of a sum over nothing but nulls, SQL makes null; zero is meant.
-    sums = [sa.func.coalesce(sa.func.sum(table[name]), 0).label(name) for name in ADDED]
+    # PostgreSQL's sums are of another type than what is added.
+    sums = [
+        sa.cast(sa.func.coalesce(sa.func.sum(table[name]), 0), WHOLE).label(name) for name in ADDED
+    ]
     sums += [sa.func.max(table[name]).label(name) for name in MOST]
     sums += [sa.func.min(table.activity_min).label("activity_min")]
     at = (table.begin - table.begin % how.span_s).label("at")

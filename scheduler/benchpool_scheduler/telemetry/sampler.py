@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from benchpool_scheduler.telemetry.samples import GpuSample
+from benchpool_scheduler.contract.node_report import NodeReport
+from benchpool_scheduler.telemetry.samples import GpuSample, Holder, WorkerSample
+from benchpool_scheduler.telemetry.storage import Storage
+from benchpool_scheduler.worker.worker_id import WorkerId
 
 
 class GpuSampler(Protocol):
@@ -48,11 +51,62 @@ class NoSampler:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldProcesses:
+    """Processes to measure: who they are, their GPUs, and how many cores they were given.
+
+    Attributes:
+        of: The worker, or the id of the bench's lease.
+    """
+
+    of: WorkerId | str
+    holder: Holder
+    gpus: tuple[str, ...]
+    cpus: float
+
+
+class WorkerSampler(Protocol):
+    """What measures the processes of workers and benches. It never raises."""
+
+    def sample_workers(self, held: Sequence[HeldProcesses], now: float) -> Sequence[WorkerSample]:
+        """Return what each used since the last call, as far as it is known. Blocks.
+
+        Args:
+            now: Seconds since the epoch by the service's clock.
+        """
+
+
+class NoWorkers:
+    """Measures no processes: they are on other machines."""
+
+    def sample_workers(self, held: Sequence[HeldProcesses], now: float) -> Sequence[WorkerSample]:
+        """Return nothing."""
+        return ()
+
+
+class ReportTaker(Protocol):
+    """What agents of nodes report to."""
+
+    every_s: float
+
+    def take(self, node: str, report: NodeReport, now: float) -> None:
+        """Take a report; ``now`` in seconds since the epoch by the service's clock."""
+
+
+@dataclass(frozen=True, slots=True)
 class Sampling:
-    """What measures GPUs, and every how many seconds; 0 measures nothing at all."""
+    """What measures GPUs and processes, and every how many seconds; 0 measures nothing at all.
+
+    Attributes:
+        workers: None for the processes of this machine.
+        reports: Takes what agents of nodes report; None where none are expected.
+        storage: Where it is kept; None for a file beside the state.
+    """
 
     sampler: GpuSampler
     every_s: float
+    workers: WorkerSampler | None = None
+    reports: ReportTaker | None = None
+    storage: Storage | None = None
 
 
 NO_SAMPLING = Sampling(NoSampler(), 0.0)

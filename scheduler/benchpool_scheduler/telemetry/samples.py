@@ -26,6 +26,10 @@ class GpuSample:
         throttled: Why it ran slower than it could, words of ``nvml.THROTTLING``; empty for not.
         xid: Number of a driver's error that came during the span, the newest.
         simulated: The GPU exists in the books alone, and so does what is said of it.
+        of: Who had it by what measured it: a worker, or the id of a bench's lease; None where only
+            the service's books say it.
+        parent: The uuid of the GPU that it is a slice of; None for a whole one, and where that is
+            not known. Power and energy are told of whole GPUs alone.
 
     >>> GpuSample(at=110.0, span_s=10.0, gpu="GPU-a", activity=0.25).active_s
     2.5
@@ -44,6 +48,8 @@ class GpuSample:
     throttled: tuple[str, ...] = ()
     xid: int | None = None
     simulated: bool = False
+    of: WorkerId | str | None = None
+    parent: str | None = None
 
     @property
     def active_s(self) -> float | None:
@@ -60,6 +66,8 @@ class WorkerSample:
         at: End of the span, seconds since the epoch. ``span_s``: its length.
         cpu_s: Processor seconds used in the span. ``cpus``: cores that it was given, 0 for no
             bound.
+        first_cpu_s: What the first of its processes used of that itself: a notebook server that
+            serves pages, what watches over a worker. 0 where that is not known.
         memory_gib: In use at the end. ``memory_peak_gib``: the most since the start, as far as
             was seen.
         read_bytes: From disks in the span, ``written_bytes`` to them.
@@ -74,6 +82,7 @@ class WorkerSample:
     memory_peak_gib: float | None = None
     read_bytes: int | None = None
     written_bytes: int | None = None
+    first_cpu_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

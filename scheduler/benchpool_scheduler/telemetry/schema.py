@@ -2,6 +2,8 @@
 
 Whole numbers in small units keep rows small. Rows lie by time: new ones fill the last page whole,
 old ones leave whole pages free, and a range of time is read in one piece, without a second index.
+Columns ``gpu`` and ``holder`` are numbers of those tables. No database holds them to it: rows of
+hours may outlive their holder by a step.
 """
 
 from __future__ import annotations
@@ -9,13 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import sqlalchemy as sa
-from sqlalchemy import Column, ForeignKey, Integer, MetaData, Table, Text, UniqueConstraint
+from sqlalchemy import Column, MetaData, Table, Text, UniqueConstraint
 
+from benchpool_scheduler.telemetry.dialects import WHOLE
 from benchpool_scheduler.telemetry.rollup import Sums
 from benchpool_scheduler.telemetry.samples import Holder
 
 LAYOUT = 1
-"""Number of this layout, kept in the file."""
+"""Number of this layout, kept beside the tables."""
 
 DAY_S = 86_400
 SUMS = tuple(field.name for field in fields(Sums))
@@ -26,9 +29,9 @@ metadata = MetaData()
 gpus = Table(
     "gpu",
     metadata,
-    Column("id", Integer, primary_key=True),
+    Column("id", WHOLE, primary_key=True),
     Column("name", Text, nullable=False),
-    Column("simulated", Integer, nullable=False),
+    Column("simulated", WHOLE, nullable=False),
     UniqueConstraint("name", "simulated"),
 )
 
@@ -37,8 +40,8 @@ _WHOLE = frozenset({"attempt", "worker"})
 holders = Table(
     "holder",
     metadata,
-    Column("id", Integer, primary_key=True),
-    *(Column(name, Integer if name in _WHOLE else Text) for name in HOLDER),
+    Column("id", WHOLE, primary_key=True),
+    *(Column(name, WHOLE if name in _WHOLE else Text) for name in HOLDER),
     sa.Index("holder_job", "job"),
 )
 """Who held a GPU; the first row is nobody. The writer keeps rows different: SQL would not, with
@@ -48,30 +51,30 @@ columns that are null."""
 def _of_gpu(begin: str) -> tuple[Column[int], ...]:
     """Return the key of a table by time, GPU and holder."""
     return (
-        Column(begin, Integer, primary_key=True),
-        Column("gpu", Integer, ForeignKey("gpu.id"), primary_key=True),
-        Column("holder", Integer, ForeignKey("holder.id"), primary_key=True),
+        Column(begin, WHOLE, primary_key=True),
+        Column("gpu", WHOLE, primary_key=True),
+        Column("holder", WHOLE, primary_key=True),
     )
 
 
 def _sums() -> tuple[Column[int], ...]:
-    return tuple(Column(name, Integer) for name in SUMS)
+    return tuple(Column(name, WHOLE) for name in SUMS)
 
 
 raw = Table(
     "raw",
     metadata,
     *_of_gpu("until_ms"),
-    Column("span_ms", Integer, nullable=False),
-    Column("active_ms", Integer),
-    Column("sm_active_ms", Integer),
-    Column("memory_mib", Integer),
-    Column("memory_total_mib", Integer),
-    Column("power_w", Integer),
-    Column("energy_j", Integer),
-    Column("temperature_c", Integer),
+    Column("span_ms", WHOLE, nullable=False),
+    Column("active_ms", WHOLE),
+    Column("sm_active_ms", WHOLE),
+    Column("memory_mib", WHOLE),
+    Column("memory_total_mib", WHOLE),
+    Column("power_w", WHOLE),
+    Column("energy_j", WHOLE),
+    Column("temperature_c", WHOLE),
     Column("throttled", Text),
-    Column("xid", Integer),
+    Column("xid", WHOLE),
     sqlite_with_rowid=False,
 )
 minutes = Table("minute", metadata, *_of_gpu("begin"), *_sums(), sqlite_with_rowid=False)
@@ -80,10 +83,10 @@ hours = Table("hour", metadata, *_of_gpu("begin"), *_sums(), sqlite_with_rowid=F
 held = Table(
     "held",
     metadata,
-    Column("holder", Integer, ForeignKey("holder.id"), primary_key=True),
-    Column("gpu", Integer, ForeignKey("gpu.id"), primary_key=True),
-    Column("first_ms", Integer, nullable=False),
-    Column("last_ms", Integer, nullable=False),
+    Column("holder", WHOLE, primary_key=True),
+    Column("gpu", WHOLE, primary_key=True),
+    Column("first_ms", WHOLE, nullable=False),
+    Column("last_ms", WHOLE, nullable=False),
     *_sums(),
     sqlite_with_rowid=False,
 )
@@ -92,29 +95,29 @@ held = Table(
 worker_raw = Table(
     "worker_raw",
     metadata,
-    Column("holder", Integer, ForeignKey("holder.id"), primary_key=True),
-    Column("until_ms", Integer, primary_key=True),
-    Column("span_ms", Integer, nullable=False),
-    Column("cpu_ms", Integer, nullable=False),
-    Column("milli_cpus", Integer, nullable=False),
-    Column("memory_mib", Integer),
-    Column("memory_peak_mib", Integer),
-    Column("read_bytes", Integer),
-    Column("written_bytes", Integer),
+    Column("holder", WHOLE, primary_key=True),
+    Column("until_ms", WHOLE, primary_key=True),
+    Column("span_ms", WHOLE, nullable=False),
+    Column("cpu_ms", WHOLE, nullable=False),
+    Column("milli_cpus", WHOLE, nullable=False),
+    Column("memory_mib", WHOLE),
+    Column("memory_peak_mib", WHOLE),
+    Column("read_bytes", WHOLE),
+    Column("written_bytes", WHOLE),
     sqlite_with_rowid=False,
 )
 worker_total = Table(
     "worker_total",
     metadata,
-    Column("holder", Integer, ForeignKey("holder.id"), primary_key=True),
-    Column("first_ms", Integer, nullable=False),
-    Column("last_ms", Integer, nullable=False),
-    Column("covered_ms", Integer, nullable=False),
-    Column("cpu_ms", Integer, nullable=False),
-    Column("milli_cpus", Integer, nullable=False),
-    Column("memory_peak_mib", Integer),
-    Column("read_bytes", Integer),
-    Column("written_bytes", Integer),
+    Column("holder", WHOLE, primary_key=True),
+    Column("first_ms", WHOLE, nullable=False),
+    Column("last_ms", WHOLE, nullable=False),
+    Column("covered_ms", WHOLE, nullable=False),
+    Column("cpu_ms", WHOLE, nullable=False),
+    Column("milli_cpus", WHOLE, nullable=False),
+    Column("memory_peak_mib", WHOLE),
+    Column("read_bytes", WHOLE),
+    Column("written_bytes", WHOLE),
     sqlite_with_rowid=False,
 )
 

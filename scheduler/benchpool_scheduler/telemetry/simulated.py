@@ -1,4 +1,4 @@
-"""GPUs that exist in the books alone: as active as the processor use of whoever holds them."""
+"""GPUs that exist in the books alone: as active as the processors are of what holds them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ class SimulatedSampler:
     """Tells of each simulated GPU the share of its cores that its holder used; see ``GpuSampler``.
 
     Nobody computes on such a GPU, so power, temperature and memory are not told.
-
     """
 
     problem: str | None = None

@@ -8,9 +8,9 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Table
-from sqlalchemy.dialects.sqlite import insert
 
 from benchpool_scheduler.telemetry import schema
+from benchpool_scheduler.telemetry.dialects import dialect
 from benchpool_scheduler.telemetry.rollup import ADDED, MIB, MOST, MS, Sums, coarser, rolled
 from benchpool_scheduler.telemetry.samples import GpuSample, HeldSample, HeldWorkerSample, Holder
 
@@ -46,7 +46,7 @@ class Keys:
         values: Mapping[str, Any],
     ) -> int:
         if key not in known:
-            same = (table.c[name].is_(value) for name, value in values.items())
+            same = (table.c[name].is_not_distinct_from(value) for name, value in values.items())
             found = connection.scalar(sa.select(table.c.id).where(*same))
             if found is None:
                 made = connection.execute(table.insert().values(values)).inserted_primary_key
@@ -67,7 +67,7 @@ def until(connection: Connection, now: float) -> dict[tuple[str, bool], float]:
     rows = connection.execute(
         sa.select(schema.gpus.c.name, schema.gpus.c.simulated, last)
         .join(schema.gpus, schema.gpus.c.id == schema.raw.c.gpu)
-        .group_by(schema.raw.c.gpu)
+        .group_by(schema.gpus.c.id)
     )
     return {(name, bool(simulated)): at / MS for name, simulated, at in rows}
 
@@ -114,7 +114,7 @@ def write_gpus(connection: Connection, keys: Keys, samples: Sequence[HeldSample]
     if not samples:
         return
     rows = [_raw_row(connection, keys, it) for it in samples]
-    connection.execute(insert(schema.raw).on_conflict_do_nothing(), rows)
+    connection.execute(dialect(connection).insert(schema.raw).on_conflict_do_nothing(), rows)
     sums = rolled(samples, schema.LEVELS[0].step_s)
     for level in schema.LEVELS:
         sums = coarser(sums, level.step_s)
@@ -164,7 +164,8 @@ def write_workers(connection: Connection, keys: Keys, samples: Sequence[HeldWork
         }
         for it in samples
     ]
-    connection.execute(insert(schema.worker_raw).on_conflict_do_nothing(), rows)
+    into = dialect(connection).insert(schema.worker_raw)
+    connection.execute(into.on_conflict_do_nothing(), rows)
     kept = [*schema.worker_total.c.keys()]
     _add(
         connection,
@@ -263,21 +264,46 @@ def _add(
     least: Collection[str],
 ) -> None:
     """Insert rows, each into the one of the same key where there is one."""
-    given = list(rows)
+    given = _merged(rows, key, added, most, least)
     if not given:
         return
-    into = insert(table)
+    words = dialect(connection)
+    into = words.insert(table)
     new = into.excluded
 
-    def both(name: str, combine: Callable[..., Any]) -> Any:
+    def both(name: str, combine: str) -> Any:
         # One of the two may be null; then the other counts.
         old = table.c[name]
-        return combine(sa.func.coalesce(old, new[name]), sa.func.coalesce(new[name], old))
+        function = getattr(sa.func, combine)
+        return function(sa.func.coalesce(old, new[name]), sa.func.coalesce(new[name], old))
 
     updates = {
         name: sa.func.coalesce(table.c[name] + new[name], table.c[name], new[name])
         for name in added
     }
-    updates |= {name: both(name, sa.func.max) for name in most}
-    updates |= {name: both(name, sa.func.min) for name in least}
+    updates |= {name: both(name, words.most) for name in most}
+    updates |= {name: both(name, words.least) for name in least}
     connection.execute(into.on_conflict_do_update(index_elements=key, set_=updates), given)
+
+
+def _merged(
+    rows: Iterable[Mapping[str, Any]],
+    key: Sequence[str],
+    added: Collection[str],
+    most: Collection[str],
+    least: Collection[str],
+) -> list[dict[str, Any]]:
+    """Return one row for each key: PostgreSQL takes no second one in the same insertion."""
+    ways: Sequence[tuple[Collection[str], Callable[[list[int]], int]]] = (
+        (added, sum),
+        (most, max),
+        (least, min),
+    )
+    how = {name: way for names, way in ways for name in names}
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        one = found.setdefault(tuple(row[name] for name in key), {})
+        for name, value in row.items():
+            known = [it for it in (one.get(name), value) if it is not None]
+            one[name] = how[name](known) if name in how and known else value
+    return list(found.values())

@@ -61,11 +61,12 @@ async def adopt(
         workers = () if job is None else placements(job.metadata.annotations.get(PLACEMENT, ""))
         if job is None or worker.worker >= len(workers):
             pod = left.get(worker)
-            if pod is None or pod.over:
+            if pod is None or (pod.over and not pod.foreign):
                 lost.append(worker)
             else:
                 attempt = registry.attempt(worker.job, worker.attempt, now)
                 attempt.uid, attempt.in_doubt = "deleted", True
+                attempt.admitted = pod.foreign
                 attempt.workers[worker.worker] = WorkerState(worker, pod.node, pod.slots)
             continue
         attempt = registry.attempt(worker.job, worker.attempt, now)

@@ -9,28 +9,61 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchpool_scheduler.contract.stacks import WorkerStacks
 from benchpool_scheduler.errors import Forbidden
-from benchpool_scheduler.runtime import Notice, WorkerEvent, WorkerId, WorkerProgress
+from benchpool_scheduler.runtime import (
+    Notice,
+    ReportedRun,
+    ReportedValue,
+    WorkerEvent,
+    WorkerId,
+    WorkerMetrics,
+    WorkerProgress,
+)
+from benchpool_scheduler.runtime.kubernetes.agent_shells import (
+    AgentShell,
+    AgentShells,
+    PendingShell,
+    gone,
+)
 from benchpool_scheduler.runtime.kubernetes.log_spool import LogSpool
 from benchpool_scheduler.worker.folders import Folders
 
 HEARD_S = 5.0
 """An agent that is between two questions for less than this still listens."""
 MOST_WAIT_S = 55.0
+LOOK_S = 20.0
+"""An agent may take so long to take the stacks of its worker, seconds."""
 
 
 @dataclass(slots=True)
 class _AgentSession:
-    """The questions of one worker's agent."""
+    """The questions of one worker's agent.
+
+    Attributes:
+        look: Its stacks are asked for. ``told``: the number of this look, once the agent was told;
+            its own count goes on where a scheduler begins anew.
+        too_old: The agent is of an earlier version, which opens no shells.
+    """
 
     notice: tuple[Notice, float] | None = None
+    told: int | None = None
+    look: asyncio.Future[WorkerStacks] | None = None
+    shells: AgentShells = field(default_factory=AgentShells)
+    too_old: bool = False
     news: asyncio.Event = field(default_factory=asyncio.Event)
     asking: int = 0
     heard: float = -1e9
+
+    def wants_look(self, looked: int) -> bool:
+        """Tell whether stacks are asked for of which an agent with this count was not told."""
+        if self.look is None or self.look.done():
+            return False
+        return self.told is None or looked < self.told
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +74,13 @@ class PendingNotice:
     grace_s: float
     for_: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PendingLook:
+    """The worker's stacks are asked for; ``number`` grows with each time."""
+
+    number: int
 
 
 class AgentApi:
@@ -81,16 +121,54 @@ class AgentApi:
             session.asking > 0 or time.monotonic() - session.heard < HEARD_S
         )
 
+    async def stacks(self, worker: WorkerId) -> WorkerStacks:
+        """Let the worker's agent take its stacks, and return them."""
+        session = self._session(worker)
+        if session.look is None or session.look.done():
+            session.look, session.told = asyncio.get_running_loop().create_future(), None
+            session.news.set()
+        look = session.look
+        try:
+            return await asyncio.wait_for(asyncio.shield(look), LOOK_S)
+        except TimeoutError:
+            if session.look is look:
+                session.look = None  # the next one is asked for anew
+            return WorkerStacks(why=f"Its agent did not answer within {LOOK_S:g} s.")
+
+    def looked(self, worker: WorkerId, found: WorkerStacks) -> None:
+        """Take the stacks that an agent has taken."""
+        session = self._sessions.get(worker)
+        if session is not None and session.look is not None and not session.look.done():
+            session.look.set_result(found)
+
+    async def shell(self, worker: WorkerId, rows: int, columns: int, term: str) -> AgentShell:
+        """Let the worker's agent open a shell, and return it. Errors: OSError."""
+        if self._ended(worker):
+            raise ProcessLookupError(3, "it does not run")
+        session = self._session(worker)
+        if session.too_old:
+            raise OSError(
+                95, "its agent is of an earlier version; the job's next start has a new one"
+            )
+        shell = session.shells.ask(rows, columns, term)
+        session.news.set()
+        return await shell.opening()
+
     def leave(self, worker: WorkerId) -> None:
         """Forget a worker that has ended."""
-        self._sessions.pop(worker, None)
+        session = self._sessions.pop(worker, None)
+        if session is not None:
+            session.shells.end()
+            if session.look is not None and not session.look.done():
+                session.look.set_result(WorkerStacks(why="It has ended."))
         self.grew(worker)
 
     async def wait_for_growth(self, worker: WorkerId, timeout_s: float) -> None:
         """Wait until the worker's log grows or ends, at most ``timeout_s``."""
         grown = self._grown.setdefault(worker, asyncio.Event())
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(grown.wait(), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await grown.wait()
 
     # ------------------------------------------------------------------ for agents
 
@@ -107,9 +185,22 @@ class AgentApi:
                 code="worker-ended",
             )
 
-    async def notice(self, worker: WorkerId, known: str, wait_s: float) -> PendingNotice | None:
-        """Return what the worker shall know and does not, waiting for it; None for nothing."""
+    async def notice(
+        self,
+        worker: WorkerId,
+        known: str,
+        wait_s: float,
+        looked: int | None = None,
+        shell: str | None = None,
+    ) -> PendingNotice | PendingLook | PendingShell | None:
+        """Return what the worker shall know and does not, waiting for it; None for nothing.
+
+        Args:
+            looked: The newest look that the agent knows of, ``shell`` the last shell; None for an
+                agent of an earlier version, which takes no stacks or opens no shells.
+        """
         session = self._session(worker)
+        session.too_old = shell is None
         session.asking += 1
         deadline = time.monotonic() + min(wait_s, MOST_WAIT_S)
         try:
@@ -118,17 +209,31 @@ class AgentApi:
                     notice, until = session.notice
                     left = max(0.0, until - time.monotonic())
                     return PendingNotice(notice.kind, left, notice.for_, notice.text)
+                if looked is not None and session.wants_look(looked):
+                    session.told = looked + 1
+                    return PendingLook(session.told)
+                asked = None if shell is None else session.shells.pending(shell)
+                if asked is not None:
+                    return asked
                 session.news.clear()
                 left = deadline - time.monotonic()
                 if left <= 0:
                     return None
                 try:
-                    await asyncio.wait_for(session.news.wait(), left)
+                    async with asyncio.timeout(left):
+                        await session.news.wait()
                 except TimeoutError:
                     return None
         finally:
             session.asking -= 1
             session.heard = time.monotonic()
+
+    def shell_of(self, worker: WorkerId, id_: str) -> AgentShell:
+        """Return an open shell of a worker. Errors: NotFound."""
+        session = self._sessions.get(worker)
+        if session is None:
+            raise gone()
+        return session.shells.one(id_)
 
     def append(self, worker: WorkerId, offset: int, data: bytes) -> int:
         """Take a piece of the log; return where the next one begins. Blocks for the disk."""
@@ -148,10 +253,16 @@ class AgentApi:
         metrics: Mapping[str, float],
         checkpoint_at: float | None,
         checkpoint_step: int | None = None,
+        runs: tuple[ReportedRun, ...] = (),
     ) -> None:
         """Take what a worker says of itself."""
         saved = (checkpoint_at, checkpoint_step)
-        self._tell(WorkerProgress(worker, time.time(), fraction, text, dict(metrics), *saved))
+        told = (fraction, text, dict(metrics), *saved)
+        self._tell(WorkerProgress(worker, time.time(), *told, runs=runs))
+
+    def metrics(self, worker: WorkerId, values: Sequence[ReportedValue]) -> None:
+        """Take values that a worker reports, oldest first."""
+        self._tell(WorkerMetrics(worker, time.time(), tuple(values)))
 
     def carried(self, job: str, what: str, index: int) -> Path:
         """Return where a packed folder of a worker lies, or would lie."""

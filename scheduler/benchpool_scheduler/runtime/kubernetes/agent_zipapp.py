@@ -2,7 +2,8 @@
 
     python -m benchpool_scheduler.runtime.kubernetes.agent_zipapp /opt/benchpool/agent.pyz
 
-The same sources always give the same bytes. The packages in between are empty there: nothing of
+In it is also the file that puts ``benchpool`` on the path of jobs. The same sources always give
+the same bytes. The packages in between are empty there: nothing of
 the scheduler comes along.
 """
 
@@ -11,6 +12,8 @@ from __future__ import annotations
 import sys
 import zipfile
 from pathlib import Path
+
+from benchpool_scheduler.worker import job_package
 
 PACKAGE = Path(__file__).resolve().parents[2]
 BEGIN = """import sys
@@ -32,6 +35,7 @@ def files() -> dict[str, bytes]:
     for pattern in PARTS:
         for path in sorted(PACKAGE.glob(pattern)):
             found[f"{root}/{path.relative_to(PACKAGE).as_posix()}"] = path.read_bytes()
+    found[job_package.NAME] = job_package.content()
     return found
 
 

@@ -21,7 +21,7 @@ class WorkerState:
         launch: What it is started with; None when an earlier service started it.
         pod: As last seen; ``gone`` when it is no longer there.
         expected: Somebody wants to hear of it.
-        opened: Its gate was opened by us.
+        opened: Its gate was opened by us; ``opening``: that is under way.
         asked: What it was told. ``kill_at``: when its pod is deleted if it is still there.
         trouble: Why it does not begin, ``since`` when (monotonic seconds).
         given_back: Why we gave up waiting for it.
@@ -35,6 +35,7 @@ class WorkerState:
     gone: bool = False
     expected: bool = True
     opened: bool = False
+    opening: bool = False
     told_started: bool = False
     over: bool = False
     asked: Notice | None = None
@@ -67,6 +68,7 @@ class AttemptState:
         looked: When we last looked why pods are missing.
         in_doubt: An earlier service has begun it, and it is not known whether all of it was made:
             until then no gate is opened.
+        admitted: Its pods are those of others: nothing is made for it.
     """
 
     job: str
@@ -80,6 +82,7 @@ class AttemptState:
     over_since: float | None = None
     looked: float = 0.0
     in_doubt: bool = False
+    admitted: bool = False
 
     @property
     def name(self) -> str:
@@ -153,6 +156,13 @@ class AttemptRegistry:
         """Tell whether a worker is over; one that nobody knows is."""
         state = self.state(worker)
         return state is None or state.over
+
+    def host_of(self, worker: WorkerId) -> str | None:
+        """Return the address of a worker's pod while its command runs."""
+        state = self.state(worker)
+        if state is None or state.over or state.gone or state.pod is None:
+            return None
+        return (state.pod.address or None) if state.pod.running else None
 
     def live(self, job: str) -> bool:
         """Tell whether a job has workers that have not ended."""

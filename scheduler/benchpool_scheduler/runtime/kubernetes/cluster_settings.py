@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from benchpool_scheduler.runtime.kubernetes.admitted.namespaces import AdmittedNamespace
+from benchpool_scheduler.runtime.kubernetes.workload_hints import NoHints, WorkloadHints
+
 DEFAULT_SIZE = "20Gi"
 
 
@@ -34,6 +37,11 @@ class ClusterSettings:
         keep_ended_s: Objects of an ended attempt are kept for so long.
         carry_bytes: Most bytes of a checkpoint or of results that travel through the scheduler.
         log_bytes: Bound of one worker's log.
+        scheduler_namespace, scheduler_labels: Where the scheduler's own pods are, and by what they
+            are known: they alone reach the ports of services. Without labels no policy says so.
+        listen: On what programs of services listen: every address of their pod.
+        admitted_namespaces: Those in which pods of others get their GPUs from us.
+        workload_hints: What Jobs tell a cluster that schedules workloads itself.
     """
 
     namespace: str
@@ -60,3 +68,8 @@ class ClusterSettings:
     keep_ended_s: float = 300.0
     carry_bytes: int = 2 * 1024**3
     log_bytes: int = 64 * 1024**2
+    scheduler_namespace: str = ""
+    scheduler_labels: Mapping[str, str] = field(default_factory=dict)
+    listen: str = "0.0.0.0"  # noqa: S104 (of its own pod)
+    admitted_namespaces: tuple[AdmittedNamespace, ...] = ()
+    workload_hints: WorkloadHints = field(default_factory=NoHints)

@@ -46,7 +46,10 @@ class PodView:
         ended: How the worker's container ended; ``begun`` whether it ever began.
         setup: How an init container failed.
         affinity: What was asked for before it was pinned; kept while it is behind a gate.
+        address: Its own in the cluster's network; empty before it has one.
         epoch: Of the leader that wrote it last.
+        foreign: Others made it, and it gets its GPUs from us; ``owned``: by a controller, which
+            makes another when it is gone.
         version: Its resource version; pods that differ in nothing else are alike.
     """
 
@@ -75,7 +78,10 @@ class PodView:
     setup: ContainerTerminated | None
     affinity: Mapping[str, Any] | None = None
     user: str = ""
+    address: str = ""
     epoch: int = 0
+    foreign: bool = False
+    owned: bool = False
     version: str = field(default="", compare=False)
 
     @property
@@ -119,6 +125,8 @@ def keep_pod(pod: RawPod) -> PodView:
         affinity=pod.spec.affinity if pod.spec.scheduling_gates else None,
         epoch=_number(meta.annotations.get(names.EPOCH, "0")),
         user=meta.annotations.get(names.USER, ""),
+        address=status.pod_ip,
+        foreign=labels.get(names.ROLE) == names.ROLE_ADMITTED,
         version=meta.resource_version,
     )
 

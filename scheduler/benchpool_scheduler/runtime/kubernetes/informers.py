@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, fields
 from itertools import chain
@@ -24,8 +24,11 @@ from benchpool_scheduler.kube import (
 from benchpool_scheduler.runtime import Pinned
 from benchpool_scheduler.runtime.kubernetes import cluster_views as views
 from benchpool_scheduler.runtime.kubernetes import device_claims, images, raw_objects, volumes
+from benchpool_scheduler.runtime.kubernetes.admitted import raw_admitted_pods
 
 log = logging.getLogger(__name__)
+
+ROLES = (names.ROLE_WORKER, names.ROLE_NOTEBOOK, names.ROLE_ADMITTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +37,14 @@ class _Reflectors:
 
     Attributes:
         ours: Pods of ours. ``others``: what other pods take of their nodes.
+        admitted: Pods of others that get their GPUs from us.
         notebooks: The images that running notebooks have.
         device_claims: GPUs that others hold by device claims.
     """
 
     ours: Reflector[views.PodView]
     others: Reflector[views.PodUse]
+    admitted: Reflector[raw_admitted_pods.AdmittedPod]
     nodes: Reflector[views.NodeView]
     claims: Reflector[volumes.ClaimView]
     volumes: Reflector[volumes.VolumeView]
@@ -65,10 +70,18 @@ def _reflectors(connection: Connection, namespace: str) -> _Reflectors:
         others=Reflector(
             connection,
             kinds.PODS,
-            labels=f"!{names.ROLE}",
+            # Also of those without the label; a role of another name is none.
+            labels=f"{names.ROLE} notin ({','.join(ROLES)})",
             fields="spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed",
             as_=raw_objects.RawPod,
             keep=views.keep_use,
+        ),
+        admitted=Reflector(
+            connection,
+            kinds.PODS,
+            labels=f"{names.ROLE}={names.ROLE_ADMITTED}",
+            as_=raw_admitted_pods.RawAdmittedPod,
+            keep=raw_admitted_pods.keep_admitted,
         ),
         nodes=Reflector(connection, kinds.NODES, as_=raw_objects.RawNode, keep=views.keep_node),
         claims=Reflector(connection, kinds.CLAIMS, as_=volumes.RawClaim, keep=volumes.keep_claim),
@@ -102,7 +115,8 @@ class Informers:
         namespace: Where notebooks are.
 
     Attributes:
-        news: Set when a node, or what others hold there, has changed.
+        news: Set when a node, or what others hold there, has changed. ``admitted_news``: when a
+            pod of others that gets its GPUs from us has. ``admitted_changes``: how often.
     """
 
     def __init__(
@@ -116,7 +130,8 @@ class Informers:
         self._changed = changed
         self._caches = _reflectors(connection, namespace)
         self._missing = len(self._caches.every)
-        self.news = asyncio.Event()
+        self.news, self.admitted_news = asyncio.Event(), asyncio.Event()
+        self.admitted_changes = 0
         self._listed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -142,8 +157,14 @@ class Informers:
 
     @property
     def pods(self) -> Iterable[views.PodView]:
-        """Pods of ours."""
-        return self._caches.ours.items.values()
+        """Pods that get their GPUs from us."""
+        admitted = (pod.view for pod in self._caches.admitted.items.values())
+        return chain(self._caches.ours.items.values(), admitted)
+
+    @property
+    def admitted(self) -> Collection[raw_admitted_pods.AdmittedPod]:
+        """Those of them that others made."""
+        return self._caches.admitted.items.values()
 
     @property
     def others(self) -> Iterable[views.PodUse]:
@@ -209,6 +230,10 @@ class Informers:
                     continue
                 if reflector is self._caches.ours:
                     self._pod_changed(change.item, isinstance(change, Vanished))
+                if reflector is self._caches.admitted:
+                    self._pod_changed(change.item.view, isinstance(change, Vanished))
+                    self.admitted_changes += 1
+                    self.admitted_news.set()
                 if reflector is not self._caches.notebooks:
                     self._changed()
                 if reflector is self._caches.nodes or reflector is self._caches.others:

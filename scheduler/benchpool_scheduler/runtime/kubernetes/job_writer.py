@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -56,7 +57,7 @@ class JobWriter:
         self._epoch = epoch
 
     async def make(self, attempt: AttemptState, launch: Launch) -> None:
-        """Create Job, Secret and, for a gang, Service and NetworkPolicy.
+        """Create Job, Secret and, for a gang, Service and NetworkPolicy; for a service the latter.
 
         The Job comes first, since it owns the others; its pods wait behind their gates. Errors:
         KubeFailure, KubeUnavailable.
@@ -72,6 +73,9 @@ class JobWriter:
         rest = [self._create(kinds.SECRETS, secret, space)]
         if size > 1:
             rest += self._create_gang(launch, uid, epoch)
+        elif launch.serves is not None and self._settings.scheduler_labels:
+            policy = manifests.entrance(launch, uid, self._settings, epoch)
+            rest.append(self._create(kinds.NETWORK_POLICIES, policy, space))
         await asyncio.gather(*rest)
         attempt.uid, attempt.size = uid, size
 
@@ -131,7 +135,7 @@ class JobWriter:
             )
         except KubeNotFound:
             return None
-        return keep_pod(found)
+        return replace(keep_pod(found), job=pod.job, attempt=pod.attempt, index=pod.index)
 
     async def delete_pod(self, pod: PodView, grace_s: int) -> None:
         """Delete this very pod; one that is gone is no error. Errors: KubeUnavailable, ..."""

@@ -1,10 +1,11 @@
 """From a launch to what the API server is given: pure.
 
 One Indexed Job for an attempt, one Secret with what its agents are told, and for gangs a headless
-Service that gives each worker its name and a NetworkPolicy that lets them reach each other. Pods
-are behind our gate; they meet the *restricted* pod security standard. ``backoffLimitPerIndex: 0``:
-no worker is ever replaced, and one that ends takes no other with it: who goes when is decided in
-one place, and that is not the Job controller.
+Service that gives each worker its name and a NetworkPolicy that lets them reach each other; for a
+replica of a service a NetworkPolicy that lets the scheduler reach its port. Pods are behind our
+gate; they meet the *restricted* pod security standard. ``backoffLimitPerIndex: 0``: no worker is
+ever replaced, and one that ends takes no other with it: who goes when is decided in one place, and
+that is not the Job controller.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ def job(launch: Launch, places_: Sequence[str], settings: ClusterSettings, epoch
             "backoffLimitPerIndex": 0,
             "podReplacementPolicy": "Failed",
             "ttlSecondsAfterFinished": 7 * 24 * 3600,
+            **settings.workload_hints.job_fields(count),
             "template": {
                 "metadata": {"labels": labels, "annotations": annotations},
                 "spec": pod_spec(launch, name, settings),
@@ -252,8 +254,26 @@ def peers(launch: Launch, uid: str, epoch: int) -> Manifest:
 
     The site's own policies deny what none allows; where there are none, this one denies others.
     """
+    return _policy(launch, uid, epoch, {"from": [_pods_of(launch)]})
+
+
+def entrance(launch: Launch, uid: str, settings: ClusterSettings, epoch: int) -> Manifest:
+    """Return the NetworkPolicy by which the scheduler alone reaches the port of a service.
+
+    Where the site has no policies of its own, this one denies others.
+    """
+    space = {"matchLabels": {"kubernetes.io/metadata.name": settings.scheduler_namespace}}
+    scheduler = {
+        "namespaceSelector": space,
+        "podSelector": {"matchLabels": dict(settings.scheduler_labels)},
+    }
+    ports = [{"port": launch.serves, "protocol": "TCP"}]
+    return _policy(launch, uid, epoch, {"from": [scheduler], "ports": ports})
+
+
+def _policy(launch: Launch, uid: str, epoch: int, ingress: Manifest) -> Manifest:
+    """Return what lets into the pods of an attempt, and nothing else does."""
     name = names.attempt_name(launch.worker.job, launch.worker.attempt)
-    same = {"podSelector": {"matchLabels": {"batch.kubernetes.io/job-name": name}}}
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -263,12 +283,13 @@ def peers(launch: Launch, uid: str, epoch: int) -> Manifest:
             "annotations": {names.EPOCH: str(epoch)},
             "ownerReferences": owned_by(name, uid),
         },
-        "spec": same
-        | {
-            "policyTypes": ["Ingress"],
-            "ingress": [{"from": [same]}],
-        },
+        "spec": _pods_of(launch) | {"policyTypes": ["Ingress"], "ingress": [ingress]},
     }
+
+
+def _pods_of(launch: Launch) -> Manifest:
+    name = names.attempt_name(launch.worker.job, launch.worker.attempt)
+    return {"podSelector": {"matchLabels": {"batch.kubernetes.io/job-name": name}}}
 
 
 # --------------------------------------------------------------------------- places
@@ -305,14 +326,19 @@ def opening(pod: PodView, node: str, slots: Sequence[str], epoch: int) -> Manife
     """
     if names.ADMISSION_GATE not in pod.gates:
         raise ValueError(f"{names.ADMISSION_GATE} is not in {pod.gates}")
+    given: dict[str, str | None] = {names.SLOTS: ",".join(slots), names.EPOCH: str(epoch)}
+    # Nobody applies pods of ours: keeping their books costs each later write of the
+    # kube-scheduler and the kubelet too, and one empty entry ends it (KEP-555).
+    more: Manifest = {"managedFields": [{}]}
+    if pod.foreign:
+        given |= {names.WORKER: str(pod.index), names.REASON: None}
+        more = {"labels": {names.JOB: pod.job, names.ATTEMPT: str(pod.attempt)}}
     return {
         "metadata": {
             "uid": pod.uid,
             "resourceVersion": pod.version,
-            "annotations": {names.SLOTS: ",".join(slots), names.EPOCH: str(epoch)},
-            # Nobody applies pods of ours: keeping their books costs each later write of the
-            # kube-scheduler and the kubelet too, and one empty entry ends it (KEP-555).
-            "managedFields": [{}],
+            "annotations": given,
+            **more,
         },
         "spec": {
             "schedulingGates": [{"$patch": "delete", "name": names.ADMISSION_GATE}],

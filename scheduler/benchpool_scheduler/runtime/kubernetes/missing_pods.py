@@ -73,6 +73,16 @@ async def why_missing(
         text = f"the cluster refuses its pod: {said}"[:TEXT_LIMIT]
         return Trouble("refused", text, 0.0, EndedBy.COULD_NOT_START)
     if min(waited, time.time() - began) > PATIENCE_S:
-        text = f"the cluster has made no pod for it within {PATIENCE_S:g} s"
+        text = f"the cluster has made no pod for it within {PATIENCE_S:g} s{_blocked(job)}"
         return Trouble("missing", text, 0.0, EndedBy.LOST)
     return None
+
+
+def _blocked(job: RawJob) -> str:
+    """Return what the Job controller says of scheduling objects that it cannot use (KEP-5547)."""
+    said = (
+        it.message or it.reason
+        for it in job.status.conditions
+        if (it.type, it.status) == ("SchedulingBlocked", "True")
+    )
+    return next((f": {text}"[:TEXT_LIMIT] for text in said), "")

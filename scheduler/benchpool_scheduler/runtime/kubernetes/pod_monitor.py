@@ -10,12 +10,14 @@ import logging
 import math
 import time
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from functools import partial
 
 from benchpool_scheduler.contract.kubernetes import ADMISSION_GATE, attempt_name
 from benchpool_scheduler.kube import Connection
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerEvent, WorkerId, WorkerStarted
 from benchpool_scheduler.runtime.kubernetes import manifests, pod_status
+from benchpool_scheduler.runtime.kubernetes.admitted import pod_ends
 from benchpool_scheduler.runtime.kubernetes.agent_api import AgentApi
 from benchpool_scheduler.runtime.kubernetes.attempt_registry import (
     AttemptRegistry,
@@ -90,8 +92,8 @@ class PodMonitor:
             log.info("%s is not under way, and its pod waits in vain: it is deleted", name)
             self._queue.ask(("unknown", name), partial(self._job_writer.delete_job, name))
             return
-        if attempt is None or state is None or state.over:
-            return
+        if attempt is None or state is None or state.over or not (ours or pod.foreign):
+            return  # of another namespace only what was bound to its worker by us
         if state.pod is not None and state.pod.uid != pod.uid:
             return  # a second pod of one worker stays behind its gate
         if state.pod is None:
@@ -108,7 +110,8 @@ class PodMonitor:
             since = pod.since or (pod.ended.started_at if pod.ended else None)
             if state.expected:
                 self._tell(WorkerStarted(state.worker, pod_status.seconds(since) or time.time()))
-        end = pod_status.end_of(
+        says = pod_ends if pod.foreign else pod_status
+        end = says.end_of(
             pod, gone=state.gone, asked=state.asked is not None, given_back=state.given_back
         )
         if end is not None:
@@ -116,7 +119,7 @@ class PodMonitor:
             return
         if state.asked is not None and state.kill_at is None and not pod.leaving:
             self.stop(state, pod)
-        trouble = pod_status.trouble_of(
+        trouble = says.trouble_of(
             pod,
             self._settings,
             state.node,
@@ -140,7 +143,8 @@ class PodMonitor:
         self._agent_api.leave(state.worker)
         if state.expected:
             at = end.at or time.time()
-            self._tell(WorkerEnded(state.worker, at, end.exit_code, end.by, end.text))
+            event = WorkerEnded(state.worker, at, end.exit_code, end.by, end.text)
+            self._tell(replace(event, cause=end.cause, traceback=end.traceback))
         attempt = self._registry.attempts.get((state.worker.job, state.worker.attempt))
         if attempt is not None and attempt.over:
             attempt.over_since = time.monotonic()
@@ -169,7 +173,7 @@ class PodMonitor:
         """Give up waiting for a worker to begin; it has ended when its pod is gone."""
         log.warning("%s is given back: %s", state.worker, trouble.text)
         state.given_back = trouble
-        if state.pod is None:
+        if state.pod is None or (state.pod.foreign and state.gated):
             self.end(state, pod_status.WorkerEnd(None, trouble.by, trouble.text))
             attempt = self._registry.attempts.get((state.worker.job, state.worker.attempt))
             if attempt is not None and attempt.over:
@@ -201,6 +205,8 @@ class PodMonitor:
             if attempt.over_since is not None:
                 if now - attempt.over_since > self._settings.keep_ended_s:
                     self._ask(attempt, self.remove)
+            elif attempt.admitted:
+                continue  # nobody but its owner makes its pods
             elif looks and attempt.uid and now - attempt.looked > patience_s:
                 attempt.looked = now
                 if attempt.missing():

@@ -8,12 +8,13 @@ own doing are ``LOST``: the job queues again by itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import msgspec
 from msgspec import Struct
 
+from benchpool_scheduler.contract.causes import EndCause, cause_of
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.runtime.kubernetes.cluster_settings import ClusterSettings
 from benchpool_scheduler.runtime.kubernetes.cluster_views import PodView
@@ -67,16 +68,20 @@ class TerminationMessage(Struct, frozen=True):
     text: str | None = None
     started: float | None = None
     ended: float | None = None
+    cause: str | None = None
+    traceback: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerEnd:
-    """How a worker has ended."""
+    """How a worker has ended; ``cause`` and ``traceback`` as in ``runtime.WorkerEnded``."""
 
     exit_code: int | None
     by: EndedBy
     text: str | None = None
     at: float | None = None
+    cause: EndCause | None = None
+    traceback: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +129,12 @@ def end_of(
         text = f"{text}{pod.setup.exit_code}): {said}"[:TEXT_LIMIT]
         return WorkerEnd(None, EndedBy.NOT_TAKEN, text)
     # An init container that is killed with its pod says 137 too: whoever took the pod ended it.
-    return WorkerEnd(None, EndedBy.LOST, _why_lost(pod))
+    return WorkerEnd(None, EndedBy.LOST, _why_lost(pod), cause=_evicted(pod))
+
+
+def _evicted(pod: PodView) -> EndCause | None:
+    """Return that its node put the pod out for want of memory or disk, where it did."""
+    return EndCause.EVICTED if pod.reason == "Evicted" else None
 
 
 def _ended(pod: PodView, ended: ContainerTerminated, *, asked: bool, taken: bool) -> WorkerEnd:
@@ -142,11 +152,13 @@ def _ended(pod: PodView, ended: ContainerTerminated, *, asked: bool, taken: bool
         if asked and by is EndedBy.LOST:
             # Its agent did not hear our notice, only that its pod must go, which we wanted.
             return WorkerEnd(words.exit_code, EndedBy.NOTICE, None, words.ended or at)
-        return WorkerEnd(words.exit_code, by, words.text, words.ended or at)
+        cause = _evicted(pod) if by is EndedBy.LOST else cause_of(words.cause)
+        end = WorkerEnd(words.exit_code, by, words.text, words.ended or at)
+        return replace(end, cause=cause, traceback=words.traceback)
     if asked:
         return WorkerEnd(ended.exit_code, EndedBy.NOTICE, None, at)
     if taken:
-        return WorkerEnd(ended.exit_code, EndedBy.LOST, _why_lost(pod), at)
+        return WorkerEnd(ended.exit_code, EndedBy.LOST, _why_lost(pod), at, _evicted(pod))
     if ended.reason in NOT_KNOWN:
         text = f"{pod.node} does not know how its container ended: it may have been restarted"
         return WorkerEnd(None, EndedBy.LOST, text, at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 
 class RawMeta(Struct, frozen=True, rename="camel"):
@@ -105,6 +105,7 @@ class RawPodStatus(Struct, frozen=True, rename="camel"):
     phase: str = ""
     reason: str = ""
     message: str = ""
+    pod_ip: str = field(default="", name="podIP")
     conditions: list[RawCondition] = []
     container_statuses: list[ContainerStatus] = []
     init_container_statuses: list[ContainerStatus] = []

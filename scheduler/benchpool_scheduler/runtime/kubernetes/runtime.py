@@ -20,7 +20,6 @@ from benchpool_scheduler.runtime import (
     Device,
     EndedBy,
     Launch,
-    LogChunk,
     NodeFacts,
     Notice,
     Part,
@@ -30,6 +29,7 @@ from benchpool_scheduler.runtime import (
     WorkerId,
 )
 from benchpool_scheduler.runtime.kubernetes import manifests
+from benchpool_scheduler.runtime.kubernetes.admitted.admitted_pods import AdmittedPods
 from benchpool_scheduler.runtime.kubernetes.adoption import adopt
 from benchpool_scheduler.runtime.kubernetes.agent_api import AgentApi
 from benchpool_scheduler.runtime.kubernetes.agent_tokens import AgentTokens
@@ -87,6 +87,8 @@ class KubernetesRuntime:
             ended=self._registry.ended,
             log_bytes=settings.log_bytes,
         )
+        self.stacks, self.shell = self.agent_api.stacks, self.agent_api.shell
+        self.host_of, self.listen = self._registry.host_of, settings.listen
         self._capacity = ClusterCapacity(settings, self._registry)
         self._informers = Informers(
             connection, self._pod_changed, self._capacity.changed, settings.namespace
@@ -108,6 +110,11 @@ class KubernetesRuntime:
         self._notebooks = NotebookPods(
             settings, self.job_writer, self._capacity, self._queue, self._why_not
         )
+        self.admits = AdmittedPods(
+            connection, settings, self._informers, self._queue, self._events.put_nowait
+        )  # fmt: skip
+        logs = self._logs
+        self.read_log, self.find_log_offset, self.wait_log = logs.read, logs.offset_at, logs.wait
         self._open = False
         self._ticker: asyncio.Task[None] | None = None
 
@@ -115,6 +122,11 @@ class KubernetesRuntime:
     def writes(self) -> int:
         """Number of writes that the API server has taken from us."""
         return self._connection.writes
+
+    @property
+    def namespace(self) -> str:
+        """Where workers and notebooks are."""
+        return self._settings.namespace
 
     @property
     def seen_nodes(self) -> Iterable[NodeView]:
@@ -216,7 +228,10 @@ class KubernetesRuntime:
         if worker.worker in attempt.workers:
             return
         node = launch.nodes[worker.worker]
-        attempt.workers[worker.worker] = WorkerState(worker, node, launch.gpus, launch)
+        if launch.admitted:
+            self.admits.bind(attempt, launch)
+        else:
+            attempt.workers[worker.worker] = WorkerState(worker, node, launch.gpus, launch)
         self._capacity.changed()
         if attempt.whole:
             self._ask(attempt, self._take_up)
@@ -226,7 +241,7 @@ class KubernetesRuntime:
         if attempt.in_doubt:
             return  # it is taken up when it is known that all of it was made
         lacking = not attempt.uid or attempt.size < attempt.wanted
-        if lacking and not await self._make(attempt):
+        if lacking and not attempt.admitted and not await self._make(attempt):
             return
         opening = attempt.to_open()
         opened = await asyncio.gather(*(self._open_gate(state) for state in opening))
@@ -296,12 +311,15 @@ class KubernetesRuntime:
         pod = state.pod
         if pod is None or not state.gated:
             return True
+        state.opening = True
         try:
             return await self.job_writer.open(pod, state.node, state.slots)
         except KubeFailure as refused:
             text = f"the cluster does not let it begin: {refused}"[:TEXT_LIMIT]
             self._monitor.give_back(state, Trouble("gate", text, 0.0, EndedBy.LOST))
             return False
+        finally:
+            state.opening = False
 
     # --------------------------------------------------------------------------- benches
 
@@ -330,12 +348,15 @@ class KubernetesRuntime:
         if state.asked is not None and state.asked.kind == "cancel" and notice.kind == "pause":
             return
         state.asked = notice
+        if self.admits.let_wait(state):
+            self._monitor.end(state, WorkerEnd(None, EndedBy.NOTICE))
+            return
         self.agent_api.notify(worker, notice)
         self._monitor.watch(worker)
         attempt = self._registry.attempts[worker.job, worker.attempt]
         if not attempt.uid:
             self._ask(attempt, self._take_up)
-        elif state.pod is not None:
+        if state.pod is not None:  # it may be seen before the making of its Job was answered
             self._monitor.stop(state, state.pod)
 
     async def forget(self, job: str) -> None:
@@ -357,6 +378,8 @@ class KubernetesRuntime:
     def _pod_changed(self, pod: PodView, gone: bool) -> None:
         if not self._open:
             return
+        if pod.foreign:
+            pod = self.admits.as_seen(pod, gone)
         if pod.job:
             self._monitor.pod_changed(pod, gone)
         elif pod.lease:
@@ -364,28 +387,13 @@ class KubernetesRuntime:
 
     def _why_not(self, name: str) -> str | None:
         node = self._informers.node(name)
-        if node is None:
-            return f"there is no node {name} any more"
-        return why_not(node, self._settings.tolerations)
+        gone = f"there is no node {name} any more"
+        return gone if node is None else why_not(node, self._settings.tolerations)
 
     def _ask(
         self, attempt: AttemptState, action: Callable[[AttemptState], Coroutine[None, None, None]]
     ) -> None:
         self._queue.ask((attempt.name, action.__name__), partial(action, attempt))
-
-    # --------------------------------------------------------------------------- logs
-
-    async def read_log(self, worker: WorkerId, offset: int, limit: int) -> LogChunk:
-        """Return at most ``limit`` bytes from ``offset``, or from where the log goes on."""
-        return await self._logs.read(worker, offset, limit)
-
-    async def find_log_offset(self, worker: WorkerId, since: float | None) -> int:
-        """Return the first offset that came at ``since`` or later; None: the present end."""
-        return await self._logs.offset_at(worker, since)
-
-    async def wait_log(self, worker: WorkerId, offset: int, timeout_s: float) -> bool:
-        """Wait until there are bytes after ``offset`` or the log ended; false on time-out."""
-        return await self._logs.wait(worker, offset, timeout_s)
 
     def _log_ended(self, worker: WorkerId) -> bool:
         state = self._registry.state(worker)

@@ -10,15 +10,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from benchpool_scheduler.contract.causes import cause_of
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId
 from benchpool_scheduler.worker import machine_faults, process_identity, records
 from benchpool_scheduler.worker.folders import Folders
 from benchpool_scheduler.worker.supervisor import cgroups, containment, process_notes
 from benchpool_scheduler.worker.supervisor_process import take_lock
 
+from .environment import tag
+
 T = TypeVar("T")
 
 LOST_TEXT = "its machine was restarted, or the process that watched over it was killed"
+GONE_TEXT = "its folder is not in the state folder; whatever may have run of it was ended"
 
 AGAIN_S = (0.1, 5.0)
 """Pause after a fault of the machine before something is tried again: the first, the longest."""
@@ -65,6 +69,8 @@ def event(worker: WorkerId, end: dict[str, object]) -> WorkerEnded:
         EndedBy(by) if by in WORDS else EndedBy.LOST,
         text if isinstance(text, str) else None,
         fault if isinstance(fault, int) else None,
+        cause_of(end.get("cause")),
+        traceback if isinstance(traceback := end.get("traceback"), str) else None,
     )
 
 
@@ -95,6 +101,7 @@ def lose(folders: Folders, worker: WorkerId, status: int | None) -> dict[str, ob
     Errors: OSError when the machine cannot tell now what runs.
     """
     lock: int | None = -1
+    gone = not folders.worker(worker).exists()
     with contextlib.suppress(OSError):
         lock = take_lock(folders.make(worker, passable=False))
     if lock is None:
@@ -102,7 +109,7 @@ def lose(folders: Folders, worker: WorkerId, status: int | None) -> dict[str, ob
     try:
         end = records.read(str(folders.worker(worker)), records.EXIT)
         if end is None:
-            end = without_record(folders.worker(worker), status)
+            end = without_record(folders, worker, status, gone=gone)
             put_on_record(folders, worker, end)
         return end
     finally:
@@ -110,7 +117,9 @@ def lose(folders: Folders, worker: WorkerId, status: int | None) -> dict[str, ob
             os.close(lock)
 
 
-def without_record(folder: Path, status: int | None) -> dict[str, object]:
+def without_record(
+    folders: Folders, worker: WorkerId, status: int | None, *, gone: bool = False
+) -> dict[str, object]:
     """Return the end of a worker whose supervisor left none, and kill what it left.
 
     A supervisor that could write nothing before it began says the fault as its exit status; one
@@ -118,9 +127,15 @@ def without_record(folder: Path, status: int | None) -> dict[str, object]:
 
     Args:
         status: The supervisor's exit status, None where a signal ended it or nobody knows.
+        gone: Its folder was not there, as after a loss of the disk: it may run all the same, and
+            nobody else may be given its GPUs before it has ended.
 
     Errors: OSError when the machine cannot tell now what runs.
     """
+    folder = folders.worker(worker)
+    if gone:
+        containment.sweep_until_clean(tag(worker, folders), None, SWEEP_S)
+        return record(EndedBy.LOST, GONE_TEXT)
     process = records.read(str(folder), records.PROCESS)
     if process is not None and process.get("boot_id") == process_identity.boot_id():
         noted = process_notes.noted(str(folder))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from benchpool_scheduler.runtime import Launch
-from benchpool_scheduler.worker import records
+from benchpool_scheduler.runtime import Launch, WorkerId
+from benchpool_scheduler.worker import job_package, records
 from benchpool_scheduler.worker.folders import Folders
 from benchpool_scheduler.worker.rendezvous import rendezvous
 
@@ -18,14 +18,15 @@ def environment(launch: Launch, folders: Folders) -> dict[str, str]:
     return {
         "PYTHONUNBUFFERED": "1",
         **launch.env,
+        "PYTHONPATH": job_package.on_path(launch.env, str(job_package.place(folders.state))),
         **_places(launch, folders),
         **_rendezvous(launch),
     }
 
 
-def tag(launch: Launch, folders: Folders) -> str:
+def tag(worker: WorkerId, folders: Folders) -> str:
     """Return the one variable, as ``NAME=value``, that no other worker has."""
-    return f"BENCHPOOL_NOTICE_FILE={folders.exchange(launch.worker) / records.NOTICE}"
+    return f"BENCHPOOL_NOTICE_FILE={folders.exchange(worker) / records.NOTICE}"
 
 
 def _places(launch: Launch, folders: Folders) -> Mapping[str, str]:
@@ -35,6 +36,8 @@ def _places(launch: Launch, folders: Folders) -> Mapping[str, str]:
         "BENCHPOOL_OUTPUT_DIR": str(folders.output(launch.worker.job)),
         "BENCHPOOL_NOTICE_FILE": str(exchange / records.NOTICE),
         "BENCHPOOL_PROGRESS_FILE": str(exchange / records.PROGRESS),
+        "BENCHPOOL_METRICS_FILE": str(exchange / records.METRICS),
+        "BENCHPOOL_RUNS_FILE": str(exchange / records.RUNS),
         "CUDA_VISIBLE_DEVICES": ",".join(launch.gpus),
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
     }

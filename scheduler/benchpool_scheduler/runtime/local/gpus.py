@@ -12,7 +12,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import psutil
 import pynvml
@@ -38,8 +38,8 @@ class DeviceSource(Protocol):
     def devices(self) -> tuple[Device, ...]:
         """Return the GPUs as they are now."""
 
-    def processes(self, uuid: str) -> tuple[int, ...]:
-        """Return the pids that compute on a GPU."""
+    def processes(self, uuid: str) -> tuple[int, ...] | None:
+        """Return the pids that compute on a GPU; None where that is not told."""
 
     def links(self) -> GpuLinks:
         """Return how the GPUs hang together, empty where that is not known."""
@@ -137,13 +137,13 @@ class NvmlSource:
         lost = self._lost(frozenset(device.uuid for device in found), "NVML lists it no longer")
         return (*found, *lost)
 
-    def processes(self, uuid: str) -> tuple[int, ...]:
-        """Return the pids that compute on a GPU; nothing when NVML does not tell."""
+    def processes(self, uuid: str) -> tuple[int, ...] | None:
+        """Return the pids that compute on a GPU; None when NVML does not tell."""
         try:
             self._connect()
-            return _pids(pynvml.nvmlDeviceGetHandleByUUID(uuid))
+            return _told_pids(pynvml.nvmlDeviceGetHandleByUUID(uuid))
         except pynvml.NVMLError:
-            return ()
+            return None
 
     def links(self) -> GpuLinks:
         """Return how the GPUs hang together; slices are not told apart from their GPU."""
@@ -266,6 +266,10 @@ def _quiet(ask: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _pids(handle: Any) -> tuple[int, ...]:
+    return _told_pids(handle) or ()
+
+
+def _told_pids(handle: Any) -> tuple[int, ...] | None:
     for ask in (
         pynvml.nvmlDeviceGetComputeRunningProcesses_v3,
         pynvml.nvmlDeviceGetComputeRunningProcesses_v2,
@@ -273,7 +277,7 @@ def _pids(handle: Any) -> tuple[int, ...]:
         found = _quiet(ask, handle)
         if found is not None:
             return tuple(sorted({int(process.pid) for process in found}))
-    return ()
+    return None
 
 
 # ------------------------------------------------------------------------------- links
@@ -321,20 +325,32 @@ def _bus(pci: Any) -> str:
 
 
 def started_by_us(pid: int, uuid: str) -> bool:
-    """Return whether a process, or one above it, was given this GPU by benchpool.
+    """Return whether a process, or one above it, was given this GPU by benchpool."""
+    return given_to(pid, uuid) is not None
+
+
+def on_a_bench(pid: int, uuid: str) -> bool:
+    """Return whether a process belongs to a notebook server that was given this GPU."""
+    return given_to(pid, uuid) == "bench"
+
+
+def given_to(pid: int, uuid: str) -> Literal["bench", "job"] | None:
+    """Return what a process, or one above it, was given this GPU for; None for no such thing.
 
     Workers and notebook servers carry the UUID in ``CUDA_VISIBLE_DEVICES`` and one of our own
     variables from their start, which a process cannot take on later.
     """
     for _ in range(_ANCESTORS):
         if pid <= 1:
-            return False
+            return None
         variables = _initial_environment(pid)
-        visible = variables.get("CUDA_VISIBLE_DEVICES", "").split(",")
-        if uuid in visible and ("BENCHPOOL_JOB_ID" in variables or "BENCHPOOL_URL" in variables):
-            return True
+        if uuid in variables.get("CUDA_VISIBLE_DEVICES", "").split(","):
+            if "BENCHPOOL_JOB_ID" in variables:
+                return "job"
+            if "BENCHPOOL_URL" in variables:
+                return "bench"
         pid = _parent(pid)
-    return False
+    return None
 
 
 def _initial_environment(pid: int) -> Mapping[str, str]:

@@ -51,6 +51,16 @@ class ObservedMachine:
             self._files = await asyncio.to_thread(self._source.device_files)
         self._devices = (time.monotonic(), found)
 
+    async def holders(self, gpus: Sequence[str]) -> tuple[int, ...] | None:
+        """Return the processes on these GPUs; None where the driver hangs or does not tell."""
+        asked = asyncio.to_thread(lambda: [self._source.processes(gpu) for gpu in gpus])
+        try:
+            found = await asyncio.wait_for(asked, self._driver_s)
+        except TimeoutError:
+            return None
+        told = [pids for pids in found if pids is not None]
+        return None if len(told) < len(gpus) else tuple(sorted({pid for it in told for pid in it}))
+
     def denied(self, gpus: Sequence[str]) -> list[Numbers]:
         """Return the devices that a process with these GPUs must not open: those of all others."""
         return self._files.denied(gpus)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchpool_scheduler.runtime import Stranger, WorkerId, WorkerProgress
+from benchpool_scheduler.runtime import Stranger, WorkerId, WorkerMetrics, WorkerProgress
+from benchpool_scheduler.worker import tracker_runs
+from benchpool_scheduler.worker.metric_lines import MetricReader
 from benchpool_scheduler.worker.progress import (
     ReportedProgress,
     SavedCheckpoint,
@@ -29,20 +32,39 @@ class RunningWorker:
     introduced: bool = False
     let_go: bool = False
     told_started: bool = False
-    seen: tuple[int, int, int] | None = None
+    seen: object = None
     progress: ReportedProgress = field(default_factory=ReportedProgress)
+    runs: tuple[tracker_runs.ReportedRun, ...] = ()
     checkpoint: SavedCheckpoint | None = None
     checkpoint_seen: SavedCheckpoint | None = None
+    metrics: MetricReader | None = None
     over: asyncio.Event = field(default_factory=asyncio.Event)
     stranger: Stranger | None = None
 
-    def look(self, exchange: Path, saved: SavedCheckpoint | None, *, over: bool) -> bool:
-        """Take its own words, and a checkpoint that is written whole; return whether there is news.
+    def look(
+        self, exchange: Path, saved: SavedCheckpoint | None, *, at: float, over: bool
+    ) -> Iterator[WorkerProgress | WorkerMetrics]:
+        """Yield what is new of its own words, and a checkpoint that is written whole.
 
-        A checkpoint that still changes is not whole: it counts when it is the same at the next
-        look, or when it is ``over`` and nobody is left who could write.
+        Args:
+            at: The present time. ``over``: nobody is left who could write, so all of it is told.
+                A checkpoint that still changes is not whole: it counts when it is the same at the
+                next look, or when it is over.
+
+        Errors: OSError where the machine cannot read them now.
         """
-        written = signature(exchange)
+        if self.metrics is None:
+            self.metrics = MetricReader(exchange, speaks=self.worker.worker == 0)
+        while values := self.metrics.read():
+            yield WorkerMetrics(self.worker, at, tuple(values))
+            if not over:
+                break
+        if self._is_news(exchange, saved, over=over):
+            yield self._reported(at)
+
+    def _is_news(self, exchange: Path, saved: SavedCheckpoint | None, *, over: bool) -> bool:
+        files = (signature(exchange), tracker_runs.signature(exchange))
+        written = None if files == (None, None) else files
         settled = saved if over or saved == self.checkpoint_seen else self.checkpoint
         self.checkpoint_seen = saved
         if written == self.seen and settled == self.checkpoint:
@@ -50,11 +72,13 @@ class RunningWorker:
         if written != self.seen:
             self.seen = written
             self.progress = read_progress(exchange) or self.progress
+            self.runs = tracker_runs.read_runs(exchange) or self.runs
         self.checkpoint = settled
         return True
 
-    def reported(self, at: float) -> WorkerProgress:
+    def _reported(self, at: float) -> WorkerProgress:
         """Return what it said last, and when the job last saved."""
         said, saved = self.progress, self.checkpoint
-        checkpoint = (None, None) if saved is None else (saved.at, saved.step)
-        return WorkerProgress(self.worker, at, said.fraction, said.text, said.metrics, *checkpoint)
+        saved_at, step = (None, None) if saved is None else (saved.at, saved.step)
+        told = (said.fraction, said.text, said.metrics)
+        return WorkerProgress(self.worker, at, *told, saved_at, step, self.runs)

@@ -40,13 +40,12 @@ from benchpool_scheduler.worker.supervisor_process import is_locked, take_lock
 
 from . import ends, leftovers, strangers, supervisors, trial
 from .gpus import DeviceSource
+from .inside import LocalInside
 from .observed_machine import ObservedMachine
 from .running_worker import RunningWorker
 from .sandbox import Sandbox
 
-PROGRESS_S = 1.0
-LOG_S = 0.05
-INTRODUCTION_S = 10.0
+PROGRESS_S, LOG_S, INTRODUCTION_S = 1.0, 0.05, 10.0
 """Seconds between looks at progress, at logs; for a supervisor to say who it is."""
 
 
@@ -74,9 +73,11 @@ class LocalRuntime:
     ) -> None:
         self._folders = Folders(state.absolute())
         self._machine = ObservedMachine(devices, devices_s, driver_s)
-        self.denied_devices = self._machine.denied
+        self.denied_devices, self.holders = self._machine.denied, self._machine.holders
         self._sandbox = Sandbox(sandbox, self.denied_devices, log_bytes)
         self._running: dict[WorkerId, RunningWorker] = {}
+        inside = LocalInside(self._running, self._folders)
+        self.stacks, self.leave, self.shell = inside.stacks, inside.leave, inside.shell
         self._unknown: dict[WorkerId, bool] = {}
         self._events: asyncio.Queue[WorkerEvent | BaseException | None] = asyncio.Queue()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -216,8 +217,8 @@ class LocalRuntime:
             supervisors.request_stop(self._folders.worker(worker), notice)
         if run is None or run.let_go:
             return
-        # Before it has introduced itself a signal would kill it; then it looks by itself.
-        run.introduced = run.introduced or (run.folder / records.PROCESS).exists()
+        # Before it has introduced itself a signal would kill it; it looks by itself then.
+        run.introduced |= (run.folder / records.PROCESS).exists()
         try:
             supervisors.request_stop(run.folder, notice)
         except OSError:
@@ -387,10 +388,11 @@ class LocalRuntime:
                     self._report_progress(run)
 
     def _report_progress(self, run: RunningWorker, *, over: bool = False) -> None:
-        saved = last_checkpoint(self._folders.checkpoint(run.worker.job))
-        news = run.look(self._folders.exchange(run.worker), saved, over=over)
-        if news and run.expected and run.told_started:
-            self._events.put_nowait(run.reported(time.time()))
+        if run.expected and run.told_started:
+            saved = last_checkpoint(self._folders.checkpoint(run.worker.job))
+            where = self._folders.exchange(run.worker)
+            for news in run.look(where, saved, at=time.time(), over=over):
+                self._events.put_nowait(news)
 
 
 async def _pause(_: WorkerId, most_s: float) -> None:

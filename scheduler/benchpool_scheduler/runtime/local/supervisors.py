@@ -13,7 +13,13 @@ from functools import partial
 from pathlib import Path
 
 from benchpool_scheduler.runtime import Launch, Notice
-from benchpool_scheduler.worker import process_identity, records, stop_signals, supervisor_process
+from benchpool_scheduler.worker import (
+    job_package,
+    process_identity,
+    records,
+    stop_signals,
+    supervisor_process,
+)
 from benchpool_scheduler.worker.folders import Folders
 
 from . import ends
@@ -62,8 +68,12 @@ class SupervisorHandle:
 
 
 def supervisor_config(launch: Launch, folders: Folders, sandbox: Sandbox) -> dict[str, object]:
-    """Return what a supervisor is told."""
+    """Return what a supervisor is told; the file on the path of every job is laid down first.
+
+    Errors: OSError.
+    """
     worker = launch.worker
+    job_package.lay_down(folders.state)
     return {
         "argv": list(launch.argv),
         "env": environment(launch, folders),
@@ -76,7 +86,7 @@ def supervisor_config(launch: Launch, folders: Folders, sandbox: Sandbox) -> dic
         "account": launch.account,
         "grace_s": launch.grace_s,
         "time_limit_s": launch.time_limit_s,
-        "tag": tag(launch, folders),
+        "tag": tag(launch.worker, folders),
         "name": f"benchpool-{worker.job}-{worker.attempt}-{worker.worker}",
         **sandbox.told(launch),
     }

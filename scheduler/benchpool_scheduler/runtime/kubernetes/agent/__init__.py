@@ -12,6 +12,8 @@ zip file. The scheduler may be away for minutes: everything waits and is sent ag
     fetching            submitted files, and what an earlier attempt saved
     shipping            the log and the progress
     archives            checkpoint and results, packed, where no volume holds them
+    children            processes of ours, and whatever else ends in the pod
     supervised_command  the supervisor as a process of ours
+    shells              shells that the scheduler asks for; terminal is one of them
     run                 fetch, start, watch, send, end
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchpool_scheduler.worker import records
+from benchpool_scheduler.worker import job_package, records
 from benchpool_scheduler.worker.rendezvous import rendezvous
 
 from . import paths
@@ -26,14 +26,17 @@ def environment(config: AgentConfig, image: Mapping[str, str]) -> dict[str, str]
     own = {name: value for name, value in image.items() if not name.startswith(NOT_PASSED_ON)}
     if own.get("HOME", "/") == "/":
         own["HOME"] = paths.ROOT  # an account that the image does not know has none
+    variables = {**own, **config.env}
     return {
         "PYTHONUNBUFFERED": "1",
-        **own,
-        **config.env,
+        **variables,
+        "PYTHONPATH": job_package.on_path(variables, paths.PACKAGE),
         "BENCHPOOL_CHECKPOINT_DIR": config.checkpoint,
         "BENCHPOOL_OUTPUT_DIR": paths.OUTPUT,
         "BENCHPOOL_NOTICE_FILE": NOTICE,
         "BENCHPOOL_PROGRESS_FILE": f"{EXCHANGE}/{records.PROGRESS}",
+        "BENCHPOOL_METRICS_FILE": f"{EXCHANGE}/{records.METRICS}",
+        "BENCHPOOL_RUNS_FILE": f"{EXCHANGE}/{records.RUNS}",
         "CUDA_VISIBLE_DEVICES": devices(image, config.gpus),
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         **rendezvous(config.master, config.port, config.workers, config.index, config.processes),

@@ -5,6 +5,8 @@ from __future__ import annotations
 ROOT = "/benchpool"
 """The scratch folder: gone with the pod."""
 AGENT = ROOT + "/agent.pyz"
+PACKAGE = ROOT + "/python/benchpool.zip"
+"""What every job can import of us, see ``worker.job_package``."""
 WORKER = ROOT + "/worker"
 OBJECTS = ROOT + "/objects"
 CHECKPOINT = ROOT + "/checkpoint"

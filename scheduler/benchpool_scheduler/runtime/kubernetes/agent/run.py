@@ -8,16 +8,25 @@ wanted it, and the job is lost, not failed.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import sys
 import threading
 import time
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchpool_scheduler.worker import job_package
+from benchpool_scheduler.worker.stacks import taking
 
 from . import archives, fetching, paths, supervised_command
+from .children import Children
 from .config import AgentConfig, read
 from .link import Link, LinkAway, LinkRefused
+from .shells import WorkerShells
 from .shipping import Shipper
 
 LISTEN_S = 50.0
@@ -48,6 +57,8 @@ class Agent:
         self._sending = threading.Lock()
         self._sent_at: float | None = None
         self._sent_saved: float | None = None
+        self._children = Children()
+        self._shells = WorkerShells(zipped, self._children, self._link)
 
     def run(self) -> int:
         """Do all of it and return the exit code of the pod."""
@@ -56,26 +67,31 @@ class Agent:
         try:
             self._prepare()
         except (fetching.CouldNotFetch, LinkRefused) as error:
-            return self._end(126, "could-not-start", str(error), None)
+            return self._end(126, "could-not-start", str(error), {})
         except (LinkAway, OSError) as error:
             return self._not_begun(str(error))
         if self._unwanted.is_set():
             return self._not_begun("")
         with self._lock:
             self._supervisor = supervised_command.SupervisedCommand(
-                supervised_command.supervisor_config(self._config, dict(os.environ)), self._zipped
+                supervised_command.supervisor_config(self._config, dict(os.environ)),
+                self._zipped,
+                self._children,
             )
         if self._notice is not None:
             self._stop(self._notice)
         if self._config.carries:
             threading.Thread(target=self._save_now_and_then, daemon=True).start()
-        shipper = Shipper(self._link(), self._config.checkpoint)
+        shipper = Shipper(self._link(), self._config.checkpoint, first=self._config.index == 0)
         self._watch(self._supervisor, shipper)
+        self._shells.close()
         return self._finish(self._supervisor.end(), shipper)
 
     # --------------------------------------------------------------------------- begin
 
     def _prepare(self) -> None:
+        with zipfile.ZipFile(self._zipped) as own:
+            job_package.write(Path(paths.PACKAGE), own.read(job_package.NAME))
         fetching.fetch_all(self._config, self._link(self._unwanted))
         if self._config.workers > 1 and not fetching.wait_for_name(
             self._config.master, self._unwanted
@@ -85,10 +101,10 @@ class Agent:
     def _not_begun(self, why: str) -> int:
         """End before the command was started."""
         if self._notice is not None:
-            return self._end(None, "notice", "it was stopped before it started", None)
+            return self._end(None, "notice", "it was stopped before it started", {})
         if self._unwanted.is_set():
-            return self._end(None, "lost", "its pod was taken away before it started", None)
-        return self._end(None, "lost", f"its files could not be fetched: {why}", None)
+            return self._end(None, "lost", "its pod was taken away before it started", {})
+        return self._end(None, "lost", f"its files could not be fetched: {why}", {})
 
     def _link(self, ended: threading.Event | None = None) -> Link:
         return Link(
@@ -116,10 +132,10 @@ class Agent:
     def _listen(self) -> None:
         """Ask for notices for as long as the pod lives."""
         link = self._link(self._over)
-        known = ""
+        known, looked, shell = "", 0, ""
         while not self._over.is_set():
             try:
-                path = f"notice?known={known}&wait_s={LISTEN_S:g}"
+                path = f"notice?known={known}&looked={looked}&shell={shell}&wait_s={LISTEN_S:g}"
                 text = link.get(path, timeout_s=LISTEN_S + 20, patience_s=3600.0)
             except LinkRefused:
                 self._over.wait(10.0)
@@ -127,10 +143,27 @@ class Agent:
             except LinkAway:
                 continue
             notice = json.loads(text) if text else None
-            if isinstance(notice, dict):
+            if isinstance(notice, dict) and notice.get("kind") == "look":
+                looked = int(notice["number"])
+                threading.Thread(target=self._look, daemon=True).start()
+            elif isinstance(notice, dict) and notice.get("kind") == "shell":
+                shell = str(notice["shell"])
+                with self._lock:
+                    supervisor = self._supervisor
+                self._shells.open(notice, None if supervisor is None else supervisor.pid)
+            elif isinstance(notice, dict):
                 known = str(notice.get("kind", ""))
                 self._notice = notice
                 self._stop(notice)
+
+    def _look(self) -> None:
+        """Send what the command's Python processes are doing now."""
+        with self._lock:
+            supervisor = self._supervisor
+        nothing: dict[str, object] = {"processes": [], "why": "It has not begun yet."}
+        found = nothing if supervisor is None else taking.take(supervisor.pid)
+        with contextlib.suppress(LinkAway, LinkRefused):
+            self._link().post("stacks", json.dumps(found).encode())
 
     def _stop(self, notice: dict[str, object]) -> None:
         with self._lock:
@@ -156,7 +189,8 @@ class Agent:
         for sentence in said:
             print(f"benchpool: {sentence}", flush=True)
         words = " ".join([str(text), *said]) if text else " ".join(said) or None
-        return self._end(code if isinstance(code, int) else None, by, words, end.get("started"))
+        why = {name: end.get(name) for name in ("started", "cause", "traceback")}
+        return self._end(code if isinstance(code, int) else None, by, words, why)
 
     def _carry(self, finished: bool, patience_s: float) -> list[str]:
         """Send results of a finished command, else its checkpoint; return what went wrong."""
@@ -198,10 +232,10 @@ class Agent:
                 continue
             self._sent_saved = saved
 
-    def _end(self, code: int | None, by: str, text: str | None, started: object) -> int:
+    def _end(self, code: int | None, by: str, text: str | None, more: Mapping[str, object]) -> int:
         """Leave the last words with the pod; the exit code says the same."""
         self._over.set()
-        words = {"exit_code": code, "by": by, "started": started, "ended": time.time()}
+        words = {"exit_code": code, "by": by, "ended": time.time(), **more}
         with open(paths.TERMINATION_LOG, "w", encoding="ascii") as file:
             file.write(json.dumps({**words, "text": text and text[: paths.TERMINATION_LOG_LENGTH]}))
         if text:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchpool_scheduler.worker import log_reader, progress
+from benchpool_scheduler.worker import log_reader, metric_lines, progress, tracker_runs
 
 from . import environment, paths
 from .link import LinkAway, LinkRefused
@@ -21,6 +22,8 @@ AGAIN_S = (0.5, 10.0)
 """After a failure: at first, and at most."""
 ECHO_BYTES = 64 * 1024
 PROGRESS_S = 1.0
+VALUES = 500
+"""At most so many reported values go at once."""
 
 FOLDER = Path(paths.WORKER)
 EXCHANGE = Path(environment.EXCHANGE)
@@ -29,8 +32,10 @@ EXCHANGE = Path(environment.EXCHANGE)
 class Shipper:
     """Sends what is new, never waits long; the log goes to standard output too."""
 
-    def __init__(self, link: Link, checkpoint: str) -> None:
+    def __init__(self, link: Link, checkpoint: str, *, first: bool = True) -> None:
         self._link = link
+        self._metrics = metric_lines.MetricReader(EXCHANGE, speaks=first)
+        self._values: list[metric_lines.ReportedValue] = []
         self._checkpoint = Path(checkpoint)
         self._offset = 0
         self._echoed = 0
@@ -41,6 +46,7 @@ class Shipper:
         self._told: object = None
         self._saved: progress.SavedCheckpoint | None = None
         self._said = progress.ReportedProgress()
+        self._runs: tuple[tracker_runs.ReportedRun, ...] = ()
 
     def step(self) -> bool:
         """Send one piece of the log if there is one; return whether there may be more."""
@@ -88,7 +94,9 @@ class Shipper:
         if now - self._looked < PROGRESS_S:
             return
         self._looked = now
-        written = progress.signature(EXCHANGE)
+        self._tell_values(over=over)
+        files = (progress.signature(EXCHANGE), tracker_runs.signature(EXCHANGE))
+        written = None if files == (None, None) else files
         saved = progress.last_checkpoint(self._checkpoint)
         # One that still changes is not whole: it counts when it is the same at the next look, or
         # nobody is left who could write.
@@ -96,7 +104,8 @@ class Shipper:
         if written != self._seen:
             self._seen = written
             self._said = progress.read_progress(EXCHANGE) or self._said
-        news = (self._said, settled)
+            self._runs = tracker_runs.read_runs(EXCHANGE) or self._runs
+        news = (self._said, self._runs, settled)
         if (written is None and settled is None) or news == self._told:
             return
         said = self._said
@@ -108,8 +117,22 @@ class Shipper:
         }
         if settled is not None and settled.step is not None:
             body["checkpoint_step"] = settled.step
+        if self._runs:
+            body["runs"] = self._runs
         self._link.post("progress", json.dumps(body).encode())
         self._told = news
+
+    def _tell_values(self, *, over: bool) -> None:
+        """Send the values that are new; what did not arrive goes first at the next look."""
+        while self._values or (found := self._metrics.read()):
+            self._values = self._values or found
+            while self._values:
+                body = {"values": self._values[:VALUES]}
+                with contextlib.suppress(LinkRefused):  # the same again is refused again
+                    self._link.post("metrics", json.dumps(body).encode())
+                del self._values[:VALUES]
+            if not over:
+                return
 
     def _echo(self) -> bool:
         """Write what is new to standard output, for ``kubectl logs``."""

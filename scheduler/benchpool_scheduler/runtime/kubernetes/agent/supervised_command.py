@@ -17,6 +17,7 @@ from . import environment, paths
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from .children import Children
     from .config import AgentConfig
 
 
@@ -46,26 +47,34 @@ def tag() -> str:
 
 
 class SupervisedCommand:
-    """A running supervisor; the agent is process 1 of its pod and reaps whatever ends."""
+    """A running supervisor."""
 
-    def __init__(self, config: Mapping[str, object], zipped: str) -> None:
+    def __init__(self, config: Mapping[str, object], zipped: str, children: Children) -> None:
+        self._children = children
         folder = Path(paths.WORKER)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         lock = os.open(folder / records.LOCK, flags, 0o600)
+
+        def start() -> int:
+            pid, ready = spawn(Program.zipped(zipped), folder, config, lock=lock, errors=2)
+            os.close(ready)
+            return pid
+
         try:
-            self._pid, ready = spawn(Program.zipped(zipped), folder, config, lock=lock, errors=2)
+            self._pid = children.begin(start)
         finally:
             os.close(lock)
-        os.close(ready)
-        self._over = False
+
+    @property
+    def pid(self) -> int:
+        """That of the process below which the command runs."""
+        return self._pid
 
     @property
     def over(self) -> bool:
         """Whether it has ended."""
-        if not self._over:
-            self._reap()
-        return self._over
+        return self._children.code(self._pid) is not None
 
     def stop(self, kind: str, grace_s: float, for_: str, text: str) -> None:
         """Let it stop the command as the scheduler wishes."""
@@ -101,13 +110,3 @@ class SupervisedCommand:
     def _send(self, number: signal.Signals) -> None:
         if not self.over:
             os.kill(self._pid, number)
-
-    def _reap(self) -> None:
-        try:
-            while True:
-                pid, _ = os.waitpid(-1, os.WNOHANG)
-                if pid == 0:
-                    return
-                self._over = self._over or pid == self._pid
-        except ChildProcessError:
-            self._over = True

@@ -1,0 +1,118 @@
+"""Whose token a pod shows, and on which node that pod is: asked of the API server (TokenReview).
+
+Source: Kubernetes' documentation, "TokenReview", and "Bound service account tokens": the token of
+a pod names its node since 1.30.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.kube import kinds
+from benchpool_scheduler.kube.connection import Connection
+from benchpool_scheduler.kube.failures import KubeFailure
+from benchpool_scheduler.kube.retry import RetryPolicy
+
+NODE = "authentication.kubernetes.io/node-name"
+KNOWN_S = 120.0
+"""A token of a pod that was deleted is good for so long at most."""
+REFUSED_S = 10.0
+MOST_KNOWN = 8192
+MOST_TOKEN = 16 * 1024
+MOST_ASKING = 16
+"""At most so many tokens are asked for at once: strangers must not flood the API server."""
+PATIENCE = RetryPolicy(total_s=5.0)
+
+
+class ReviewedUser(Struct, frozen=True):
+    """Whose the token is."""
+
+    username: str = ""
+    extra: dict[str, list[str]] = {}
+
+
+class ReviewStatus(Struct, frozen=True):
+    """What the API server says of a token."""
+
+    authenticated: bool = False
+    user: ReviewedUser = ReviewedUser()
+    audiences: list[str] = []
+
+
+class TokenReview(Struct, frozen=True):
+    """A token, and what was found."""
+
+    status: ReviewStatus = ReviewStatus()
+
+
+class PodTokens:
+    """Tells the node of a pod by the token that it shows.
+
+    Args:
+        account: Whose pods count, ``system:serviceaccount:NAMESPACE:NAME``.
+        audience: What their tokens are for; a token for anything else is refused.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        account: str,
+        audience: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._connection = connection
+        self._account = account
+        self._audience = audience
+        self._clock = clock
+        self._asking = 0
+        self._known: dict[bytes, tuple[float, str | None]] = {}
+
+    async def node(self, token: str) -> str | None:
+        """Return the node of the pod whose token this is; None for any other token.
+
+        Errors: Unavailable, where the API server does not answer, or refuses the question.
+        """
+        if not 0 < len(token) <= MOST_TOKEN:
+            return None
+        key, now = hashlib.sha256(token.encode()).digest(), self._clock()
+        found = self._known.get(key)
+        if found is not None and now < found[0]:
+            return found[1]
+        node = self._node_of(await self._reviewed(token))
+        if len(self._known) >= MOST_KNOWN:
+            self._known = {key: it for key, it in self._known.items() if now < it[0]}
+        if len(self._known) < MOST_KNOWN:
+            self._known[key] = (now + (REFUSED_S if node is None else KNOWN_S), node)
+        return node
+
+    async def _reviewed(self, token: str) -> ReviewStatus:
+        body: Mapping[str, object] = {
+            "apiVersion": kinds.TOKEN_REVIEWS.api_version,
+            "kind": kinds.TOKEN_REVIEWS.kind,
+            "spec": {"token": token, "audiences": [self._audience]},
+        }
+        if self._asking >= MOST_ASKING:
+            raise Unavailable("Too many tokens are being looked at: send it again in a minute.")
+        self._asking += 1
+        try:
+            review = await self._connection.create(
+                kinds.TOKEN_REVIEWS, body, as_=TokenReview, patience=PATIENCE
+            )
+        except KubeFailure as refused:
+            raise Unavailable(f"The API server does not say whose a token is: {refused}") from None
+        finally:
+            self._asking -= 1
+        assert isinstance(review, TokenReview)  # noqa: S101 - decoded as such
+        return review.status
+
+    def _node_of(self, said: ReviewStatus) -> str | None:
+        ours = said.authenticated and said.user.username == self._account
+        if not ours or self._audience not in said.audiences:
+            return None
+        return next(iter(said.user.extra.get(NODE, ())), None)

@@ -1,0 +1,160 @@
+"""Lets pods of others begin on the GPUs that their job was given, and says on them why they wait.
+
+The pods are there already: nothing is made, and what waits behind its gate is never deleted.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+
+from benchpool_scheduler.contract.kubernetes import REASON
+from benchpool_scheduler.kube import Connection, KubeFailure, KubeNotFound, kinds
+from benchpool_scheduler.runtime import EndedBy, Launch, WorkerEnded, WorkerEvent, WorkerId
+from benchpool_scheduler.runtime.admitted import AdmittedWorkload
+from benchpool_scheduler.runtime.kubernetes.admitted import workloads
+from benchpool_scheduler.runtime.kubernetes.admitted.node_terms import may_be_on
+from benchpool_scheduler.runtime.kubernetes.admitted.raw_admitted_pods import AdmittedPod
+from benchpool_scheduler.runtime.kubernetes.attempt_registry import AttemptState, WorkerState
+from benchpool_scheduler.runtime.kubernetes.cluster_settings import ClusterSettings
+from benchpool_scheduler.runtime.kubernetes.cluster_views import PodView
+from benchpool_scheduler.runtime.kubernetes.informers import Informers
+from benchpool_scheduler.runtime.kubernetes.job_writer import MetaOnly
+from benchpool_scheduler.runtime.kubernetes.work_queue import WorkQueue
+
+log = logging.getLogger(__name__)
+
+MOST_TEXT = 1000
+
+
+class AdmittedPods:
+    """The pods of others, as workers of jobs.
+
+    Args:
+        tell: Takes events of workers.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        settings: ClusterSettings,
+        informers: Informers,
+        queue: WorkQueue,
+        tell: Callable[[WorkerEvent], None],
+    ) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._informers = informers
+        self._queue = queue
+        self._tell = tell
+        self._spaces = {one.name: one for one in settings.admitted_namespaces}
+        self._bound: dict[str, WorkerId] = {}
+        self._said: dict[str, str] = {}
+        self._made: Mapping[str, tuple[AdmittedPod, ...]] = {}
+        self._made_at = 0
+
+    def admitted(self) -> tuple[AdmittedWorkload, ...]:
+        """Return the workloads that are there now, and have not ended."""
+        prefixes = self._settings.gpu_prefixes
+        made = (
+            workloads.workload_of(job, pods, self._spaces, prefixes)
+            for job, pods in self._gathered().items()
+        )
+        return tuple(one for one in made if one is not None)
+
+    async def admitted_changed(self) -> None:
+        """Wait until ``admitted`` may tell something new; one consumer."""
+        await self._informers.admitted_news.wait()
+        self._informers.admitted_news.clear()
+
+    def bind(self, attempt: AttemptState, launch: Launch) -> None:
+        """Give a worker its pod; the gates open when all workers of its attempt have theirs.
+
+        Where it cannot have one, its end is told: its pods are gone, or do not allow the node.
+        """
+        worker, node = launch.worker, launch.nodes[launch.worker.worker]
+        attempt.admitted = True
+        pods = self._gathered().get(worker.job, ())
+        if len(pods) != len(launch.nodes):
+            self._refuse(attempt, worker, "its pods are not there any more")
+            return
+        pod = pods[worker.worker]
+        asked = workloads.gpus_of(pod, self._settings.gpu_prefixes)[1]
+        if asked != len(launch.gpus):
+            text = f"{pod.view.name} asks for {asked} GPUs, and its job for {len(launch.gpus)}"
+            self._refuse(attempt, worker, text)
+            return
+        if not self._allows(pod, node):
+            text = f"{pod.view.name} may not be on {node} by its own nodeSelector or node affinity"
+            self._refuse(attempt, worker, text)
+            return
+        self._bound[pod.view.uid] = worker
+        attempt.uid, attempt.size, attempt.over_since = "admitted", len(launch.nodes), None
+        state = WorkerState(worker, node, launch.gpus, launch, pod=self.as_seen(pod.view, False))
+        attempt.workers[worker.worker] = state
+
+    def as_seen(self, pod: PodView, gone: bool) -> PodView:
+        """Return a pod as that of its worker, as it is where it is nobody's yet."""
+        worker = self._bound.get(pod.uid)
+        if gone:
+            self._bound.pop(pod.uid, None)
+        if worker is None:
+            return pod
+        return replace(pod, job=worker.job, attempt=worker.attempt, index=worker.worker)
+
+    def let_wait(self, state: WorkerState) -> bool:
+        """Take a worker that is to stop off its pod, if that is still behind its gate.
+
+        Nothing that waits is deleted: it goes on waiting.
+        """
+        pod = state.pod
+        if pod is None or not (pod.foreign and state.gated) or state.opened or state.opening:
+            return False
+        self._bound.pop(pod.uid, None)
+        return True
+
+    def say(self, job: str, text: str) -> None:
+        """Say on the pods of a job that wait why they do; returns at once."""
+        for pod in self._gathered().get(job, ()):
+            if not pod.gated or self._said.get(pod.view.uid) == text:
+                continue
+            self._said[pod.view.uid] = text
+            self._queue.ask(("say", pod.view.uid), partial(self._write, pod.view, text))
+        if len(self._said) > 2 * len(self._informers.admitted):
+            there = {pod.view.uid for pod in self._informers.admitted}
+            self._said = {uid: text for uid, text in self._said.items() if uid in there}
+
+    # ------------------------------------------------------------------ inside
+
+    def _gathered(self) -> Mapping[str, tuple[AdmittedPod, ...]]:
+        if self._made_at != self._informers.admitted_changes:
+            self._made_at = self._informers.admitted_changes
+            listed = (it for it in self._informers.admitted if it.view.namespace in self._spaces)
+            self._made = workloads.gather(listed)
+        return self._made
+
+    def _allows(self, pod: AdmittedPod, node: str) -> bool:
+        known = self._informers.node(node)
+        labels = {} if known is None else known.labels
+        return known is None or may_be_on(labels, pod.node_selector, pod.view.affinity)
+
+    def _refuse(self, attempt: AttemptState, worker: WorkerId, text: str) -> None:
+        if not attempt.workers:
+            attempt.over_since = time.monotonic()
+        self._tell(WorkerEnded(worker, time.time(), None, EndedBy.NOT_TAKEN, text))
+
+    async def _write(self, pod: PodView, text: str) -> None:
+        """Write the reason; nothing rests on it."""
+        change = {"metadata": {"uid": pod.uid, "annotations": {REASON: text[:MOST_TEXT]}}}
+        try:
+            await self._connection.patch(
+                kinds.PODS, pod.name, change, namespace=pod.namespace, as_=MetaOnly
+            )
+        except KubeNotFound:
+            return
+        except KubeFailure as refused:
+            log.warning("why pod %s/%s waits is not said: %s", pod.namespace, pod.name, refused)
+            self._said.pop(pod.uid, None)

@@ -1,0 +1,49 @@
+"""Processes of jobs whose folder is gone, as after a loss of the disk.
+
+No start of benchpool finds such a job again, whether it runs or not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchpool_scheduler.worker import records
+from benchpool_scheduler.worker.folders import Folders
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A process of a worker that has no folder.
+
+    Attributes:
+        job: Id of its job.
+        name: Name of its job.
+    """
+
+    pid: int
+    job: str
+    name: str
+
+
+def find(state: Path) -> list[Orphan]:
+    """Return the processes of a state folder's jobs whose folder is not there, by pid.
+
+    What cleared its environment, or runs under another account, is not found without root.
+    """
+    jobs = re.escape(str(Folders(state.absolute()).jobs))
+    notice = re.compile(rf"({jobs}/([a-z0-9]+)/attempts/\d+/worker-\d+)/exchange/{records.NOTICE}")
+    found: list[Orphan] = []
+    for process in Path("/proc").iterdir():
+        if not process.name.isdecimal():
+            continue
+        with contextlib.suppress(OSError):
+            words = (process / "environ").read_bytes().decode(errors="replace").split("\0")
+            variables = dict(word.split("=", 1) for word in words if "=" in word)
+            said = notice.fullmatch(variables.get("BENCHPOOL_NOTICE_FILE", ""))
+            if said and not Path(said[1]).exists():
+                name = variables.get("BENCHPOOL_JOB_NAME", "")
+                found.append(Orphan(int(process.name), said[2], name))
+    return sorted(found, key=lambda one: one.pid)

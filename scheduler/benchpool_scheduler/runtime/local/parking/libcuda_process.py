@@ -1,0 +1,40 @@
+"""A process of its own for the driver's calls: a line of JSON for each, and a line that answers.
+
+``["lock", PID, 5000]`` is answered by ``{"ok": null}``, or by ``{"call": ..., "code": ...,
+"name": ...}`` where the driver refuses. The library is loaded with the first line, once.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from benchpool_scheduler.runtime.local.parking.libcuda import CudaError, Libcuda
+
+ACTIONS: Mapping[str, Callable[..., Any]] = {
+    "version": Libcuda.version,
+    "state": Libcuda.state,
+    "lock": Libcuda.lock,
+    "checkpoint": Libcuda.checkpoint,
+    "restore": Libcuda.restore,
+    "unlock": Libcuda.unlock,
+}
+
+
+def main() -> None:
+    """Answer line by line until there is none more."""
+    library: Libcuda | None = None
+    for line in sys.stdin:
+        action, *arguments = json.loads(line)
+        try:
+            library = library or Libcuda()
+            answer: object = {"ok": ACTIONS[action](library, *arguments)}
+        except CudaError as error:
+            answer = {"call": error.call, "code": error.code, "name": error.name}
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""The trial: a tiny CUDA process is parked and comes back, before any kernel is.
+
+It goes through the very table and the very calls that kernels do. At its end it is parked again and
+then ended: a process whose CUDA state is in host memory can be ended without harm, which is not
+said of one that came back (NVIDIA/cuda-checkpoint, issue 53).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from benchpool_scheduler.core.benches.parking import ParkEvent, ParkState, next_state
+from benchpool_scheduler.core.benches.parking_gates import MachineFacts, closed, gates_of_kernel
+from benchpool_scheduler.runtime.local.parking import children, machine_facts
+from benchpool_scheduler.runtime.local.parking.driver import CheckpointDriver
+from benchpool_scheduler.runtime.local.parking.gpu_facts import GpuFacts
+from benchpool_scheduler.runtime.local.parking.steps import Hands, is_there, until_rest
+from benchpool_scheduler.runtime.parker import Parkable
+from benchpool_scheduler.worker import process_identity
+
+MODULE = "benchpool_scheduler.runtime.local.parking.canary_process"
+READY_S = 60.0
+FILE = "parking-trial.json"
+"""In the state folder: the last trial that succeeded."""
+
+
+class TrialFailed(Exception):
+    """The trial did not succeed; the message says where it stopped."""
+
+
+class Trial(Struct, frozen=True):
+    """What a trial that succeeded showed.
+
+    Attributes:
+        driver: With which it succeeded. ``at``: when, epoch seconds.
+        park_s: Seconds until the GPU was free. ``back_s``: and until it was back.
+        used: Bytes of GPU memory in use before. ``shared``: of memory that CPU and GPU share, which
+            every CUDA process has here.
+    """
+
+    driver: str
+    at: float
+    park_s: float
+    back_s: float
+    used: int
+    shared: int
+
+
+def recorded(state: Path) -> Trial | None:
+    """Return the last trial that succeeded here; None for none that can be read."""
+    try:
+        return msgspec.json.decode((state / FILE).read_bytes(), type=Trial)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def free_gpu(gpus: GpuFacts) -> str | None:
+    """Return a whole GPU on which nobody computes; None for none."""
+    for gpu in gpus.whole_gpus():
+        there = gpus.processes(gpu)
+        if there is not None and not there:
+            return gpu
+    return None
+
+
+def run(
+    driver: CheckpointDriver,
+    gpus: GpuFacts,
+    machine: MachineFacts,
+    clock: Callable[[], float] = time.time,
+    pause: Callable[[float], None] = time.sleep,
+) -> Trial:
+    """Park a tiny process on a free GPU and bring it back. Errors: TrialFailed."""
+    version, gpu = gpus.driver(), free_gpu(gpus)
+    if version is None:
+        raise TrialFailed("no NVIDIA driver answers on this machine")
+    if gpu is None:
+        raise TrialFailed("no whole GPU is free of processes now: try again when one is")
+    heard: list[str] = []
+    hands = Hands(driver, gpus, lambda _: True, is_there, lambda *_: False, pause, heard.append)
+    canary = children.start(MODULE, {**os.environ, "CUDA_VISIBLE_DEVICES": gpu})
+    try:
+        if children.answer(canary, READY_S) != b"ready":
+            raise TrialFailed(f"the tiny process could not begin on {gpu}")
+        facts = machine_facts.of_kernel(gpus, [gpu], canary.pid)
+        shared = facts.managed or 0
+        if shut := closed(gates_of_kernel(facts, machine, managed_limit=shared)):
+            raise TrialFailed("; ".join(f"{gate.name}: {gate.text}" for gate in shut))
+        process = process_identity.identity(canary.pid) or ""
+        one = Parkable(canary.pid, process, gpu, facts.used or 0)
+        began = clock()
+        _reach(ParkState.PARKED, ParkEvent.PARK, one, hands, heard)
+        parked = clock()
+        _reach(ParkState.RUNNING, ParkEvent.BACK, one, hands, heard)
+        back = clock()
+        children.ask(canary, b"?")
+        if children.answer(canary, READY_S) != b"intact":
+            raise TrialFailed("it came back with other contents of its GPU memory")
+        _reach(ParkState.PARKED, ParkEvent.PARK, one, hands, heard)
+    finally:
+        children.abandon(canary)
+    return Trial(version, began, parked - began, back - parked, one.used, shared)
+
+
+def _reach(
+    wanted: ParkState, event: ParkEvent, one: Parkable, hands: Hands, heard: Sequence[str]
+) -> None:
+    begins = ParkState.RUNNING if wanted is ParkState.PARKED else ParkState.PARKED
+    reached = until_rest(next_state(begins, event), one, hands)
+    if reached is not wanted:
+        way = "to host memory" if wanted is ParkState.PARKED else "back to the GPU"
+        said = f": {heard[-1]}" if heard else ""
+        raise TrialFailed(f"on its way {way} the tiny process ended up {reached}{said}")

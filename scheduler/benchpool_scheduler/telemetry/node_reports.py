@@ -1,0 +1,226 @@
+"""GPUs, workers and benches of a cluster, as the agents of its nodes report them.
+
+An agent tells which pod has which device, by the kubelet, and what devices and pods did. Whose a
+pod is, the scheduler knows from its own objects: a pod is joined by namespace, name and node, and
+where the agent sees the cgroups of pods, only if that very pod (its uid) is among them. A node
+that says nothing is a gap in the samples.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from benchpool_scheduler.contract.kubernetes import GPU_RESOURCE
+from benchpool_scheduler.contract.node_report import NodeReport, ReportedGpu
+from benchpool_scheduler.telemetry.live import LASTING_TICKS
+from benchpool_scheduler.telemetry.placing import PodName, placed
+from benchpool_scheduler.telemetry.process_meter import Of
+from benchpool_scheduler.telemetry.sampler import HeldProcesses
+from benchpool_scheduler.telemetry.samples import GpuSample, WorkerSample
+
+KEPT_LOOKS = 8
+"""Reports of one node that wait at most; the oldest go first."""
+PATIENCE_S = 60.0
+"""An agent is called silent after so long, or after a few ticks where those are longer."""
+NAMED = 3
+"""How many nodes a sentence names."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodePod:
+    """A pod of ours that a node has: its slots, and the worker or the bench's lease that it is."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    slots: tuple[str, ...]
+    of: Of
+
+
+@dataclass(frozen=True, slots=True)
+class _Device:
+    """A reported GPU, as ``placing`` wants it."""
+
+    gpu: ReportedGpu
+    node: str
+
+    @property
+    def uuid(self) -> str:
+        return self.gpu.uuid
+
+    @property
+    def kind(self) -> str:
+        return "" if self.gpu.resource == GPU_RESOURCE else self.gpu.resource.partition("/")[2]
+
+    @property
+    def index(self) -> int:
+        return 0  # the kubelet has no order either
+
+    @property
+    def pod(self) -> PodName | None:
+        held = self.gpu.pods
+        return (held[0].namespace, held[0].name) if held else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A report when it came, with the pods of its node that are known to be there."""
+
+    node: str
+    at: float
+    report: NodeReport
+    pods: tuple[NodePod, ...]
+
+
+class NodeReports:
+    """Keeps what agents report until it is asked for; see ``GpuSampler`` and ``WorkerSampler``.
+
+    ``take`` is called by the loop, the rest in any thread.
+
+    Args:
+        pods: Returns the pods of ours.
+        every_s: Seconds between two reports of one node.
+    """
+
+    def __init__(self, pods: Callable[[], Iterable[NodePod]], every_s: float) -> None:
+        self._pods = pods
+        self.every_s = every_s
+        self._lock = threading.Lock()
+        self._gpus: list[_Look] = []
+        self._uses: list[_Look] = []
+        self._heard: dict[str, tuple[float, int, str]] = {}
+        self._began: float | None = None
+        self.problem: str | None = None
+
+    def take(self, node: str, report: NodeReport, now: float) -> None:
+        """Take a report of a node; one that came before changes nothing.
+
+        Args:
+            now: Seconds since the epoch by the service's clock: when the look was.
+        """
+        known = self._heard.get(node)
+        if known is not None and known[1] == report.look:
+            return
+        there = frozenset(report.pods)
+        pods = [it for it in self._pods() if it.node == node and (not there or it.uid in there)]
+        look = _Look(node, now, report, tuple(pods))
+        with self._lock:
+            self._heard[node] = (now, report.look, report.problem)
+            self._gpus = _bounded(self._gpus, look)
+            self._uses = _bounded(self._uses, look)
+
+    # ------------------------------------------------------------------ the ports
+
+    def sample(
+        self, gpus: Sequence[str], now: float, cpu_share: Mapping[str, float]
+    ) -> Sequence[GpuSample]:
+        """Return what was reported since the last call."""
+        with self._lock:
+            looks, self._gpus = self._gpus, []
+        self._began = now if self._began is None else self._began
+        slots: dict[str, list[str]] = {}
+        for slot in gpus:
+            slots.setdefault(slot.partition("/")[0], []).append(slot)
+        self.problem = self._problem(slots, now)
+        return [it for look in looks for it in _gpu_samples(look, slots.get(look.node, []))]
+
+    def sample_workers(self, held: Sequence[HeldProcesses], now: float) -> Sequence[WorkerSample]:
+        """Return what was reported since the last call, of those who are held."""
+        with self._lock:
+            looks, self._uses = self._uses, []
+        cpus = {it.of: it.cpus for it in held}
+        return [
+            replace(it, cpus=cpus[it.of])
+            for look in looks
+            for it in _worker_samples(look)
+            if it.of in cpus
+        ]
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+    # ------------------------------------------------------------------ inside
+
+    def _problem(self, nodes: Iterable[str], now: float) -> str | None:
+        patience_s = max(PATIENCE_S, LASTING_TICKS * self.every_s)
+        began = now if self._began is None else self._began
+        with self._lock:
+            heard = dict(self._heard)
+        silent = [
+            node
+            for node in nodes
+            if now - (heard[node][0] if node in heard else began) > patience_s
+        ]
+        if silent:
+            return (
+                f"What GPUs do is not measured on {_listed(silent)}: the agent there has said "
+                f"nothing for more than {patience_s:.0f} s. See whether its pod runs: `kubectl "
+                "get pods -A -l app.kubernetes.io/component=node-agent -o wide`."
+            )
+        told = [(node, heard[node][2]) for node in nodes if node in heard and heard[node][2]]
+        return f"On {_listed([node for node, _ in told])}: {told[0][1]}" if told else None
+
+
+def _bounded(looks: Sequence[_Look], new: _Look) -> list[_Look]:
+    same = [it for it in looks if it.node == new.node]
+    gone = same[0] if len(same) >= KEPT_LOOKS else None
+    return [*(it for it in looks if it is not gone), new]
+
+
+def _gpu_samples(look: _Look, slots: Sequence[str]) -> Iterable[GpuSample]:
+    """Yield a sample for each slot whose device is known; none of a device that several share."""
+    pods: dict[PodName, NodePod] = {(it.namespace, it.name): it for it in look.pods if it.slots}
+    devices = [
+        _Device(gpu, look.node) for gpu in look.report.gpus if not gpu.shared and len(gpu.pods) <= 1
+    ]
+    where = placed(devices, {name: pod.slots for name, pod in pods.items()}, slots)
+    for slot, device in where.items():
+        pod, gpu = pods.get(device.pod or ("", "")), device.gpu
+        if gpu.span_s is None or slot not in slots:
+            continue
+        yield GpuSample(
+            at=look.at,
+            span_s=gpu.span_s,
+            gpu=slot,
+            activity=gpu.activity,
+            sm_activity=gpu.sm_activity,
+            memory_used_gib=gpu.memory_used_gib,
+            memory_total_gib=gpu.memory_total_gib,
+            power_w=gpu.power_w,
+            energy_j=gpu.energy_j,
+            temperature_c=gpu.temperature_c,
+            throttled=tuple(gpu.throttled),
+            xid=gpu.xid,
+            parent=gpu.parent or None,
+            of=None if pod is None else pod.of,
+        )
+
+
+def _worker_samples(look: _Look) -> Iterable[WorkerSample]:
+    of = {it.uid: it.of for it in look.pods}
+    for use in look.report.uses:
+        if use.pod in of:
+            yield WorkerSample(
+                of=of[use.pod],
+                at=look.at,
+                span_s=use.span_s,
+                cpu_s=use.cpu_s,
+                memory_gib=use.memory_gib,
+                memory_peak_gib=use.memory_peak_gib,
+                read_bytes=use.read_bytes,
+                written_bytes=use.written_bytes,
+            )
+
+
+def _listed(nodes: Sequence[str]) -> str:
+    """Return names as people read them, a few of many.
+
+    >>> _listed(["a", "b"]), _listed(["a", "b", "c", "d", "e"])
+    ('a, b', 'a, b, c and 2 more nodes')
+    """
+    more = len(nodes) - NAMED
+    named = ", ".join(nodes[:NAMED])
+    return f"{named} and {more} more node{'s' if more > 1 else ''}" if more > 0 else named

@@ -1,0 +1,74 @@
+"""The telemetry database as a file beside the state."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Engine
+from sqlalchemy.exc import DatabaseError
+
+from benchpool_scheduler.telemetry import schema
+from benchpool_scheduler.telemetry.storage import UnknownLayout
+
+FILE = "telemetry.sqlite"
+LOCKED_S = 1.0
+"""Somebody else may have the file for so long, before it counts as one that cannot be written."""
+
+
+class SqliteFile:
+    """A file.
+
+    Args:
+        folder: Where it lies; made where it is not there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / FILE
+
+    @property
+    def place(self) -> str:
+        """Return the path."""
+        return str(self.file)
+
+    def connect(self) -> Engine:
+        """Open the file or begin one, look whether it is whole, and make what tables lack."""
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        engine = sa.create_engine(f"sqlite:///{self.file}", connect_args={"timeout": LOCKED_S})
+        sa.event.listen(engine, "connect", _prepare)
+        try:
+            with engine.begin() as connection:
+                layout = connection.scalar(sa.text("PRAGMA user_version"))
+                if layout not in (0, schema.LAYOUT):
+                    raise UnknownLayout(layout)
+                wrong = connection.scalar(sa.text("PRAGMA quick_check(1)"))
+                if wrong != "ok":
+                    raise DatabaseError("", None, Exception(str(wrong)))
+                schema.metadata.create_all(connection)
+                connection.execute(sa.text(f"PRAGMA user_version = {schema.LAYOUT}"))
+        except BaseException:
+            engine.dispose()
+            raise
+        return engine
+
+    def set_aside(self, damage: DatabaseError) -> str | None:
+        """Rename the file."""
+        aside = self.file.with_name(f"{self.file.name}.damaged")
+        for end in ("-wal", "-shm"):
+            self.file.with_name(self.file.name + end).unlink(missing_ok=True)
+        if self.file.exists():
+            os.replace(self.file, aside)
+        return f"It lies as {aside.name} beside"
+
+    def size(self) -> int:
+        """Return the bytes of the file, its log and its index."""
+        files = (self.file.with_name(self.file.name + end) for end in ("", "-wal", "-shm"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+
+def _prepare(connection: Any, _record: object) -> None:
+    """Set up a connection: a write need not outlive a crash of the machine."""
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=OFF"):
+        connection.execute(f"PRAGMA {pragma}")
