@@ -4,12 +4,14 @@ from benchpool_scheduler.configuration.comparison import compare
 from benchpool_scheduler.configuration.editing import command_of, edited
 from benchpool_scheduler.configuration.first import default_configuration
 from benchpool_scheduler.configuration.loader import line_of, load
-from benchpool_scheduler.configuration.personal import among, with_personal, written
+from benchpool_scheduler.configuration.personal import among, in_force, with_personal, written
 from benchpool_scheduler.configuration.settings import (
     EVERYBODY,
     Budgets,
     Build,
     Configuration,
+    IdleExemption,
+    IdleRule,
     Level,
     NodePool,
     PersonalProject,
@@ -23,6 +25,8 @@ __all__ = [
     "Budgets",
     "Build",
     "Configuration",
+    "IdleExemption",
+    "IdleRule",
     "Level",
     "NodePool",
     "PersonalProject",
@@ -34,6 +38,7 @@ __all__ = [
     "compare",
     "default_configuration",
     "edited",
+    "in_force",
     "line_of",
     "load",
     "with_personal",

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 
+from benchpool_scheduler.configuration import hanging, reservations, retries
 from benchpool_scheduler.configuration.settings import (
     Configuration,
     PersonalProject,
     ProjectSettings,
 )
 from benchpool_scheduler.core.fairness.gpu_hours import HourBudget
-from benchpool_scheduler.phrases import count
+from benchpool_scheduler.phrases import count, exactly
 
 _PROJECT_KEYS = {
     "parent": "parent",
@@ -22,6 +23,14 @@ _PROJECT_KEYS = {
     "min_runtime_s": "protection after a start (s)",
     "cpus": "cpus",
     "memory_gib": "memory",
+}
+
+
+_IDLE_TIMES = {
+    "tell_s": "A bench is called idle after",
+    "ask_s": "The owner of an idle bench is asked after",
+    "act_s": "An idle bench is given back after",
+    "keep_s": "An owner keeps an idle bench at once for",
 }
 
 
@@ -45,6 +54,10 @@ def compare(old: Configuration, new: Configuration) -> list[str]:
         *_retention(old, new),
         *_prices(old, new),
         *_gpu_hours(old, new),
+        *_idle_benches(old, new),
+        *_retries(old, new),
+        *_hanging(old, new),
+        *_reservations(old, new),
     ]
 
 
@@ -61,6 +74,8 @@ def _build(old: Configuration, new: Configuration) -> Iterable[str]:
         yield f"Benches may be promised more GPUs than there are: {_yes(now.oversubscribe)}."
     if was.lend_idle != now.lend_idle:
         yield f"Idle bench GPUs are lent to jobs: {_yes(now.lend_idle)}."
+    if was.parking != now.parking:
+        yield f"Benches may be parked: {_yes(now.parking)}."
 
 
 def _quotas(kind: str, was: Mapping[str, int], now: Mapping[str, int]) -> Iterable[str]:
@@ -182,6 +197,58 @@ def _gpu_hours(old: Configuration, new: Configuration) -> Iterable[str]:
         if was.of(user) != now.of(user):
             change = f"{_hours(was.of(user))} → {_hours(now.of(user))}"
             yield f"Budget of a month of user {user}: {change}."
+
+
+def _idle_benches(old: Configuration, new: Configuration) -> Iterable[str]:
+    was, now = old.idle_benches, new.idle_benches
+    if was.act != now.act:
+        yield f"Idle benches are given back: {_yes(now.act)}."
+    for key, words in _IDLE_TIMES.items():
+        before, after = getattr(was, key), getattr(now, key)
+        if before != after:
+            yield f"{words}: {exactly(before)} → {exactly(after)}."
+    if was.keeps_a_day != now.keeps_a_day:
+        times = f"{was.keeps_a_day} → {now.keeps_a_day}"
+        yield f"An owner keeps an idle bench so often in 24 hours: {times}."
+    for one in (it for it in was.exempt if it not in now.exempt):
+        yield f"Idle benches of {one.who} are left alone no longer (it was until {one.until})."
+    for one in (it for it in now.exempt if it not in was.exempt):
+        yield f"Idle benches of {one.who} are left alone until the end of {one.until}."
+
+
+def _retries(old: Configuration, new: Configuration) -> Iterable[str]:
+    before, after = retries.rules(old.retries), retries.rules(new.retries)
+    for cause in (cause for cause in before if before[cause] != after[cause]):
+        was, now = _retry(*before[cause]), _retry(*after[cause])
+        yield f"Jobs are tried again after {cause}: {was} → {now}."
+
+
+def _hanging(old: Configuration, new: Configuration) -> Iterable[str]:
+    if old.hanging != new.hanging:
+        was, now = hanging.in_words(old.hanging), hanging.in_words(new.hanging)
+        yield f"Jobs that hang: {was} → {now}."
+
+
+def _retry(times: int, pause_s: float, avoid_s: float) -> str:
+    """Return a rule for retries in words.
+
+    >>> _retry(2, 30.0, 3600.0), _retry(1, 0.0, 0.0), _retry(0, 30.0, 0.0)
+    ('2 times after 30 s, for 1 h not on that node', '1 time', 'never')
+    """
+    pause = f" after {exactly(pause_s)}" if pause_s else ""
+    avoid = f", for {exactly(avoid_s)} not on that node" if avoid_s else ""
+    return f"{count(times, 'time')}{pause}{avoid}" if times else "never"
+
+
+def _reservations(old: Configuration, new: Configuration) -> Iterable[str]:
+    was, now = ({it.name: it for it in each.reservations} for each in (old, new))
+    zone = new.gpu_hours.time_zone
+    for name in sorted(was.keys() | now.keys()):
+        if name not in now:
+            yield f"Reservation {name} goes away."
+        elif was.get(name) != now[name]:
+            word = "is new" if name not in was else "changes"
+            yield f"Reservation {name} {word}: {reservations.in_words(now[name], zone)}."
 
 
 def _hours(budget: HourBudget) -> str:

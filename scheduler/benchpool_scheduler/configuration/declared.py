@@ -10,17 +10,20 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import msgspec
 import yaml
 from msgspec import Struct
 
-from benchpool_scheduler.configuration.loader import load
+from benchpool_scheduler.configuration.loader import line_of, load
 from benchpool_scheduler.contract.kubernetes import Kind
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.resources.declaring import Resource
 from benchpool_scheduler.resources.gpu_hours import UserHoursSpec
+from benchpool_scheduler.resources.idle_benches import IdleRuleSpec
+from benchpool_scheduler.resources.policy import PolicySpec
 from benchpool_scheduler.resources.pools import (
     NODE_POOLS,
     POOL_SETTINGS,
@@ -29,12 +32,13 @@ from benchpool_scheduler.resources.pools import (
     BuildSpec,
     NodePoolSpec,
     PersonalSpec,
-    PolicySpec,
     PoolSettingsSpec,
     PricesSpec,
     ProjectSpec,
     RetentionSpec,
 )
+from benchpool_scheduler.resources.reservations import ReservationSpec
+from benchpool_scheduler.resources.retries import HangRuleSpec, RetryRuleSpec, RetryRulesSpec
 
 SOURCE = "the cluster's settings"
 SETTINGS_NAME = "default"
@@ -109,7 +113,10 @@ def document(declared: Iterable[Declared]) -> Document:
     return Document("\n".join(lines) + "\n", of_line)
 
 
-SETTINGS = ("build", "policy", "topology", "budgets", "retention", "prices", "gpu_hours")
+SETTINGS = (
+    *("build", "policy", "topology", "budgets", "retention", "prices", "gpu_hours"),
+    *("idle_benches", "retries", "hanging", "reservations"),
+)
 """Sections that are the fields of ``PoolSettings``."""
 
 
@@ -117,6 +124,14 @@ def objects(text: str, source: str = "benchpool.yaml") -> list[Declared]:
     """Return the objects that say the same as a ``benchpool.yaml``. Errors: InvalidInput."""
     load(text, source)  # says what is wrong, with its line
     top: dict[str, Any] = yaml.safe_load(text)
+    if (top.get("build") or {}).get("parking"):
+        line = line_of(text, "build", "parking")
+        raise InvalidInput(
+            f"{source}, line {line}: build.parking is for one machine, and this is a cluster: "
+            "leave it out.",
+            code="configuration",
+            numbers={"line": line},
+        )
     settings = {key: top[key] for key in SETTINGS if top.get(key)}
     found = [Declared(POOL_SETTINGS, SETTINGS_NAME, _read_settings(settings, source))]
     for order, project in enumerate(top.get("projects") or ()):
@@ -169,7 +184,20 @@ def _settings(spec: PoolSettingsSpec) -> dict[str, Any]:
         found["prices"] = _plain(spec.prices)
     if spec.gpu_hours is not None:
         found["gpu_hours"] = _plain(spec.gpu_hours)
+    if spec.idle_benches is not None:
+        found["idle_benches"] = _idle(spec.idle_benches)
+    if spec.retries is not None:
+        found["retries"] = _plain(spec.retries)
+    if spec.hanging is not None:
+        found["hanging"] = _plain(spec.hanging)
+    if spec.reservations:
+        found["reservations"] = [msgspec.to_builtins(one) for one in spec.reservations]
     return found
+
+
+def _idle(spec: IdleRuleSpec) -> dict[str, Any]:
+    exempt = [{key: value for key, value in _plain(one).items() if value} for one in spec.exempt]
+    return {**_plain(spec), "exempt": exempt}
 
 
 def _project(one: Declared) -> dict[str, Any]:
@@ -214,6 +242,7 @@ def _flow(value: object) -> str:
 def _read_settings(settings: Mapping[str, Any], source: str) -> PoolSettingsSpec:
     keys = ("build", "policy", "budgets", "retention", "prices", "gpu_hours")
     build, policy, budgets, retention, prices, hours = (settings.get(key) for key in keys)
+    idle, again, hang = (settings.get(key) for key in ("idle_benches", "retries", "hanging"))
     return PoolSettingsSpec(
         build=None if build is None else _convert(build, BuildSpec, source),
         policy=None if policy is None else _convert(policy, PolicySpec, source),
@@ -222,7 +251,30 @@ def _read_settings(settings: Mapping[str, Any], source: str) -> PoolSettingsSpec
         retention=None if retention is None else _convert(retention, RetentionSpec, source),
         prices=None if prices is None else _convert(prices, PricesSpec, source),
         gpu_hours=None if hours is None else _convert(hours, UserHoursSpec, source),
+        idle_benches=None if idle is None else _convert(_dated(idle), IdleRuleSpec, source),
+        hanging=None if hang is None else _convert(hang, HangRuleSpec, source),
+        retries=None if again is None else _convert(_retries(again), RetryRulesSpec, source),
+        reservations=[
+            msgspec.convert({name: _text(value) for name, value in one.items()}, ReservationSpec)
+            for one in settings.get("reservations") or ()
+        ],
     )
+
+
+def _dated(idle: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the rule for idle benches with its days as text: YAML reads them as dates."""
+    exempt = [{**each, "until": str(each["until"])} for each in idle.get("exempt") or ()]
+    return {**idle, "exempt": exempt} if exempt else idle
+
+
+def _text(value: object) -> object:
+    """Return a value with a time as text: YAML reads some as times."""
+    return str(value) if isinstance(value, date) else value
+
+
+def _retries(said: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the rules for retries, each by the names that its keys have in objects."""
+    return {cause: _encoded(rule, RetryRuleSpec) for cause, rule in said.items() if rule}
 
 
 def _convert(value: Mapping[str, Any], into: Any, source: str) -> Any:

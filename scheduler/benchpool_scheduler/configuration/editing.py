@@ -30,7 +30,15 @@ Place = tuple[str, ...]
 BOUNDS = ("cpus", "memory_gib", "each", "gpu_hours")
 QUOTAS = ("users", "groups")
 LISTS = frozenset({"members", "leads"})
-PLAIN_SECTIONS = ("policy", "budgets", "retention", "gpu_hours")
+PLAIN_SECTIONS = (
+    "policy",
+    "budgets",
+    "retention",
+    "gpu_hours",
+    "idle_benches",
+    "retries",
+    "hanging",
+)
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The same as ``safe_load``, and ten times as fast where PyYAML has its library."""
 _DASH = re.compile(r"^projects:[^\n]*\n(?:[ \t]*(?:#[^\n]*)?\n)*( *)-", re.MULTILINE)

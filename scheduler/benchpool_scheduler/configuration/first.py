@@ -22,6 +22,8 @@ projects:                 # all other GPUs, shared by guaranteed quota
     leads: [{user}]
 policy:
   grace_s: 30             # time for a checkpoint between the notice and the end
+# hanging:                # tell owners of jobs without progress, output, processor and GPU use
+#   after_s: 1800         # for 30 minutes; act: requeue also stops them and tries them again
 """
 
 

@@ -8,13 +8,20 @@ from typing import Any, Literal, cast
 
 from yaml import MappingNode
 
-from benchpool_scheduler.configuration import gpu_hours
+from benchpool_scheduler.configuration import (
+    gpu_hours,
+    hanging,
+    idle_benches,
+    reservations,
+    retries,
+)
 from benchpool_scheduler.configuration.nodes import Item, compose, nearest
 from benchpool_scheduler.configuration.settings import (
     EVERYBODY,
     Budgets,
     Build,
     Configuration,
+    IdleRule,
     Level,
     NodePool,
     PersonalProject,
@@ -26,15 +33,17 @@ from benchpool_scheduler.configuration.settings import (
 from benchpool_scheduler.configuration.tree import check_tree, tree_warnings
 from benchpool_scheduler.core.capacity.domains import NODE_LEVEL
 from benchpool_scheduler.core.fairness.gpu_hours import HourBudget
+from benchpool_scheduler.core.lifecycle.hangs import HangRule
+from benchpool_scheduler.core.lifecycle.retries import RetryRules
 from benchpool_scheduler.core.model import Bound, Policy, Project, ProjectName
 from benchpool_scheduler.errors import InvalidInput
 
 VERSION = 1
 SECTIONS = (
     *("version", "build", "projects", "pools", "topology", "policy", "budgets", "retention"),
-    *("prices", "gpu_hours"),
+    *("prices", "gpu_hours", "idle_benches", "retries", "hanging", "reservations"),
 )
-BUILD = ("default", "groups", "users", "reserve", "oversubscribe", "lend_idle")
+BUILD = ("default", "groups", "users", "reserve", "oversubscribe", "lend_idle", "parking")
 PROJECT = (
     *("name", "parent", "quota", "limit", "weight", "priority", "cpus", "memory_gib"),
     *("min_runtime_s", "used_gpu_s", "members", "leads", "each", "gpu_hours"),
@@ -45,7 +54,11 @@ BUDGETS = tuple(field.name for field in fields(Budgets))
 RETENTION = tuple(field.name for field in fields(Retention))
 PRICES = tuple(field.name for field in fields(Prices))
 KEYS = frozenset(
-    (*SECTIONS, *BUILD, *PROJECT, *POLICY, *BUDGETS, *RETENTION, *PRICES, *gpu_hours.SECTION)
+    (
+        *(*SECTIONS, *BUILD, *PROJECT, *POLICY, *BUDGETS, *RETENTION, *PRICES),
+        *(*gpu_hours.SECTION, *idle_benches.SECTION, *retries.SECTION, *retries.RULE),
+        *hanging.SECTION,
+    )
 )
 """Every key that a configuration may have, but those of lists below them."""
 MOST_GPUS = 1_000_000
@@ -88,6 +101,8 @@ def read(document: Item, text: str) -> Configuration:
     _check_version(document, top)
     projects = _projects(top["projects"]) if _given(top, "projects") else ()
     build = _build(top["build"]) if _given(top, "build") else Build()
+    hours = gpu_hours.of_users(top["gpu_hours"]) if _given(top, "gpu_hours") else UserHours()
+    rule = idle_benches.rule(top["idle_benches"]) if _given(top, "idle_benches") else IdleRule()
     return Configuration(
         build=build,
         projects=projects,
@@ -97,8 +112,14 @@ def read(document: Item, text: str) -> Configuration:
         budgets=_budgets(top["budgets"]) if _given(top, "budgets") else Budgets(),
         retention=_retention(top["retention"]) if _given(top, "retention") else Retention(),
         prices=_prices(top["prices"]) if _given(top, "prices") else Prices(),
-        gpu_hours=gpu_hours.of_users(top["gpu_hours"]) if _given(top, "gpu_hours") else UserHours(),
-        warnings=tree_warnings(projects),
+        gpu_hours=hours,
+        idle_benches=rule,
+        retries=retries.policy(top["retries"]) if _given(top, "retries") else RetryRules(),
+        hanging=hanging.rule(top["hanging"]) if _given(top, "hanging") else HangRule(),
+        reservations=reservations.entries(top["reservations"], projects, hours.time_zone)
+        if _given(top, "reservations")
+        else (),
+        warnings=(*tree_warnings(projects), *idle_benches.warnings(rule)),
         text=text,
         source=document.source,
     )
@@ -145,6 +166,8 @@ def _build(item: Item) -> Build:
         build = replace(build, oversubscribe=keys["oversubscribe"].flag())
     if "lend_idle" in keys:
         build = replace(build, lend_idle=keys["lend_idle"].flag())
+    if "parking" in keys:
+        build = replace(build, parking=keys["parking"].flag())
     return build
 
 
@@ -309,14 +332,15 @@ def _policy(item: Item) -> Policy:
     def number(key: str, default: float, least: float = 0, most: float = 1e9) -> float:
         return keys[key].number(least, most) if _given(keys, key) else default
 
+    def whole(key: str, default: int) -> int:
+        return keys[key].whole() if _given(keys, key) else default
+
     usual = Policy()
-    per_hour = usual.preemptions_per_hour
-    if _given(keys, "preemptions_per_hour"):
-        per_hour = keys["preemptions_per_hour"].whole()
     return Policy(
         grace_s=number("grace_s", usual.grace_s, most=24 * 3600),
         min_runtime_s=number("min_runtime_s", usual.min_runtime_s),
-        preemptions_per_hour=per_hour,
+        preemptions_per_hour=whole("preemptions_per_hour", usual.preemptions_per_hour),
+        preemptions_per_day=whole("preemptions_per_day", usual.preemptions_per_day),
         usage_half_life_h=number("usage_half_life_h", usual.usage_half_life_h, least=0.001),
         usage_weight=number("usage_weight", usual.usage_weight),
         restart_s=number("restart_s", usual.restart_s),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 
+from benchpool_scheduler.configuration.reservations import with_reservations
 from benchpool_scheduler.configuration.settings import (
     EVERYBODY,
     Configuration,
@@ -33,6 +34,22 @@ def among(user: str, groups: Set[str], people: Iterable[str]) -> bool:
 def written(configuration: Configuration) -> Configuration:
     """Return a configuration as people wrote it."""
     return configuration.written or configuration
+
+
+def in_force(
+    configuration: Configuration, people: Mapping[str, Set[str]], now: float
+) -> Configuration:
+    """Return a configuration with the reservations of an instant and people's own projects.
+
+    Args:
+        configuration: As it was at another instant, or as people wrote it.
+    """
+    own = written(configuration)
+    reserved = with_reservations(own, now)
+    found = with_personal(reserved, people)
+    if reserved is not own:
+        found = replace(found, written=own)
+    return configuration if found == configuration and found is not own else found
 
 
 def with_personal(configuration: Configuration, people: Mapping[str, Set[str]]) -> Configuration:

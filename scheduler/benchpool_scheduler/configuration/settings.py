@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from functools import partial
 from typing import Literal
+from zoneinfo import ZoneInfo
 
+from benchpool_scheduler.configuration.months import month_of
+from benchpool_scheduler.core.benches.idle import IdleLadder
 from benchpool_scheduler.core.fairness.gpu_hours import HourBudget
+from benchpool_scheduler.core.fairness.hour_standing import HourBudgets
+from benchpool_scheduler.core.fairness.reservations import QuotaReservation
+from benchpool_scheduler.core.lifecycle.hangs import HangRule
+from benchpool_scheduler.core.lifecycle.retries import RetryRules
 from benchpool_scheduler.core.model import Policy, Project, ProjectName
 from benchpool_scheduler.worker.folders import Part
 
@@ -20,6 +29,7 @@ class Build:
         groups: GPUs by group; a group property of the Hub goes before this.
         users: GPUs by user; goes before everything.
         reserve: GPUs set aside; None is ``auto``: the sum over the users who may start servers.
+        parking: Benches may be parked: one machine, experimental.
     """
 
     default: int = 0
@@ -28,6 +38,7 @@ class Build:
     reserve: int | None = None
     oversubscribe: bool = False
     lend_idle: bool = False
+    parking: bool = False
 
 
 EVERYBODY = "*"
@@ -103,6 +114,7 @@ class Budgets:
     Attributes:
         jobs: Jobs that have not ended. ``submissions_mib``: what these were submitted with.
         uploads_gib: Uploads that are on their way. ``stored_gib``: contents that are kept.
+        values_gib: Values of a notebook that go along with one job.
         streams: Open event streams and followed logs.
         home_gib: What the home may hold for jobs to be taken; None is no bound. Not on a cluster.
         results_gib: What the results of the user's jobs may hold together that the scheduler keeps,
@@ -113,6 +125,7 @@ class Budgets:
     submissions_mib: int = 256
     uploads_gib: int = 20
     stored_gib: int = 200
+    values_gib: int = 1
     streams: int = 64
     home_gib: int | None = None
     results_gib: int | None = None
@@ -177,6 +190,68 @@ class Retention:
 
 
 @dataclass(frozen=True, slots=True)
+class IdleExemption:
+    """Whose benches the rule for idle benches leaves alone until the end of a day.
+
+    Attributes:
+        who: A user, ``group:NAME`` or ``profile:NAME``. ``why``: for people to read.
+    """
+
+    who: str
+    until: date
+    why: str = ""
+
+    def end(self, zone: str) -> float:
+        """Return when its last day ends there, in seconds of the epoch.
+
+        >>> IdleExemption("ann", date(1970, 1, 1)).end("UTC")
+        86400.0
+        """
+        following = self.until + timedelta(days=1)
+        there = datetime(following.year, following.month, following.day, tzinfo=ZoneInfo(zone))
+        return there.timestamp()
+
+
+@dataclass(frozen=True, slots=True)
+class IdleRule:
+    """When an idle bench is given back.
+
+    Attributes:
+        act: Without it nobody is told anything and nothing is given back.
+        tell_s: Seconds of idleness until it is said, ``ask_s`` until its owner is asked, ``act_s``
+            until it is given back.
+        keep_s: For so long an owner keeps a bench, ``keeps_a_day`` times in 24 hours.
+    """
+
+    act: bool = False
+    tell_s: float = 900.0
+    ask_s: float = 2700.0
+    act_s: float = 3600.0
+    keep_s: float = 3600.0
+    keeps_a_day: int = 2
+    exempt: tuple[IdleExemption, ...] = ()
+
+    @property
+    def ladder(self) -> IdleLadder:
+        """Its times as the table takes them."""
+        return IdleLadder(tell_s=self.tell_s, ask_s=self.ask_s, act_s=self.act_s)
+
+    def exempt_until(self, names: Collection[str], now: float, zone: str) -> float | None:
+        """Return until when one of these names is left alone; None for none of them, or no longer.
+
+        Args:
+            names: As ``IdleExemption.who`` has them. ``zone``: whose days count.
+
+        >>> rule = IdleRule(exempt=(IdleExemption("group:staff", date(1970, 1, 1)),))
+        >>> rule.exempt_until({"ann", "group:staff"}, 5.0, "UTC")
+        86400.0
+        >>> rule.exempt_until({"group:staff"}, 86400.0, "UTC")
+        """
+        ends = (one.end(zone) for one in self.exempt if one.who in names)
+        return max((end for end in ends if end > now), default=None)
+
+
+@dataclass(frozen=True, slots=True)
 class Prices:
     """What an hour of a GPU costs who holds it, for reports.
 
@@ -196,7 +271,8 @@ class Configuration:
     ``topology`` holds the levels of the machine room, the widest first; each node is a level of
     its own besides. ``warnings`` are sentences about what is allowed but probably not meant;
     ``text`` is what it was read from, ``source`` what that is called. ``written`` is the one that
-    people wrote, where this one has personal projects besides.
+    people wrote, where this one has personal projects besides, or reservations stand in it.
+    ``hour_budgets`` are all budgets of GPU-hours, by whom they are.
     """
 
     build: Build = field(default_factory=Build)
@@ -208,12 +284,17 @@ class Configuration:
     retention: Retention = field(default_factory=Retention)
     prices: Prices = field(default_factory=Prices)
     gpu_hours: UserHours = field(default_factory=UserHours)
+    idle_benches: IdleRule = field(default_factory=IdleRule)
+    retries: RetryRules = field(default_factory=RetryRules)
+    hanging: HangRule = field(default_factory=HangRule)
+    reservations: tuple[QuotaReservation, ...] = ()
     warnings: tuple[str, ...] = field(default=(), compare=False)
     text: str = field(default="", repr=False, compare=False)
     source: str = field(default="benchpool.yaml", repr=False, compare=False)
     written: Configuration | None = field(default=None, compare=False)
     _by_name: Mapping[str, ProjectSettings] = field(init=False, repr=False, compare=False)
     _parents: frozenset[str] = field(init=False, repr=False, compare=False)
+    hour_budgets: HourBudgets = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Make the projects quick to find: every submission and every look at a job asks."""
@@ -223,6 +304,15 @@ class Configuration:
         above |= {p.name for p in self.projects if p.each is not None}
         object.__setattr__(self, "_by_name", by_name)
         object.__setattr__(self, "_parents", frozenset(above))
+        budgets = HourBudgets(
+            projects={name: it.gpu_hours for name, it in by_name.items()},
+            parents={name: it.project.parent for name, it in by_name.items()},
+            weights={name: it.project.weight for name, it in by_name.items()},
+            users=self.gpu_hours.users,
+            usual=self.gpu_hours.default,
+            month_of=partial(month_of, zone=self.gpu_hours.time_zone),
+        )
+        object.__setattr__(self, "hour_budgets", budgets)
 
     @property
     def offers_personal(self) -> bool:

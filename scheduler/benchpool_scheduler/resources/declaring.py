@@ -121,6 +121,8 @@ def envelope(of: Kind, metadata: ObjectMeta, **parts: Any) -> dict[str, Any]:
 Name100 = Annotated[str, Meta(min_length=1, max_length=100)]
 Person = Annotated[str, Meta(min_length=1, max_length=253)]
 Gpus = Annotated[int, Meta(ge=0, le=1_000_000)]
+Amount = Annotated[float, Meta(ge=0, le=1e9)]
+Seconds = Annotated[float, Meta(ge=0, le=31_622_400)]
 GpuName = Annotated[str, Meta(min_length=1, max_length=253)]
 NodeName = Annotated[str, Meta(min_length=1, max_length=253)]
 Code = Annotated[str, Meta(max_length=100)]

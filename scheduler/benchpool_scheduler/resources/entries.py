@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from benchpool_scheduler.contract import FilePath, Sha256
+from benchpool_scheduler.contract import FilePath, Sha256, SourceKind
 
 ARGUMENTS = Meta(max_length=4096, description="Words after it, as they are: no shell reads them.")
 Argument = Annotated[str, Meta(max_length=32768)]
@@ -43,6 +43,19 @@ class Notebook(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
             description="File name of the executed copy in the output folder.",
         ),
     ]
+    fill: Annotated[bool, _about("The values of parameters are put into its cells.")] = False
+
+
+class Pods(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
+    """Pods that others made in a namespace that is admitted; the scheduler writes this itself."""
+
+    namespace: Annotated[str, Meta(min_length=1, max_length=63)]
+    owner_kind: Annotated[str, Meta(min_length=1, max_length=100)]
+    owner: Annotated[str, Meta(min_length=1, max_length=253)]
+    names: Annotated[
+        list[Annotated[str, Meta(max_length=253)]],
+        Meta(min_length=1, max_length=4096, description="Of the pods, by worker."),
+    ]
 
 
 class Topology(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -66,6 +79,6 @@ class FileSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 class Origin(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Where the submission came from, so that a notebook finds its jobs again."""
 
-    kind: Literal["cells", "notebook", "script", "python", "terminal", "magic", "self-test"]
+    kind: SourceKind
     path: Annotated[str, Meta(max_length=4096)] | None = None
     cells: Annotated[list[Annotated[str, Meta(max_length=128)]], Meta(max_length=10_000)] = []

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from benchpool_scheduler.contract import FilePath, Sha256, State
+from benchpool_scheduler.contract.causes import MOST_RETRIES
 from benchpool_scheduler.contract.changes import WRITTEN
-from benchpool_scheduler.contract.job_usage import JobMeasurements
 from benchpool_scheduler.contract.spec import Asked
 from benchpool_scheduler.resources.declaring import (
     Code,
@@ -26,7 +26,6 @@ from benchpool_scheduler.resources.declaring import (
     Rule,
     Sentence,
     kind,
-    ruled,
 )
 from benchpool_scheduler.resources.entries import (
     Argument,
@@ -34,9 +33,14 @@ from benchpool_scheduler.resources.entries import (
     Module,
     Notebook,
     Origin,
+    Pods,
     Script,
     Topology,
 )
+from benchpool_scheduler.resources.given import Environment, ParameterTexts
+from benchpool_scheduler.resources.progress import MeasuredStatus, ProgressStatus
+from benchpool_scheduler.resources.retries import FailureStatus, RetryStatus
+from benchpool_scheduler.resources.waiting import AwaitedStatus, EstimatedStartStatus, PlaceStatus
 
 
 def _about(text: str, **bounds: Any) -> Meta:
@@ -45,21 +49,9 @@ def _about(text: str, **bounds: Any) -> Meta:
 
 ONE_ENTRY = Rule(
     "(has(self.script) ? 1 : 0) + (has(self.module) ? 1 : 0) + (has(self.command) ? 1 : 0)"
-    " + (has(self.notebook) ? 1 : 0) == 1",
+    " + (has(self.notebook) ? 1 : 0) + (has(self.pods) ? 1 : 0) == 1",
     "Say what to run with exactly one of script, module, command and notebook.",
 )
-ENV = (
-    Rule(
-        "self.all(n, n.matches('^[A-Za-z_][A-Za-z0-9_]*$'))",
-        "env has a name that no variable can have; use letters, digits and _.",
-    ),
-    Rule(
-        "!self.exists(n, n.startsWith('BENCHPOOL_'))",
-        "Variables that begin with BENCHPOOL_ are set by benchpool; name yours differently.",
-    ),
-)
-"""Rules of the field itself cost a write nothing where the field is not there; rules of the spec
-are checked with each write, also of the status."""
 RENAMED = {"time_limit_s": "timeLimitSeconds"}
 """Asked fields with another name here than in camel case."""
 
@@ -104,6 +96,7 @@ class TrainingJobSpec(
         _about("A command and its arguments; no shell reads them."),
     ] = None
     notebook: Notebook | None = None
+    pods: Pods | None = None
     name: Annotated[Name100 | None, _about("For people; by default metadata.name.")] = None
     project: Annotated[
         Name100 | None, _about("Whose quota it runs on; may be left out where there is one only.")
@@ -113,10 +106,8 @@ class TrainingJobSpec(
         Annotated[str, Meta(min_length=1, max_length=1000)] | None,
         _about("Image of the workers, best by digest; by default that of the site."),
     ] = None
-    env: Annotated[
-        dict[str, Argument],
-        _about("Variables of its environment.", max_length=1000, extra_json_schema=ruled(ENV)),
-    ] = msgspec.field(default_factory=dict)
+    env: Environment = msgspec.field(default_factory=dict)
+    parameters: ParameterTexts = msgspec.field(default_factory=dict)
     environment: Annotated[
         Sha256 | None,
         _about("Object with the variables of a job that came in through the API, out of sight."),
@@ -192,14 +183,6 @@ class ReasonStatus(Struct, frozen=True):
     remedy: Sentence = ""
 
 
-class EstimatedStartStatus(Struct, frozen=True, omit_defaults=True):
-    """The start as a range; a bound that is not known is left out."""
-
-    earliest: datetime | None = None
-    likely: datetime | None = None
-    latest: datetime | None = None
-
-
 class WishStatus(
     Struct,
     frozen=True,
@@ -216,30 +199,7 @@ class WishStatus(
     text: Sentence = ""
     claimant: Code | None = None
     held: bool = False
-
-
-class ProgressStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What the job last said of itself."""
-
-    at: datetime
-    fraction: float | None = None
-    text: Annotated[str, Meta(max_length=4096)] | None = None
-    checkpoint_at: datetime | None = None
-    saved: float | None = None
-    step: Annotated[int, Meta(ge=0)] | None = None
-    attempt: Annotated[int, Meta(ge=0)] = 0
-    before: float | None = None
-
-
-class MeasuredStatus(JobMeasurements, frozen=True, rename="camel", omit_defaults=True):
-    """What was measured of the job until its end."""
-
-
-class PlaceStatus(Struct, frozen=True):
-    """GPUs of one node for one worker."""
-
-    node: NodeName
-    gpus: Annotated[tuple[GpuName, ...], Meta(max_length=1024)]
+    early: Annotated[bool, _about("Its sweep asked: other trials do better.")] = False
 
 
 class WorkerStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -254,6 +214,7 @@ class WorkerStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
     ended_by: Code | None = None
     text: Sentence | None = None
     leaving: bool = False
+    failure: FailureStatus | None = None
 
 
 class AttemptStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -308,13 +269,20 @@ class PreemptionStatus(
     restart_gpu_s: float | None = None
 
 
+REFUSED = "refused"
+"""What an object's state says that is no job: it was not accepted."""
+
+
 class TrainingJobStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
     """Everything that became of the job; the scheduler is rebuilt from it after a restart."""
 
     id: Annotated[
         Annotated[str, Meta(max_length=26)] | None, _about("The id by which benchpool calls it.")
     ] = None
-    state: State | None = None
+    state: Annotated[
+        Annotated[str, Meta(extra_json_schema={"enum": [*map(str, State), REFUSED]})] | None,
+        _about(f"The state of the job; `{REFUSED}` for one that was not accepted."),
+    ] = None
     reason: Annotated[
         ReasonStatus | None, _about("Why it waits, is paused, was not accepted, or how it ended.")
     ] = None
@@ -338,12 +306,26 @@ class TrainingJobStatus(Struct, frozen=True, rename="camel", omit_defaults=True)
         tuple[PlaceStatus, ...],
         _about("GPUs that others are leaving for it (R20).", max_length=4096),
     ] = ()
+    awaits: Annotated[
+        tuple[AwaitedStatus, ...], _about("The jobs that it is to run after.", max_length=64)
+    ] = ()
+    freed: Annotated[
+        datetime | None, _about("When it joined the queue, where it had waited for other jobs.")
+    ] = None
+    late_since: Annotated[
+        datetime | None, _about("Since when its deadline is not to be met any more.")
+    ] = None
     progress: ProgressStatus | None = None
     measured: MeasuredStatus | None = None
     attempts: Annotated[tuple[AttemptStatus, ...], _about("Oldest first.", max_length=100)] = ()
     preemptions: Annotated[
         tuple[PreemptionStatus, ...], _about("Oldest first.", max_length=100)
     ] = ()
+    retried: Annotated[
+        tuple[RetryStatus, ...],
+        _about("Failures after which it was tried again, oldest first.", max_length=MOST_RETRIES),
+    ] = ()
+    remark: Annotated[str, _about("What its people wrote about it.", max_length=500)] = ""
     conditions: Annotated[tuple[Condition, ...], Meta(max_length=8)] = ()
     accepted_gpus: Annotated[
         Annotated[int, Meta(ge=1, le=1024)] | None, _about("GPUs of each worker, as accepted.")
@@ -378,8 +360,9 @@ TRAINING_JOBS = Resource(
     words=("tj", "tjob"),
     text="A unit of training: workers that get their GPUs together, from the pool.",
     columns=(
+        PrinterColumn("Job", ".spec.name", text="Its name, where the object has another one"),
+        PrinterColumn("User", ".spec.user"),
         PrinterColumn("Project", ".status.project"),
-        PrinterColumn("User", ".status.user", wide=True),
         PrinterColumn("GPUs", ".spec.gpus", "integer", text="GPUs of each worker"),
         PrinterColumn("Workers", ".spec.workers", "integer"),
         PrinterColumn("State", ".status.state"),

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Meta, Struct
 
 from benchpool_scheduler.resources.declaring import (
+    Amount,
     Condition,
     Gpus,
     Name100,
@@ -15,14 +16,16 @@ from benchpool_scheduler.resources.declaring import (
     PrinterColumn,
     Resource,
     Rule,
+    Seconds,
     kind,
 )
 from benchpool_scheduler.resources.gpu_hours import HourBudgetSpec, UserHoursSpec
+from benchpool_scheduler.resources.idle_benches import IdleRuleSpec
+from benchpool_scheduler.resources.policy import PolicySpec
+from benchpool_scheduler.resources.reservations import ReservationSpec
+from benchpool_scheduler.resources.retries import HangRuleSpec, RetryRulesSpec
 
 People = Annotated[list[Person], Meta(max_length=1000)]
-Amount = Annotated[float, Meta(ge=0, le=1e9)]
-Seconds = Annotated[float, Meta(ge=0, le=31_622_400)]
-
 Days = Annotated[float, Meta(ge=0, le=36_500)]
 
 _QUOTA = "type(self.quota) == int ? self.quota >= 0 : self.quota == 'unlimited'"
@@ -243,34 +246,6 @@ class BuildSpec(
     lend_idle: bool = False
 
 
-class PolicySpec(
-    Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    omit_defaults=True,
-    rename={
-        "grace_s": "graceSeconds",
-        "min_runtime_s": "minRuntimeSeconds",
-        "preemptions_per_hour": "preemptionsPerHour",
-        "usage_half_life_h": "usageHalfLifeHours",
-        "usage_weight": "usageWeight",
-        "restart_s": "restartSeconds",
-        "long_run_s": "longRunSeconds",
-        "claim_delay_s": "claimDelaySeconds",
-    },
-):
-    """Settings of the pool for everybody; what is left out has benchpool's default."""
-
-    grace_s: Seconds | None = None
-    min_runtime_s: Seconds | None = None
-    preemptions_per_hour: Annotated[int, Meta(ge=0, le=3600)] | None = None
-    usage_half_life_h: Annotated[float, Meta(ge=0.001, le=100_000)] | None = None
-    usage_weight: Amount | None = None
-    restart_s: Seconds | None = None
-    long_run_s: Seconds | None = None
-    claim_delay_s: Seconds | None = None
-
-
 Budget = Annotated[int, Meta(ge=1, le=1_000_000)]
 
 
@@ -283,6 +258,7 @@ class BudgetsSpec(
     submissions_mib: Budget | None = None
     uploads_gib: Budget | None = None
     stored_gib: Budget | None = None
+    values_gib: Budget | None = None
     streams: Budget | None = None
     home_gib: Budget | None = None
     results_gib: Budget | None = None
@@ -317,11 +293,7 @@ class PricesSpec(
 
 
 class PoolSettingsSpec(
-    Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    omit_defaults=True,
-    rename={"gpu_hours": "gpuHours"},
+    Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"
 ):
     """What ``benchpool.yaml`` says beside projects and pools."""
 
@@ -338,6 +310,10 @@ class PoolSettingsSpec(
     retention: RetentionSpec | None = None
     prices: PricesSpec | None = None
     gpu_hours: UserHoursSpec | None = None
+    idle_benches: IdleRuleSpec | None = None
+    retries: RetryRulesSpec | None = None
+    hanging: HangRuleSpec | None = None
+    reservations: Annotated[list[ReservationSpec], Meta(max_length=1000)] = []
 
 
 class StartCalibration(Struct, frozen=True, omit_defaults=True, rename="camel"):

@@ -9,7 +9,8 @@ from benchpool_scheduler.contract.kubernetes import API_VERSION
 from benchpool_scheduler.resources import policies, schema
 from benchpool_scheduler.resources.declaring import Resource, Rule
 from benchpool_scheduler.resources.definitions import RESOURCES
-from benchpool_scheduler.resources.jobs import ENV, MAY_CHANGE, TRAINING_JOBS
+from benchpool_scheduler.resources.given import RULES
+from benchpool_scheduler.resources.jobs import MAY_CHANGE, TRAINING_JOBS
 
 INTRODUCTION = """# Custom resources
 
@@ -58,7 +59,7 @@ def _rules(resource: Resource) -> Iterator[Any]:
     yield from getattr(resource.spec, "rules", ())
     yield from resource.rules
     if resource is TRAINING_JOBS:
-        yield from ENV
+        yield from RULES
         yield Rule("", policies.SENTENCE.format(field="Of an accepted job, every other field than "
                    f"{', '.join(sorted(MAY_CHANGE))}"))  # fmt: skip
 

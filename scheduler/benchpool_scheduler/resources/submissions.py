@@ -13,16 +13,20 @@ from benchpool_scheduler.contract import (
     JobSubmission,
     ModuleEntry,
     NotebookEntry,
+    PodsEntry,
     ScriptEntry,
     SnapshotFile,
     Source,
 )
+from benchpool_scheduler.contract.parameters import ParameterValue
 from benchpool_scheduler.contract.spec import Asked
+from benchpool_scheduler.contract.submission import Entry
 from benchpool_scheduler.resources.entries import (
     FileSpec,
     Module,
     Notebook,
     Origin,
+    Pods,
     Script,
     Topology,
 )
@@ -41,7 +45,7 @@ SAME = {
 }
 """Fields of a submission that a spec has as they are, by their name there."""
 
-HERE = frozenset({"entry", "files", "source", "required_level", "preferred_level"})
+HERE = frozenset({"entry", "files", "source", "required_level", "preferred_level", "parameters"})
 """Fields of a submission that are translated one by one."""
 
 
@@ -67,8 +71,10 @@ def as_spec(
             entry["module"] = Module(module, args)
         case CommandEntry(argv=argv):
             entry["command"] = argv
-        case NotebookEntry(notebook=sha256, name=file):
-            entry["notebook"] = Notebook(sha256, file)
+        case NotebookEntry(notebook=sha256, name=file, fill=fill):
+            entry["notebook"] = Notebook(sha256, file, fill)
+        case PodsEntry(namespace=space, owner_kind=kind, owner=owner, pods=pods):
+            entry["pods"] = Pods(space, kind, owner, pods)
     files = [FileSpec(it.path, it.sha256, it.size, it.executable) for it in submission.files]
     same = {there: getattr(submission, here) for here, there in SAME.items()}
     if environment is not None:
@@ -82,6 +88,10 @@ def as_spec(
         files=[] if bundle else files,
         bundle=bundle,
         source=None if submission.source is None else _origin(submission.source),
+        parameters={
+            name: msgspec.json.encode(value).decode()
+            for name, value in submission.parameters.items()
+        },
     )
 
 
@@ -93,6 +103,17 @@ def asked_in(spec: TrainingJobSpec) -> JobSpec:
         required_level=levels.required,
         preferred_level=levels.preferred,
     )
+
+
+def parameters_of(spec: TrainingJobSpec) -> dict[str, ParameterValue]:
+    """Return the parameters that a spec names; what is no JSON is a text."""
+    found: dict[str, ParameterValue] = {}
+    for name, text in spec.parameters.items():
+        try:
+            found[name] = msgspec.json.decode(text, type=ParameterValue)
+        except msgspec.DecodeError:
+            found[name] = text
+    return found
 
 
 def _topology(submission: JobSubmission) -> Topology | None:
@@ -126,6 +147,7 @@ def as_submission(
         required_level=topology.required,
         preferred_level=topology.preferred,
         files=list(listed),
+        parameters=parameters_of(spec),
         source=None
         if spec.source is None
         else Source(spec.source.kind, spec.source.path, spec.source.cells),
@@ -136,13 +158,16 @@ def _file(it: FileSpec) -> SnapshotFile:
     return SnapshotFile(it.path, it.sha256, it.size, it.executable)
 
 
-def _entry(spec: TrainingJobSpec) -> ScriptEntry | ModuleEntry | CommandEntry | NotebookEntry:
+def _entry(spec: TrainingJobSpec) -> Entry:
+    if spec.pods is not None:
+        it = spec.pods
+        return PodsEntry(it.namespace, it.owner_kind, it.owner, it.names)
     if spec.script is not None:
         return ScriptEntry(spec.script.path, spec.script.args)
     if spec.module is not None:
         return ModuleEntry(spec.module.module, spec.module.args)
     if spec.notebook is not None:
-        return NotebookEntry(spec.notebook.sha256, spec.notebook.name)
+        return NotebookEntry(spec.notebook.sha256, spec.notebook.name, spec.notebook.fill)
     return CommandEntry(spec.command or [])
 
 

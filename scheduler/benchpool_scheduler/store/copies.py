@@ -1,7 +1,8 @@
 """Copies of databases: written whole by SQLite's own means, checked, put in place, and kept n.
 
 backups/2026-11-22T040000.125000Z-daily/    pool.sqlite  jupyterhub.sqlite  benchpool.yaml
-                                            audit/  past-jobs/
+                                            audit/  past-jobs/  curves/  sweeps/  schedules/
+                                            services/
 backups/2026-11-22T091503.250000Z-before-version-4/    pool.sqlite
 """
 

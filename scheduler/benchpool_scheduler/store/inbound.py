@@ -73,6 +73,9 @@ class Inbound(Protocol):
     def written(self) -> AsyncIterator[Written]:
         """Yield what others wrote, in order, from what was there at ``open`` on; one consumer."""
 
+    def id_named(self, name: str) -> str | None:
+        """Return the id of the job whose object has this name, None where there is none."""
+
     async def refuse(self, job: str, reason: Note) -> None:
         """Say at the object why the job was not accepted. One that is gone is no error.
 

@@ -39,6 +39,14 @@ class PastBench(msgspec.Struct, frozen=True):
     until: float
 
 
+class PaidTo(msgspec.Struct, frozen=True, array_like=True):
+    """Somebody a job made way for; nobody is named where benches got the GPUs."""
+
+    at: float
+    user: str | None = None
+    project: str | None = None
+
+
 class PastJob(msgspec.Struct, frozen=True, omit_defaults=True):
     """An ended job as history and what-ifs know it; times are epoch seconds.
 
@@ -47,6 +55,8 @@ class PastJob(msgspec.Struct, frozen=True, omit_defaults=True):
             ``lost_s``: as estimated with the restart, where it was not. Seconds of its run time.
         gpus: Of all workers together. ``held``: of each worker from its start to its end; empty in
             lines of releases that did not keep it.
+        started: When it began first, None where that was not kept. ``paid``: each time that it was
+            preempted, and for whom.
     """
 
     id: str
@@ -62,6 +72,15 @@ class PastJob(msgspec.Struct, frozen=True, omit_defaults=True):
     lost_s: tuple[float, ...] = ()
     unsaved_s: tuple[float, ...] = ()
     held: tuple[HeldInterval, ...] = ()
+    started: float | None = None
+    paid: tuple[PaidTo, ...] = ()
+
+    @property
+    def began(self) -> float | None:
+        """When it began first; in lines of earlier releases its first worker; None for unknown."""
+        if self.started is not None:
+            return self.started
+        return min((it.begun for it in self.held), default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,14 @@ from __future__ import annotations
 from msgspec import Struct
 
 from benchpool_scheduler.contract.job_usage import JobMeasurements
+from benchpool_scheduler.contract.parameters import ParameterValue
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
+from benchpool_scheduler.store.awaited_job import Awaited
+from benchpool_scheduler.store.job_progress import JobProgress as JobProgress
+from benchpool_scheduler.store.retries import FailureRecord, RetryRecord
+from benchpool_scheduler.store.use_records import CalibrationRecord as CalibrationRecord
+from benchpool_scheduler.store.use_records import UseRecord as UseRecord
 
 
 class Conflict(Exception):
@@ -26,6 +32,7 @@ class StopIntent(Struct, frozen=True, omit_defaults=True):
         for_: Whom the room is for, as people read it. ``text``: the sentence for job and user.
         claimant: The job that gets the room (R20).
         held: An administrator asked, of somebody else's job: its owner cannot resume it.
+        early: Its sweep asked: other trials do better.
     """
 
     kind: Intent
@@ -36,6 +43,7 @@ class StopIntent(Struct, frozen=True, omit_defaults=True):
     text: str = ""
     claimant: str | None = None
     held: bool = False
+    early: bool = False
 
 
 class Note(Struct, frozen=True):
@@ -45,26 +53,6 @@ class Note(Struct, frozen=True):
     text: str
     remedy: str = ""
     numbers: dict[str, int | float | str | None] = {}
-
-
-class JobProgress(Struct, frozen=True):
-    """What the job last said of itself; ``checkpoint_at`` is when it last saved.
-
-    Attributes:
-        saved: Which fraction was done when it last saved; ``step``: at which step that was.
-        attempt: Which one said it, ``since`` when and from which fraction; ``before``: the most
-            that earlier ones said.
-    """
-
-    at: float
-    fraction: float | None = None
-    text: str | None = None
-    checkpoint_at: float | None = None
-    saved: float | None = None
-    step: int | None = None
-    attempt: int = 0
-    before: float | None = None
-    since: tuple[float, float] | None = None
 
 
 class Place(Struct, frozen=True):
@@ -83,7 +71,13 @@ class JobRecord(Struct, frozen=True, omit_defaults=True):
         queued_since: When it last began to wait.
         started: Start of the first attempt. ``ended``: when it reached a final state.
         exit_code: That of the attempt that ended the job. ``measured``: what it used until then.
-        promised: Places that others are leaving for it; kept until it starts or gives up (R20).
+        parameters: What its notebook, cells or function were given.
+        promised: Places that others are leaving for it; kept until it has them or gives up (R20).
+        retried: The failures after which it was tried again, oldest first.
+        remark: What its people wrote about it.
+        awaits: The jobs that it waits for, or waited for. ``freed``: when it joined the queue after
+            them; None where it waits for none, or still does.
+        late_since: Since when its deadline is not to be met any more; None while it may be.
     """
 
     id: str
@@ -104,18 +98,34 @@ class JobRecord(Struct, frozen=True, omit_defaults=True):
     promised: tuple[Place, ...] = ()
     progress: JobProgress | None = None
     measured: JobMeasurements | None = None
+    retried: tuple[RetryRecord, ...] = ()
+    parameters: dict[str, ParameterValue] = {}
+    remark: str = ""
+    awaits: tuple[Awaited, ...] = ()
+    freed: float | None = None
+    late_since: float | None = None
 
     @property
     def live(self) -> bool:
         """Whether it has not ended."""
         return self.ended is None
 
+    @property
+    def gated(self) -> bool:
+        """Whether it waits for other jobs, so that it is not in the queue."""
+        return bool(self.awaits) and self.freed is None and self.ended is None
+
+    @property
+    def in_line_since(self) -> float:
+        """When it first joined the queue: its age counts from then on (R11)."""
+        return self.submitted if self.freed is None else self.freed
+
 
 class WorkerRecord(Struct, frozen=True, omit_defaults=True):
     """One process group of an attempt and the GPUs it holds until ``ended``.
 
     ``leaving``: the job was told to go on without this worker, or it was lost before it joined the
-    others (R10); its end is no failure.
+    others (R10); its end is no failure. ``failure``: what is known of one beyond the exit code.
     """
 
     index: int
@@ -127,6 +137,7 @@ class WorkerRecord(Struct, frozen=True, omit_defaults=True):
     ended_by: str | None = None
     text: str | None = None
     leaving: bool = False
+    failure: FailureRecord | None = None
 
 
 class AttemptRecord(Struct, frozen=True, omit_defaults=True):
@@ -206,34 +217,6 @@ class LeaseRecord(Struct, frozen=True):
     spawn: str
     gpus: tuple[str, ...]
     since: float
-
-
-class UseRecord(Struct, frozen=True):
-    """Decayed past use above quota of a project, or of one of its users (R7).
-
-    Attributes:
-        user: Empty for the project as a whole.
-        gpu_s: GPU seconds as they counted ``at`` that instant.
-    """
-
-    project: str
-    user: str
-    gpu_s: float
-    at: float
-
-
-class CalibrationRecord(Struct, frozen=True, rename="camel"):
-    """How true estimates of starts were, of one horizon and basis (R22).
-
-    Attributes:
-        low, high: By which bounds are moved. ``outcomes``: a sign for each of the newest starts.
-    """
-
-    kind: str
-    horizon: int
-    low: float
-    high: float
-    outcomes: str
 
 
 class NodeWindowRecord(Struct, frozen=True, omit_defaults=True):

@@ -19,7 +19,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchpool_scheduler.phrases import count
-from benchpool_scheduler.store import access_wishes, audit_copies, configuration_versions, copies
+from benchpool_scheduler.store import (
+    access_wishes,
+    audit_copies,
+    configuration_versions,
+    copies,
+    curve_files,
+    schedule_files,
+    service_files,
+    subscription_files,
+    sweep_files,
+)
 from benchpool_scheduler.store.checking import fault_of
 
 KIND = "daily"
@@ -125,9 +135,16 @@ def copy_pool(volume: Path, to: VolumeCopies) -> list[str]:
                 own / "audit", folder / "audit", before / "audit" if before is not None else None
             )
             _copy_lines(own / "past-jobs", folder / "past-jobs")
+            curve_files.copy_into(own / curve_files.FOLDER, folder / curve_files.FOLDER)
+            sweep_files.copy_into(own / sweep_files.FOLDER, folder / sweep_files.FOLDER)
+            schedules = schedule_files.FOLDER
+            sweep_files.copy_into(own / schedules, folder / schedules)
+            services = service_files.FOLDER
+            sweep_files.copy_into(own / services, folder / services)
             versions = configuration_versions.FOLDER
             configuration_versions.copy_into(own / versions, folder / versions)
             access_wishes.copy_into(own / access_wishes.FILE, folder)
+            subscription_files.copy_into(own, folder)
             if (own / IN_FORCE).is_file():
                 shutil.copyfile(own / IN_FORCE, folder / IN_FORCE)
     except OSError as failed:
@@ -148,18 +165,28 @@ def restore_pool(volume: Path, copy: Path) -> list[str]:
         contents = _restore_contents(copy / "objects", volume / "objects")
         trail = audit_copies.put_back(copy / "audit", own / "audit")
         past = _restore_missing(copy / "past-jobs", own / "past-jobs")
+        curves = curve_files.put_back(copy / curve_files.FOLDER, own / curve_files.FOLDER)
+        sweeps = sweep_files.put_back(copy / sweep_files.FOLDER, own / sweep_files.FOLDER)
+        again = schedule_files.FOLDER
+        schedules = sweep_files.put_back(copy / again, own / again)
+        served = service_files.FOLDER
+        services = sweep_files.put_back(copy / served, own / served)
         known = configuration_versions.FOLDER
         versions = configuration_versions.copy_into(copy / known, own / known)
         wishes = access_wishes.put_back(copy / access_wishes.FILE, own / access_wishes.FILE)
+        told = subscription_files.put_back(copy, own)
         if (copy / IN_FORCE).is_file() and not (own / IN_FORCE).exists():
             _put_whole(copy / IN_FORCE, own / IN_FORCE)
     except OSError as failed:
         raise CannotCopy(f"{copy} could not be put back into {volume}: {failed}.") from failed
     return [
         f"Put back into {volume}: {count(contents, 'uploaded file')}, {count(trail.put, 'file')} "
-        f"of the audit trail, {count(past, 'file')} of past jobs, {count(versions, 'version')} of "
-        f"the configuration, {count(wishes, 'request')} to belong to a project. What was there "
-        "stays.",
+        f"of the audit trail, {count(past, 'file')} of past jobs, curves of "
+        f"{count(curves, 'job')}, {count(sweeps, 'sweep')}, "
+        f"{count(schedules, 'schedule')}, {count(services, 'service')}, "
+        f"{count(versions, 'version')} of the "
+        f"configuration, {count(wishes, 'request')} to belong to a project, notifications of "
+        f"{count(told, 'user')}. What was there stays.",
         *(
             [
                 f"{count(trail.others, 'file')} of the copy's audit trail do not go together with "

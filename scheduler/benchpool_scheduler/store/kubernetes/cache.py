@@ -58,6 +58,7 @@ class CachedJob:
         asked: Those fields of ``wishes`` that the object is still to say as the job has them.
         gone: The object was deleted; there is nothing to write to any more.
         edited: The object says otherwise now; ``refused`` is the last edit that was put back.
+        announced: The state that the last event told of; None before the first.
     """
 
     stored: StoredJob
@@ -75,6 +76,7 @@ class CachedJob:
     edited: bool = False
     refused: EditRefused | None = None
     told: WaitReport = field(default_factory=WaitReport)
+    announced: JobState | None = None
 
     @property
     def spec_now(self) -> TrainingJobSpec:

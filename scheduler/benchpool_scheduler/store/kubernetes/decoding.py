@@ -13,7 +13,6 @@ from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.resources.jobs import (
     AttemptStatus,
     PreemptionStatus,
-    ProgressStatus,
     ReasonStatus,
     SpecWishes,
     TrainingJobSpec,
@@ -21,7 +20,11 @@ from benchpool_scheduler.resources.jobs import (
     WishStatus,
     WorkerStatus,
 )
-from benchpool_scheduler.resources.submissions import asked_in
+from benchpool_scheduler.resources.progress import ProgressStatus
+from benchpool_scheduler.resources.submissions import asked_in, parameters_of
+from benchpool_scheduler.resources.waiting import AwaitedStatus
+from benchpool_scheduler.store.awaited_job import Awaited
+from benchpool_scheduler.store.kubernetes import retry_status
 from benchpool_scheduler.store.kubernetes.encoding import StoredJob, seconds
 from benchpool_scheduler.store.records import (
     AttemptRecord,
@@ -50,7 +53,7 @@ def stored_job(
         name=spec.name or id_,
         project=status.project or spec.project or "",
         user=status.user or spec.user or "",
-        state=JobState.QUEUED if status.state is None else JobState(status.state.value),
+        state=JobState.QUEUED if status.state is None else JobState(status.state),
         submitted=submitted,
         queued_since=queued,
         spec=asked_in(spec).changed(**_accepted(spec, status)),
@@ -62,8 +65,14 @@ def stored_job(
         wish=_read_wish(status.wish),
         note=_note(status.note),
         promised=tuple(Place(it.node, it.gpus) for it in status.promised),
+        awaits=tuple(_read_awaited(it) for it in status.awaits),
+        freed=seconds(status.freed),
+        late_since=seconds(status.late_since),
         progress=_read_progress(status.progress),
         measured=None if status.measured is None else JobMeasurements(**asdict(status.measured)),
+        retried=tuple(retry_status.read_retry(it) for it in status.retried),
+        remark=status.remark,
+        parameters=parameters_of(spec),
     )
     return StoredJob(
         job,
@@ -97,6 +106,11 @@ def _note(reason: ReasonStatus | None) -> Note | None:
     return Note(reason.code, reason.text, reason.remedy, reason.numbers)
 
 
+def _read_awaited(it: AwaitedStatus) -> Awaited:
+    outcome = None if it.outcome is None else JobState(it.outcome.value)
+    return Awaited(it.job, it.name, outcome, it.tasks)
+
+
 def _read_wish(wish: WishStatus | None) -> StopIntent | None:
     if wish is None:
         return None
@@ -109,6 +123,7 @@ def _read_wish(wish: WishStatus | None) -> StopIntent | None:
         text=wish.text,
         claimant=wish.claimant,
         held=wish.held,
+        early=wish.early,
     )
 
 
@@ -116,7 +131,12 @@ def _read_progress(it: ProgressStatus | None) -> JobProgress | None:
     if it is None:
         return None
     saved = (seconds(it.checkpoint_at), it.saved, it.step)
-    return JobProgress(it.at.timestamp(), it.fraction, it.text, *saved, it.attempt, it.before)
+    since = None
+    if it.first_at is not None and it.first_fraction is not None:
+        since = it.first_at.timestamp(), it.first_fraction
+    return JobProgress(
+        it.at.timestamp(), it.fraction, it.text, *saved, it.attempt, it.before, since, it.runs
+    )
 
 
 def _read_attempt(job: str, it: AttemptStatus) -> AttemptRecord:
@@ -147,6 +167,7 @@ def _read_workers(workers: Iterable[WorkerStatus]) -> tuple[WorkerRecord, ...]:
             ended_by=it.ended_by,
             text=it.text,
             leaving=it.leaving,
+            failure=retry_status.read_failure(it.failure),
         )
         for it in workers
     )

@@ -21,18 +21,19 @@ from benchpool_scheduler.contract.kubernetes import ACCEPTED, JOB, PROJECT, USER
 from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.resources.declaring import Condition, ObjectMeta
 from benchpool_scheduler.resources.jobs import (
+    REFUSED,
     AcceptedSpec,
     AttemptStatus,
-    EstimatedStartStatus,
-    MeasuredStatus,
-    PlaceStatus,
     PreemptionStatus,
-    ProgressStatus,
     ReasonStatus,
     TrainingJobStatus,
     WishStatus,
     WorkerStatus,
 )
+from benchpool_scheduler.resources.progress import MeasuredStatus, ProgressStatus
+from benchpool_scheduler.resources.waiting import AwaitedStatus, EstimatedStartStatus, PlaceStatus
+from benchpool_scheduler.store.awaited_job import Awaited
+from benchpool_scheduler.store.kubernetes import retry_status
 from benchpool_scheduler.store.kubernetes.edits import EditRefused
 from benchpool_scheduler.store.records import (
     AttemptRecord,
@@ -123,7 +124,7 @@ def as_status(
     reason = told.reason if waits and told.reason is not None else job.note
     return TrainingJobStatus(
         id=job.id,
-        state=contract.State(job.state.value),
+        state=job.state.value,
         reason=_reason(reason),
         estimated_start=_estimate(told) if waits else None,
         user=job.user,
@@ -140,10 +141,15 @@ def as_status(
         wish=_wish(job.wish),
         note=_reason(job.note),
         promised=tuple(PlaceStatus(it.node, it.gpus) for it in job.promised),
+        awaits=tuple(_awaited(it) for it in job.awaits),
+        freed=when(job.freed),
+        late_since=when(job.late_since),
         progress=_progress(job.progress),
         measured=None if job.measured is None else MeasuredStatus(**asdict(job.measured)),
         attempts=tuple(_attempt(it) for it in newest_attempts(stored.attempts)),
         preemptions=tuple(_preemption(it) for it in stored.preemptions[-MOST:]),
+        retried=tuple(retry_status.retry(it) for it in job.retried),
+        remark=job.remark,
         conditions=(
             *conditions(stored, reason, generation),
             *(() if refused is None else (_edit_refused(refused, generation),)),
@@ -215,7 +221,10 @@ def refusal(note: Note, since: float, generation: int) -> TrainingJobStatus:
         "Accepted", "False", _word(note.code), _clip(note.text, TEXT), at, generation
     )
     return TrainingJobStatus(
-        reason=_reason(note), conditions=(condition,), observed_generation=generation
+        state=REFUSED,
+        reason=_reason(note),
+        conditions=(condition,),
+        observed_generation=generation,
     )
 
 
@@ -267,7 +276,13 @@ def _wish(wish: StopIntent | None) -> WishStatus | None:
         text=_clip(wish.text, TEXT),
         claimant=wish.claimant,
         held=wish.held,
+        early=wish.early,
     )
+
+
+def _awaited(it: Awaited) -> AwaitedStatus:
+    outcome = None if it.outcome is None else contract.State(it.outcome.value)
+    return AwaitedStatus(it.job, _clip(it.name, 200), outcome, it.tasks)
 
 
 def _progress(it: JobProgress | None) -> ProgressStatus | None:
@@ -275,7 +290,9 @@ def _progress(it: JobProgress | None) -> ProgressStatus | None:
         return None
     text = None if it.text is None else _clip(it.text, TEXT)
     saved = (when(it.checkpoint_at), it.saved, it.step)
-    return ProgressStatus(moment(it.at), it.fraction, text, *saved, it.attempt, it.before)
+    first = (None, None) if it.since is None else (moment(it.since[0]), it.since[1])
+    told = (it.attempt, it.before, *first, it.runs)
+    return ProgressStatus(moment(it.at), it.fraction, text, *saved, *told)
 
 
 def _attempt(it: AttemptRecord) -> AttemptStatus:
@@ -304,6 +321,7 @@ def _worker(it: WorkerRecord) -> WorkerStatus:
         ended_by=it.ended_by,
         text=None if it.text is None else _clip(it.text, TEXT),
         leaving=it.leaving,
+        failure=retry_status.failure(it.failure),
     )
 
 
@@ -351,6 +369,7 @@ def is_plain(stored: StoredJob) -> bool:
         and not stored.attempts
         and job.note is None
         and job.queued_since == job.submitted
+        and not job.awaits
     )
 
 

@@ -189,6 +189,7 @@ def found(read: JobObject, it: KeptJob, spec: TrainingJobSpec) -> CachedJob:
         written=max(1, it.revision),
         suspend=read.status.suspend if read.status.id is not None else it.suspend,
         wishes=msgspec.structs.replace(it.wishes, **accepted_of(stored.job.spec)),
+        announced=stored.job.state if read.status.state is not None else None,
     )
 
 

@@ -20,6 +20,7 @@ from benchpool_scheduler.store.kubernetes.inbound_jobs import (
     NOT_BY_HAND,
     OfferedJob,
 )
+from benchpool_scheduler.store.kubernetes.job_events import JobEvents
 from benchpool_scheduler.store.kubernetes.patient_calls import PatientCalls
 from benchpool_scheduler.store.kubernetes.resource_writer import JOBS
 from benchpool_scheduler.store.kubernetes.uploads import Uploads
@@ -34,9 +35,15 @@ class Inbox:
     """
 
     def __init__(
-        self, connection: Connection, namespace: str, uploads: Uploads, calls: PatientCalls
+        self,
+        connection: Connection,
+        namespace: str,
+        uploads: Uploads,
+        calls: PatientCalls,
+        events: JobEvents,
     ) -> None:
         self._connection = connection
+        self._events = events
         self._namespace = namespace
         self._uploads = uploads
         self._calls = calls
@@ -105,6 +112,7 @@ class Inbox:
                 await self._connection.replace(
                     JOBS, offer.name, body, namespace=self._namespace, subresource="status"
                 )
+                self._events.refused(offer.name, offer.uid, reason)
 
         await self._calls.until_done(once)
         if self.offers.get(job) is offer:

@@ -48,6 +48,7 @@ from benchpool_scheduler.store.kubernetes import edits
 from benchpool_scheduler.store.kubernetes.cache import CachedJob
 from benchpool_scheduler.store.kubernetes.decoding import wishes_of
 from benchpool_scheduler.store.kubernetes.encoding import StoredJob, as_status, without_history
+from benchpool_scheduler.store.kubernetes.job_events import JobEvents
 from benchpool_scheduler.store.kubernetes.patient_calls import PatientCalls, for_all
 from benchpool_scheduler.store.kubernetes.write_priority import (
     AT_LEISURE,
@@ -90,7 +91,7 @@ class ResourceWriter:
 
     Args:
         epoch: That of this leader.
-        calls: Repeats what cannot be written yet.
+        calls: Repeats what cannot be written yet. ``events``: told of each state that was written.
     """
 
     def __init__(
@@ -99,8 +100,10 @@ class ResourceWriter:
         namespace: str,
         epoch: int,
         calls: PatientCalls,
+        events: JobEvents,
     ) -> None:
         self._connection = connection
+        self._events = events
         self._namespace = namespace
         self._epoch = epoch
         self._calls = calls
@@ -211,6 +214,9 @@ class ResourceWriter:
         else:
             cached.version = answer.metadata.resource_version or ""
             cached.written = max(cached.written, revision)
+            if cached.announced is not stored.job.state:
+                cached.announced = stored.job.state
+                self._events.changed(cached.name, cached.uid, stored)
 
     async def _look_again(self, cached: CachedJob, revision: int) -> None:
         try:

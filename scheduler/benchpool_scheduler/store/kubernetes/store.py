@@ -45,6 +45,7 @@ from benchpool_scheduler.store.kubernetes.encoding import (
 from benchpool_scheduler.store.kubernetes.fsspec_objects import FsspecObjects
 from benchpool_scheduler.store.kubernetes.inbound_jobs import KeptJob
 from benchpool_scheduler.store.kubernetes.inbox import Inbox
+from benchpool_scheduler.store.kubernetes.job_events import JobEvents
 from benchpool_scheduler.store.kubernetes.object_watch import ObjectWatch
 from benchpool_scheduler.store.kubernetes.patient_calls import PatientCalls, for_all
 from benchpool_scheduler.store.kubernetes.resource_writer import JOBS, ResourceWriter
@@ -86,8 +87,9 @@ class KubernetesStore:
         self._lost = lost
         self._cache = StoreCache()
         self._calls = PatientCalls(report)
-        self.writer = ResourceWriter(connection, namespace, epoch, self._calls)
-        self._inbox = Inbox(connection, namespace, self._uploads, self._calls)
+        self._events = JobEvents(connection, namespace)
+        self.writer = ResourceWriter(connection, namespace, epoch, self._calls, self._events)
+        self._inbox = Inbox(connection, namespace, self._uploads, self._calls, self._events)
         self._watch = ObjectWatch(
             connection, namespace, epoch, self._cache, self._uploads, self._inbox, self.writer
         )
@@ -114,6 +116,7 @@ class KubernetesStore:
             *map(self._begin, self._watch.hear()),
             *(self._begin(self.writer.write_later(priority)) for priority in (SOON, AT_LEISURE)),
             self._begin(self._uploads.read_lists()),
+            self._begin(self._events.post()),
         ]
         return contents
 
@@ -288,6 +291,10 @@ class KubernetesStore:
     def written(self) -> AsyncIterator[Written]:
         """Yield what others wrote, from what was there at ``open`` on."""
         return self._inbox.written()
+
+    def id_named(self, name: str) -> str | None:
+        """Return the id of the job whose object has this name, None where there is none."""
+        return next((id_ for id_, it in self._cache.jobs.items() if it.name == name), None)
 
     async def refuse(self, job: str, reason: Note) -> None:
         """Say at the object why a job was not accepted. Errors: NotLeading."""

@@ -1,0 +1,49 @@
+"""The rule for idle benches as a part of ``PoolSettings``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+Seconds = Annotated[float, Meta(ge=1, le=30 * 86_400)]
+
+
+class IdleExemptionSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Whose benches are left alone until the end of a day."""
+
+    who: Annotated[
+        str,
+        Meta(min_length=1, max_length=100, description="A user, group:NAME or profile:NAME."),
+    ]
+    until: Annotated[
+        str,
+        Meta(
+            pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+            max_length=10,
+            description="The last day, as 2026-12-31.",
+        ),
+    ]
+    why: Annotated[str, Meta(max_length=200, description="For people to read.")] = ""
+
+
+class IdleRuleSpec(
+    Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """When an idle bench is given back."""
+
+    act: Annotated[
+        bool | None, Meta(description="Without it nobody is told and nothing is given back.")
+    ] = None
+    tell_s: Annotated[Seconds | None, Meta(description="Idle for so long, it is said.")] = None
+    ask_s: Annotated[Seconds | None, Meta(description="Idle for so long, the owner is asked.")] = (
+        None
+    )
+    act_s: Annotated[Seconds | None, Meta(description="Idle for so long, it is given back.")] = None
+    keep_s: Annotated[
+        Seconds | None, Meta(description="For so long its owner keeps a bench at once.")
+    ] = None
+    keeps_a_day: Annotated[
+        Annotated[int, Meta(ge=0, le=100)] | None, Meta(description="So often in 24 hours.")
+    ] = None
+    exempt: Annotated[list[IdleExemptionSpec], Meta(max_length=1000)] = []

@@ -1,0 +1,95 @@
+"""Retries: what the status of a ``TrainingJob`` keeps of them; the site's rules, also for hangs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from benchpool_scheduler.contract.causes import MOST_RETRIES, EndCause
+from benchpool_scheduler.contract.hanging import IfHanging
+from benchpool_scheduler.core.lifecycle.hangs import LEAST_S, MOST_S
+from benchpool_scheduler.core.lifecycle.retries import FAILURES, MOST_WAIT_S
+from benchpool_scheduler.resources.declaring import Code, NodeName
+
+
+class FailureStatus(Struct, frozen=True, omit_defaults=True):
+    """What is known of a worker's failure beyond its exit code."""
+
+    cause: EndCause | None = None
+    traceback: Code | None = None
+    xid: Annotated[int, Meta(ge=0)] | None = None
+
+
+class RetryStatus(
+    Struct,
+    frozen=True,
+    omit_defaults=True,
+    rename={"pause_s": "pauseSeconds", "avoid_s": "avoidSeconds", "exit_code": "exitCode"},
+):
+    """A failure after which the job was tried again."""
+
+    attempt: Annotated[int, Meta(ge=1)]
+    cause: EndCause
+    at: datetime
+    node: NodeName
+    pause_s: float = 0.0
+    avoid_s: float = 0.0
+    xid: Annotated[int, Meta(ge=0)] | None = None
+    exit_code: int | None = None
+    traceback: Code | None = None
+    step: Annotated[int, Meta(ge=0)] | None = None
+    saved: bool = False
+
+
+Wait = Annotated[float, Meta(ge=0, le=MOST_WAIT_S)]
+
+
+class RetryRuleSpec(
+    Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"
+):
+    """What follows a failure by one cause."""
+
+    times: Annotated[
+        Annotated[int, Meta(ge=0, le=MOST_RETRIES)] | None,
+        Meta(description="Jobs are tried again so often; 0 is never."),
+    ] = None
+    pause_s: Annotated[
+        Wait | None, Meta(description="They wait so long before the next attempt.")
+    ] = None
+    avoid_s: Annotated[
+        Wait | None, Meta(description="So long they keep off the node, where there are others.")
+    ] = None
+
+
+if TYPE_CHECKING:
+
+    class RetryRulesSpec(Struct, frozen=True):
+        """Whether jobs are tried again after failures, by their cause."""
+else:
+    RetryRulesSpec = msgspec.defstruct(
+        "RetryRulesSpec",
+        [(cause.replace("-", "_"), RetryRuleSpec | None, None) for cause in FAILURES],
+        namespace={"__doc__": "Whether jobs are tried again after failures, by their cause."},
+        rename="camel",
+        frozen=True,
+        forbid_unknown_fields=True,
+        omit_defaults=True,
+    )
+
+
+class HangRuleSpec(
+    Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """When a running job hangs, and what is done then."""
+
+    after_s: Annotated[
+        Annotated[float, Meta(ge=LEAST_S, le=MOST_S)] | None,
+        Meta(description="Silent for so long it hangs; without it only jobs that ask are watched."),
+    ] = None
+    act: Annotated[
+        IfHanging | None,
+        Meta(description="What is done with a job that does not say it: tell, requeue, nothing."),
+    ] = None

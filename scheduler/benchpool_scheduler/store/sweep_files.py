@@ -1,0 +1,113 @@
+"""The sweeps: a file for each, written whole, with the values of every trial and its job.
+
+A trial is in the file before its job is accepted, under the id that its job will have. So after a
+crash the same job is accepted for it, and no trial is lost or doubled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from benchpool_scheduler.contract.submission import JobSubmission
+from benchpool_scheduler.contract.sweeps import Scalar, SweepPlan
+from benchpool_scheduler.store import whole_files
+
+FOLDER = "sweeps"
+NAME = re.compile(rf"{FOLDER}/[a-z0-9]{{26}}\.json")
+"""Where these files lie in a copy."""
+_FILE = re.compile(r"[a-z0-9]{26}\.json")
+
+
+class TrialRecord(Struct, frozen=True, omit_defaults=True):
+    """A trial; of one that has ended also what came of it, which outlives its job.
+
+    Attributes:
+        ended: State at its end, null before.
+        value: Its figure then, at ``step``.
+    """
+
+    job: str
+    parameters: dict[str, Scalar]
+    ended: str | None = None
+    value: float | None = None
+    step: int | None = None
+    gpu_hours: float = 0.0
+
+
+class SweepRecord(Struct, frozen=True, omit_defaults=True):
+    """A sweep.
+
+    Attributes:
+        by_service: Its ``user`` is a service of the Hub.
+        stopped_by: Wants no further trial; ``let_finish``: those that are under way go on.
+        over: When its last trial had ended.
+    """
+
+    id: str
+    name: str
+    user: str
+    project: str
+    created: float
+    plan: SweepPlan
+    submission: JobSubmission
+    key: str | None = None
+    by_service: bool = False
+    trials: tuple[TrialRecord, ...] = ()
+    stopped_by: str | None = None
+    let_finish: bool = False
+    over: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepFiles:
+    """The files below one folder. Everything here blocks."""
+
+    folder: Path
+
+    def read(self) -> tuple[list[SweepRecord], list[str]]:
+        """Return all sweeps, and the names of files that cannot be read. Errors: OSError."""
+        found, broken = [], []
+        for file in sorted(self.folder.glob("*.json")):
+            try:
+                found.append(msgspec.json.decode(file.read_bytes(), type=SweepRecord))
+            except msgspec.DecodeError:
+                broken.append(file.name)
+        return found, broken
+
+    def write(self, sweep: SweepRecord) -> None:
+        """Keep a sweep; it is on disk when this returns. Errors: OSError."""
+        whole_files.write(self._file(sweep.id), msgspec.json.encode(sweep))
+
+    def remove(self, sweep: str) -> None:
+        """Remove a sweep; no harm where there is none. Errors: OSError."""
+        self._file(sweep).unlink(missing_ok=True)
+
+    def _file(self, sweep: str) -> Path:
+        name = f"{sweep}.json"
+        if not _FILE.fullmatch(name):
+            raise ValueError(f"{sweep!r} is not the id of a sweep")
+        return self.folder / name
+
+
+def copy_into(sweeps: Path, folder: Path) -> int:
+    """Put these files into a folder; return how many. Errors: OSError."""
+    copied = 0
+    for file in sorted(sweeps.glob("*.json")):
+        with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
+            whole_files.write(folder / file.name, file.read_bytes())
+            copied += 1
+    return copied
+
+
+def put_back(copy: Path, sweeps: Path) -> int:
+    """Put files back that are not there; return how many. Errors: OSError."""
+    missing = [it for it in sorted(copy.glob("*.json")) if not (sweeps / it.name).exists()]
+    for file in missing:
+        whole_files.write(sweeps / file.name, file.read_bytes())
+    return len(missing)
