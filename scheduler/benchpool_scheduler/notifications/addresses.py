@@ -41,15 +41,33 @@ def shown(url: str) -> str:
     return f"{urlsplit(url).scheme}://…"
 
 
+def not_set_up(field: str | None = None) -> InvalidInput:
+    """Return that nothing is sent, with what to do."""
+    return InvalidInput(
+        "This site sends no messages: an administrator sets it up by `notifications.yaml` in the "
+        "state folder, on a cluster by the chart's value `notifications`.",
+        code="notifications-off",
+        field=field,
+    )
+
+
 def require_set_up(site: SiteNotifications, field: str | None = None) -> None:
     """Refuse where nothing is sent. Errors: InvalidInput ``notifications-off``."""
     if not site.offered:
-        raise InvalidInput(
-            "This site sends no messages: an administrator sets it up by `notifications.yaml` in "
-            "the state folder.",
-            code="notifications-off",
-            field=field,
-        )
+        raise not_set_up(field)
+
+
+def no_longer(url: str, site: SiteNotifications) -> str | None:
+    """Return why nothing is sent to an address that was allowed once; None where it is.
+
+    >>> no_longer("slack://a/b/c", SiteNotifications(kinds=("https",)))
+    'This site sends nothing to slack addresses any more.'
+    """
+    kind = kind_of(url)
+    asked = {"mail": "mail", "webhook": "https"}.get(kind) or urlsplit(url).scheme
+    if asked in site.offered:
+        return None
+    return f"This site sends nothing to {asked} addresses any more."
 
 
 def check(asked: NewAddress, site: SiteNotifications) -> None:

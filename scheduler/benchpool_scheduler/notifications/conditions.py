@@ -1,4 +1,4 @@
-"""What lasts, and somebody should know: a broken GPU, a budget that is used up.
+"""What lasts, and somebody should know: a broken GPU, a budget and its use, an idle bench.
 
 A condition is told once for each time that it begins: its message's id has the instant in it.
 """
@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from benchpool_scheduler.contract.notifications import NotificationEvent
+from benchpool_scheduler.core.fairness.gpu_hours import NEARLY, HourAccount
+from benchpool_scheduler.core.fairness.hour_standing import HourStanding
 from benchpool_scheduler.notifications.events import Message
 from benchpool_scheduler.runtime import Device, DeviceState
 
@@ -18,7 +20,7 @@ class PoolCondition:
     """Something that lasts.
 
     Attributes:
-        name: Tells it from all others. ``user``, ``project``: whom a budget is of.
+        name: Tells it from all others. ``user``, ``project``: whom it concerns.
     """
 
     name: str
@@ -40,23 +42,62 @@ def of_gpus(unusable: Iterable[Device]) -> Iterator[PoolCondition]:
             yield PoolCondition(name, NotificationEvent.GPU_BROKEN, text, "health")
 
 
-def of_budgets(exhausted: Mapping[tuple[str, str], float], renewed: str) -> Iterator[PoolCondition]:
-    """Yield the budgets that are used up.
+def of_budgets(standing: HourStanding, renewed: str) -> Iterator[PoolCondition]:
+    """Yield the budgets that are used up, nearly used, and past their soft bound.
 
     Args:
-        exhausted: Their GPU-hours, by ``user`` or ``project`` and name. ``renewed``: the day on
-            which the next month begins, as people read it.
+        renewed: The day on which the next month begins, as people read it.
     """
-    for (kind, name), hours in exhausted.items():
-        yield PoolCondition(
-            f"budget-{kind}-{name}-{renewed}",
-            NotificationEvent.BUDGET,
-            f"The {kind} {name} has used up its {hours:g} GPU-hours of this month: new jobs of it "
+    for it in standing.exhausted.values():
+        yield _of_budget(
+            "budget",
+            it,
+            renewed,
+            f"has used up its {it.budget.hard or 0.0:g} GPU-hours of this month: new jobs of it "
             f"start from {renewed} on.",
-            "mine",
-            user=name if kind == "user" else "",
-            project=name if kind == "project" else "",
         )
+    for it in standing.nearly.values():
+        yield _of_budget(
+            "budget-nearly",
+            it,
+            renewed,
+            f"has used {NEARLY:.0%} of its {it.budget.hard or 0.0:g} GPU-hours of this month: when "
+            f"all are used, new jobs of it start from {renewed} on; what runs goes on.",
+        )
+    for it in standing.past_soft.values():
+        turn = (
+            "its part of the GPUs beyond guaranteed quotas is smaller"
+            if it.kind == "project"
+            else "jobs of others in the same project go first"
+        )
+        yield _of_budget(
+            "budget-soft",
+            it,
+            renewed,
+            f"has used more than the {it.budget.soft or 0.0:g} GPU-hours that are meant for this "
+            f"month: until {renewed} {turn}.",
+        )
+
+
+def _of_budget(what: str, of: HourAccount, renewed: str, said: str) -> PoolCondition:
+    return PoolCondition(
+        f"{what}-{of.kind}-{of.name}-{renewed}",
+        NotificationEvent.BUDGET,
+        f"The {of.kind} {of.name} {said}",
+        "mine",
+        user=of.name if of.kind == "user" else "",
+        project=of.name if of.kind == "project" else "",
+    )
+
+
+def of_idle_benches(told: Mapping[tuple[str, str], str]) -> Iterator[PoolCondition]:
+    """Yield what owners of idle benches are to hear.
+
+    Args:
+        told: The sentence by owner and a name that each rung of the ladder has for itself.
+    """
+    for (user, name), text in told.items():
+        yield PoolCondition(name, NotificationEvent.IDLE_BENCH, text, "mine", user=user)
 
 
 def lasting(

@@ -15,8 +15,8 @@ class EventKind:
 
     Attributes:
         words: As people choose it.
-        hears: Who may be told: the job's owner; whom a budget concerns: that user, or the leads of
-            that project; administrators.
+        hears: Who may be told: the job's owner; whom a budget or a bench concerns: that user, or
+            the leads of that project; administrators.
         usual: Whether it is told to whoever has chosen nothing.
     """
 
@@ -34,8 +34,21 @@ EVENTS: Mapping[NotificationEvent, EventKind] = {
     NotificationEvent.PAUSED: EventKind(
         "A job has been paused for long, and not by me", "owner", True
     ),
+    NotificationEvent.HANGING: EventKind("A job of mine hangs", "owner", True),
+    NotificationEvent.DEADLINE: EventKind(
+        "A job of mine will not meet its deadline any more, or has missed it", "owner", True
+    ),
+    NotificationEvent.SCHEDULE: EventKind(
+        "A schedule of mine sent no job because it was refused, or somebody else paused it",
+        "owner",
+        True,
+    ),
+    NotificationEvent.IDLE_BENCH: EventKind(
+        "A bench of mine is idle, and would be given back", "concerned", True
+    ),
     NotificationEvent.BUDGET: EventKind(
-        "A budget of GPU-hours is used up: mine, or that of a project that I lead",
+        "A budget of GPU-hours is nearly used, used up, or past its soft bound: mine, or that of a "
+        "project that I lead",
         "concerned",
         True,
     ),
@@ -63,8 +76,8 @@ class Message:
 def usual(*, admin: bool) -> tuple[NotificationEvent, ...]:
     """Return what somebody is told who has chosen nothing.
 
-    >>> [str(one) for one in usual(admin=False)]
-    ['started', 'ended', 'failed', 'paused', 'budget']
+    >>> [str(one) for one in usual(admin=False)][:6]
+    ['started', 'ended', 'failed', 'paused', 'hanging', 'deadline']
     """
     return tuple(one for one in offered(admin=admin) if EVENTS[one].usual)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchpool_scheduler.contract.notifications import NotificationEvent
+from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.notifications.events import Message
 from benchpool_scheduler.notifications.kept import Subscription
@@ -41,8 +42,8 @@ def waits_for_time(job: JobRecord) -> bool:
 def _all(
     job: JobRecord, pause: PreemptionRecord | None, wish: Subscription, now: float
 ) -> Iterator[Message]:
-    if job.started is not None and job.started - job.submitted >= wish.wait_s:
-        waited = duration(job.started - job.submitted)
+    if job.started is not None and job.started - job.in_line_since >= wish.wait_s:
+        waited = duration(job.started - job.in_line_since)
         text = f"{_named(job)} started after {waited} in line."
         yield _message(job, f"{job.id}-started", NotificationEvent.STARTED, job.started, text)
     if waits_for_time(job) and pause is not None and not _by_owner(job, pause):
@@ -56,8 +57,24 @@ def _all(
                 f"{_named(job)} has been paused for more than {duration(wish.paused_s)}"
                 f"{_by(pause)}.",
             )
+    if job.note is not None and job.note.code == ReasonCode.HANGING:
+        since, at = (float(job.note.numbers[name] or 0) for name in ("since", "at"))
+        id_ = f"{job.id}-{job.attempt}-hanging-{int(since)}"
+        text = f"{_named(job)} hangs. {job.note.text}"
+        yield _message(job, id_, NotificationEvent.HANGING, at, text)
+    if job.late_since is not None and job.live:
+        yield _late(job, job.late_since)
     if job.ended is not None:
         yield from _end(job, job.ended)
+
+
+def _late(job: JobRecord, since: float) -> Message:
+    deadline = job.spec.deadline
+    over = deadline is not None and since > deadline.timestamp()
+    said = "did not end by its deadline" if over else "will not meet its deadline, as things stand"
+    text = f"{_named(job)} {said}."
+    id_ = f"{job.id}-deadline-{int(since)}"
+    return _message(job, id_, NotificationEvent.DEADLINE, since, text)
 
 
 def _end(job: JobRecord, ended: float) -> Iterator[Message]:
@@ -69,6 +86,11 @@ def _end(job: JobRecord, ended: float) -> Iterator[Message]:
     elif job.state is JobState.FAILED:
         text = f"{_named(job)} failed.{note}"
         yield _message(job, f"{job.id}-failed", NotificationEvent.FAILED, ended, text)
+    elif job.note is not None and job.note.code == ReasonCode.DEPENDENCY_FAILED:
+        text = f"{_named(job)} was not run: {job.note.text.removeprefix('Not run: ')}"
+        yield _message(job, f"{job.id}-failed", NotificationEvent.FAILED, ended, text)
+    elif job.note is not None and job.note.code == ReasonCode.STOPPED_EARLY:
+        return  # what had sent it needs it no longer
     elif job.note is not None and job.note.numbers.get("by") not in (None, job.user):
         text = f"{_named(job)} was cancelled.{note}"
         yield _message(job, f"{job.id}-ended", NotificationEvent.ENDED, ended, text)

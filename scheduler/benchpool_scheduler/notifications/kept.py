@@ -13,9 +13,7 @@ from msgspec import Struct
 from benchpool_scheduler.contract.notifications import NotificationEvent
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.store import whole_files
-
-SUBSCRIPTIONS = "notifications.json"
-TOLD = "notifications-told.json"
+from benchpool_scheduler.store.subscription_files import SUBSCRIPTIONS, TOLD
 
 WAIT_S, PAUSED_S = 30 * 60, 30 * 60
 """After so many seconds in line a start is told of, and a pause, where nobody chose otherwise."""

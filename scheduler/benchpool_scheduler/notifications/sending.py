@@ -24,10 +24,13 @@ class NotificationSender:
 
     Args:
         resolve: Looks up hosts of webhooks.
+
+    Attributes:
+        site: What the administrator allows now.
     """
 
     def __init__(self, site: SiteNotifications, resolve: hosts.Resolve = hosts.resolve) -> None:
-        self._site = site
+        self.site = site
         self._resolve = resolve
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="notifications")
 
@@ -35,12 +38,12 @@ class NotificationSender:
         """Return why a bundle did not arrive; None where it was taken."""
         kind = kind_of(address.url)
         if kind == "webhook":
-            return await webhook.post(address, bundle, self._site, now, self._resolve)
-        if kind == "mail" and self._site.mail is None:
+            return await webhook.post(address, bundle, self.site, now, self._resolve)
+        if kind == "mail" and self.site.mail is None:
             return "This site sends no mail any more."
         url = address.url
-        if kind == "mail" and self._site.mail is not None:
-            url = mail_url(self._site.mail, url)
+        if kind == "mail" and self.site.mail is not None:
+            url = mail_url(self.site.mail, url)
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(PATIENCE_S):

@@ -1,17 +1,24 @@
-"""What the administrator allows, and through which mail server: a file of the state folder.
+"""What the administrator allows, and through which mail server: a file of its own.
 
-It holds passwords, so it is no part of the configuration, whose versions and changes people read.
+It holds passwords, so it is no part of the configuration, whose versions and changes people read,
+and no error repeats a value of it.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
+import yaml
 from msgspec import Meta, Struct
 
-FILE = "notifications.yaml"
+from benchpool_scheduler.configuration.nodes import Item, compose
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.store.subscription_files import SITE
+
+FILE = SITE
 
 Minutes = Annotated[int, Meta(ge=1, le=60)]
 Count = Annotated[int, Meta(ge=1, le=1000)]
@@ -61,23 +68,51 @@ class SiteNotifications(Struct, frozen=True, forbid_unknown_fields=True):
         """The kinds of addresses that people may use."""
         return (*(() if self.mail is None else ("mail",)), *self.kinds)
 
+    @property
+    def sends(self) -> bool:
+        """Whether anything is sent at all."""
+        return bool(self.offered or self.pool)
+
 
 def load(file: Path) -> SiteNotifications:
-    """Read the file; without one nothing is sent. Errors: OSError, ValueError.
-
-    ValueError says what is wrong in words.
-    """
+    """Read the file; without one nothing is sent. Errors: InvalidInput with file, line and key."""
     try:
-        text = file.read_bytes()
+        text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
         return SiteNotifications()
+    except (OSError, UnicodeDecodeError) as failed:
+        why = failed.strerror if isinstance(failed, OSError) else "it is no UTF-8 text"
+        raise InvalidInput(f"{file} cannot be read ({why}).", code="notifications-file") from failed
+    document = compose(text, str(file))
+    return SiteNotifications() if document is None else _read(document, text)
+
+
+def _read(document: Item, text: str) -> SiteNotifications:
+    _refuse_unknown(document)
     try:
         found = msgspec.yaml.decode(text, type=SiteNotifications)
     except msgspec.DecodeError as wrong:
-        raise ValueError(f"{file.name}: {str(wrong).rstrip('.')}") from wrong
+        what, _, path = str(wrong).partition(" - at ")
+        _at(document, path).wrong(f"is not right: {what[:1].lower()}{what[1:]}.")
     if any(one.startswith(("https://", "http://")) for one in found.pool):
-        raise ValueError(
-            f"{file.name}: `pool` takes mail addresses and schemes of apprise; a webhook is added "
-            "on an administrator's page Notifications, with its secret"
+        document.entries()["pool"].wrong(
+            "takes mail addresses and schemes of apprise; a webhook is added on an administrator's "
+            "page Notifications, with its secret."
         )
+    return found
+
+
+def _refuse_unknown(document: Item) -> None:
+    if not isinstance(document.node, yaml.MappingNode):
+        document.wrong("must be a mapping of keys to values.")
+    mail = document.entries(SiteNotifications.__struct_fields__).get("mail")
+    if mail is not None and isinstance(mail.node, yaml.MappingNode):
+        mail.entries(MailServer.__struct_fields__)
+
+
+def _at(document: Item, path: str) -> Item:
+    """Return the value at a path of msgspec, such as ``$.mail.port`` or ``$.kinds[0]``."""
+    found = document
+    for key, number in re.findall(r"\.(\w+)|\[(\d+)\]", path):
+        found = found.entries()[key] if key else list(found.items())[int(number)]
     return found

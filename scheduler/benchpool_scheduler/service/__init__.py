@@ -4,6 +4,8 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration.audit_trail import Deed
 from benchpool_scheduler.service.administration.reconfiguration import CONFIGURATION
 from benchpool_scheduler.service.execution.launching import allowed_environment
+from benchpool_scheduler.service.jobs.serving.service_verbs import Services
+from benchpool_scheduler.service.jobs.serving.traffic import ServiceFlow
 from benchpool_scheduler.service.jobs.uploads import ObjectWriter
 from benchpool_scheduler.service.observed.service_settings import Containers, DefaultAmounts
 from benchpool_scheduler.service.pool.figures import MeasuredGpu, Metrics
@@ -23,6 +25,8 @@ __all__ = [
     "Metrics",
     "ObjectWriter",
     "Pool",
+    "ServiceFlow",
+    "Services",
     "SystemClock",
     "allowed_environment",
 ]

@@ -1,4 +1,4 @@
-"""Which projects a caller belongs to, and which of them a submission goes to."""
+"""Which projects a caller belongs to, where a submission goes, which services it may open."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import shlex
 from benchpool_scheduler.configuration import EVERYBODY, Configuration, ProjectSettings
 from benchpool_scheduler.configuration.nodes import nearest
 from benchpool_scheduler.contract import JobSubmission
+from benchpool_scheduler.contract.serving import ServiceAccess
 from benchpool_scheduler.errors import Forbidden, InvalidInput, Refused
 from benchpool_scheduler.service.access.caller import Caller
-from benchpool_scheduler.service.access.rights import is_among, leads, rules_all
+from benchpool_scheduler.service.access.rights import is_among, leads, may_use_of, rules_all
+from benchpool_scheduler.store.service_files import ServiceRecord
 
 
 def usable_projects(caller: Caller, configuration: Configuration) -> tuple[ProjectSettings, ...]:
@@ -35,6 +37,25 @@ def belongs_to(caller: Caller, project: str, configuration: Configuration) -> bo
     """Tell whether the caller is a member of a project or leads it, by name or group."""
     settings = configuration.project(project)
     return settings is not None and is_among(caller, (*settings.members, *settings.leads))
+
+
+def may_open_service(caller: Caller, service: ServiceRecord, configuration: Configuration) -> bool:
+    """Tell whether the caller may open the address of a service of people.
+
+    Whoever may change it may; else those for whom its owner has opened it.
+    """
+    if may_use_of(caller, service.user, service.project, configuration):
+        return True
+    match service.access:
+        case ServiceAccess.OWNER:
+            return False
+        case ServiceAccess.PROJECT:
+            mine = {str(it.name) for it in usable_projects(caller, configuration)}
+            return caller.kind == "user" and service.project in mine
+        case ServiceAccess.GROUP:
+            return caller.kind == "user" and service.group in caller.groups
+        case ServiceAccess.EVERYONE:
+            return caller.kind == "user"
 
 
 def _is_usable(caller: Caller, settings: ProjectSettings, configuration: Configuration) -> bool:

@@ -15,7 +15,7 @@ from benchpool_scheduler.store.records import JobRecord, LeaseRecord
 
 def rules_all(caller: Caller) -> bool:
     """Tell whether the caller may see and do everything."""
-    return caller.admin or caller.kind == "service"
+    return caller.admin or caller.kind in ("service", "cluster")
 
 
 def may_lift(caller: Caller) -> bool:
@@ -58,6 +58,26 @@ def may_use_of(caller: Caller, user: str, project: str, configuration: Configura
     return _belongs(caller, user) or leads(caller, project, configuration)
 
 
+def require_may_change_service(
+    caller: Caller, user: str, project: str, configuration: Configuration
+) -> None:
+    """Refuse those who may only open a service. Errors: Forbidden."""
+    if not may_use_of(caller, user, project, configuration):
+        raise Forbidden(
+            f"This is a service of {user}: you may open it; {user}, leads of project {project} and "
+            "administrators may change it."
+        )
+
+
+def require_owner_of_service(caller: Caller, user: str, *, by_service: bool) -> None:
+    """Refuse all but the owner to say what a service runs: it runs as theirs. Errors: Forbidden."""
+    if caller.name != user or (caller.kind == "service") is not by_service:
+        raise Forbidden(
+            f"This is a service of {user}, and what it runs, it runs as {user}: only {user} may "
+            "exchange it. You may stop, restart and remove it."
+        )
+
+
 def may_see_use(caller: Caller, user: str, project: str, configuration: Configuration) -> bool:
     """Tell whether the caller may see what a user had of the GPUs, in a project or on a bench.
 
@@ -69,6 +89,18 @@ def may_see_use(caller: Caller, user: str, project: str, configuration: Configur
 def may_use_lease(caller: Caller, lease: LeaseRecord) -> bool:
     """Tell whether the caller may see a lease."""
     return may_see_bench(caller, lease.user)
+
+
+def require_owner_of_lease(caller: Caller, lease: LeaseRecord, action: str) -> None:
+    """Refuse others than the owner of a bench, with any of their tokens. Errors: Forbidden."""
+    if caller.kind != "user" or caller.name != lease.user:
+        raise Forbidden(f"This is {lease.user}'s bench: only {lease.user} may {action}.")
+
+
+def require_owner_of_job(caller: Caller, job: JobRecord, action: str) -> None:
+    """Refuse others than the owner of a job, also those who may see it. Errors: Forbidden."""
+    if caller.kind != "user" or caller.name != job.user:
+        raise Forbidden(f"This is {job.user}'s job: only {job.user} may {action}.")
 
 
 def may_see_bench(caller: Caller, user: str) -> bool:
@@ -99,7 +131,9 @@ STOPS = frozenset({"pause", "cancel"})
 """What stops work: whoever does it to another's job as an administrator says why."""
 
 
-def require_reason(caller: Caller, owner: str, action: str, reason: str | None) -> None:
+def require_reason(
+    caller: Caller, owner: str, action: str, reason: str | None, what: str = "job"
+) -> None:
     """Refuse to stop somebody else's job without a word. Errors: InvalidInput ``reason-missing``.
 
     Services act for somebody who has said why elsewhere.
@@ -107,8 +141,8 @@ def require_reason(caller: Caller, owner: str, action: str, reason: str | None) 
     others = caller.kind == "user" and caller.admin and caller.name != owner
     if others and action in STOPS and not (reason or "").strip():
         raise InvalidInput(
-            f"This job is {owner}'s, who reads why it is stopped: give a short reason with "
-            "--reason, or on the job's page.",
+            f"This {what} is {owner}'s, who reads why it is stopped: give a short reason with "
+            f"--reason, or on the {what}'s page.",
             code="reason-missing",
             field="reason",
         )

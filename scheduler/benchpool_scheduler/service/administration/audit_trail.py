@@ -153,7 +153,7 @@ class AuditTrail:
             number=0,
             at=datetime.fromtimestamp(self._observed.settings.clock.now(), UTC),
             actor=visible(caller.name),
-            kind=caller.kind,
+            kind="user" if caller.kind == "user" else "service",
             admin=caller.admin,
             address=deed.address,
             action=deed.action,

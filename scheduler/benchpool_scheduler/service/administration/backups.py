@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,8 +19,14 @@ from benchpool_scheduler.store import (
     access_wishes,
     audit_copies,
     configuration_versions,
+    content_copies,
     copies,
+    curve_files,
     past_jobs,
+    schedule_files,
+    service_files,
+    subscription_files,
+    sweep_files,
 )
 
 ASKED, DAILY = "asked", "daily"
@@ -44,6 +51,8 @@ class Backups:
         self._file = configuration_file
         self._kept = kept
         self._lock = asyncio.Lock()
+        self.contents: Callable[[], Awaitable[set[str]]] | None = None
+        """Returns the hashes of what jobs need that have not ended."""
 
     async def make_for(self, caller: Caller) -> contract.BackupMade:
         """Make a copy for somebody who takes it away; the one before is replaced.
@@ -85,7 +94,9 @@ class Backups:
             try:
                 await asyncio.to_thread(_fresh, partial)
                 await store.copy_to(partial / "pool.sqlite")
+                needed = await self.contents() if self.contents is not None else set()
                 missing = await asyncio.to_thread(self._copy_rest, partial)
+                missing += await asyncio.to_thread(self._copy_contents, partial, needed)
                 await asyncio.to_thread(partial.rename, folder)
             except BaseException:
                 shutil.rmtree(partial, ignore_errors=True)
@@ -101,6 +112,14 @@ class Backups:
             },
             missing=missing,
         )
+
+    def _copy_contents(self, folder: Path, needed: set[str]) -> list[str]:
+        objects = self._observed.settings.state / content_copies.FOLDER
+        try:
+            content_copies.copy_into(objects, folder / content_copies.FOLDER, needed)
+        except OSError as error:
+            return [f"The uploaded code of jobs, {objects}, could not be copied: {error}."]
+        return []
 
     def _copy_rest(self, folder: Path) -> list[str]:
         """Copy what is not in the pool's database; return what of it could not be."""
@@ -121,6 +140,17 @@ class Backups:
             past_jobs.copy_into(past, folder / past_jobs.FOLDER)
         except OSError as error:
             missing.append(f"What past jobs used, {past}, could not be copied: {error}.")
+        curves = self._observed.settings.state / "scheduler" / curve_files.FOLDER
+        try:
+            curve_files.copy_into(curves, folder / curve_files.FOLDER)
+        except OSError as error:
+            missing.append(f"The curves of jobs, {curves}, could not be copied: {error}.")
+        for kind in (sweep_files.FOLDER, schedule_files.FOLDER, service_files.FOLDER):
+            known = self._observed.settings.state / "scheduler" / kind
+            try:
+                sweep_files.copy_into(known, folder / kind)
+            except OSError as error:
+                missing.append(f"The {kind}, {known}, could not be copied: {error}.")
         versions = self._observed.settings.state / "scheduler" / configuration_versions.FOLDER
         try:
             configuration_versions.copy_into(versions, folder / configuration_versions.FOLDER)
@@ -131,6 +161,16 @@ class Backups:
             access_wishes.copy_into(wishes, folder)
         except OSError as error:
             missing.append(f"The wishes to belong to projects, {wishes}, were not copied: {error}.")
+        try:
+            subscription_files.copy_into(self._observed.settings.state / "scheduler", folder)
+        except OSError as error:
+            missing.append(f"Who is told what was not copied: {error}.")
+        settings = self._observed.settings
+        site = settings.notifications_file or settings.state / subscription_files.SITE
+        try:
+            subscription_files.copy_site(site, folder)
+        except OSError as error:
+            missing.append(f"What may be sent to people, {site}, was not copied: {error}.")
         if self._file is not None:
             try:
                 shutil.copyfile(self._file, folder / "benchpool.yaml")

@@ -12,6 +12,7 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration.history import RecordedHistory
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.simulation.enough import Enough, enough
+from benchpool_scheduler.simulation.replay.refusals import Accepted, accepted
 
 
 class EnoughReplays:
@@ -35,16 +36,25 @@ class EnoughReplays:
                 "again in a moment.",
                 code="replay-busy",
             )
+        days = phrases.count(query.days, "day")
         async with self._busy:
             past = await self._history.of(query.days)
             if not past.jobs:
                 raise InvalidInput(
-                    f"No job ran and ended in the last {query.days:g} days, so there is no history "
+                    f"No job ran and ended in the last {days}, so there is no history "
                     "to replay: name more days.",
                     field="days",
                     numbers={"days": query.days},
                 )
             seen = self._observed.now
+            budgets = seen.configuration.hour_budgets.from_zero(past.begun)
+            let_in = await asyncio.to_thread(accepted, past.jobs, budgets)
+            if not let_in.jobs:
+                raise InvalidInput(
+                    f"Every job of the last {days} is one of a user or project with "
+                    "a budget of 0 GPU-hours, so none could have run: raise a budget.",
+                    field="days",
+                )
             quotas = {
                 str(it.name): seen.inventory.train_gpus
                 if it.project.quota is None
@@ -52,19 +62,21 @@ class EnoughReplays:
                 for it in seen.configuration.projects
             }
             found = await asyncio.to_thread(
-                enough, past.jobs, quotas, seen.configuration.policy, past.costs, query.wait_s
+                enough, let_in.jobs, quotas, seen.configuration.policy, past.costs, query.wait_s
             )
-        return _answer(found, query, len(past.jobs), seen.inventory.train_gpus)
+        return _answer(found, query, let_in, seen.inventory.train_gpus)
 
 
-def _answer(found: Enough, query: EnoughQuery, jobs: int, present: int) -> EnoughGpus:
+def _answer(found: Enough, query: EnoughQuery, let_in: Accepted, present: int) -> EnoughGpus:
+    jobs = len(let_in.jobs)
     static = sum(found.static.values())
     ranked = sorted(found.static.items(), key=lambda row: (-row[1], row[0]))
     return EnoughGpus(
         text=(
-            f"For the {phrases.count(jobs, 'job')} of the last {query.days:g} days "
+            f"For the {phrases.count(jobs, 'job')} of the last {phrases.count(query.days, 'day')} "
             f"{phrases.count(found.pool, 'GPU')} in one pool would have been enough; static shares "
             f"would have needed {static}. The pool has {present} for training."
+            f"{_held_back(let_in)}"
         ),
         jobs=jobs,
         wait_s=query.wait_s,
@@ -72,4 +84,26 @@ def _answer(found: Enough, query: EnoughQuery, jobs: int, present: int) -> Enoug
         static_gpus=static,
         present_gpus=present,
         projects=[EnoughShare(name, gpus) for name, gpus in ranked],
+        refused=let_in.refused,
+        left_out=let_in.never,
     )
+
+
+def _held_back(let_in: Accepted) -> str:
+    """Return what budgets of GPU-hours hold back, in sentences; nothing where they do not.
+
+    >>> _held_back(Accepted((), refused=2))
+    ' Budgets of GPU-hours would refuse 2 of them until the next month: waits count from then.'
+    >>> _held_back(Accepted((), never=1))
+    ' Left out: 1 job more, under a budget of 0 GPU-hours.'
+    """
+    parts = [""]
+    if let_in.refused:
+        parts.append(
+            f"Budgets of GPU-hours would refuse {let_in.refused} of them until the next month: "
+            "waits count from then."
+        )
+    if let_in.never:
+        more = phrases.count(let_in.never, "job")
+        parts.append(f"Left out: {more} more, under a budget of 0 GPU-hours.")
+    return " ".join(parts)

@@ -26,6 +26,7 @@ from benchpool_scheduler.service.administration.preemption_ledger import PaidPre
 from benchpool_scheduler.service.administration.use_reader import UseReader
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.store.past_jobs import PastJobs
 
 HOUR_S = 3600.0
 STEP_S = 600.0
@@ -100,10 +101,12 @@ class Fleet:
         observed: Observed,
         reader: UseReader,
         settle: Callable[[], Awaitable[None]],
+        past: PastJobs,
     ) -> None:
         self._ledger = ledger
         self._observed = observed
         self._reader = reader
+        self._past = past
         self._hourly = HourlyUse(reader)
         self._settle = settle
         self._busy = asyncio.Lock()
@@ -166,7 +169,9 @@ class Fleet:
     async def _make_week(self, caller: Caller, now: float) -> WeekOfUse:
         hours = await self._hourly.hours(WEEK_HOURS, now)
         begin = hours[0][0]
-        figures = figures_of(self._ledger, caller, begin, now, self._observed.now.configuration)
+        removed = await asyncio.to_thread(lambda: list(self._past.read(begin)))
+        configuration = self._observed.now.configuration
+        figures = figures_of(self._ledger, caller, begin, now, configuration, removed)
         names = {name for _, of in hours for name in of}
         rows = {
             name: row_of(
@@ -197,7 +202,7 @@ class Fleet:
             words = f"{datetime.fromtimestamp(begun, zone):%Y-%m-%d %H:%M}"
         return DayOfUse(
             text=sentence(total, "The last 24 hours"),
-            notes=tuple(notes(total, begun=words, waits_since=None)),
+            notes=tuple(notes(total, begun=words)),
             hours=self._hours_of(hours),
             total=total,
         )

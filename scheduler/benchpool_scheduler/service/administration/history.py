@@ -25,7 +25,7 @@ from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.simulation.replay.engine import Costs
 from benchpool_scheduler.simulation.replay.trace import TraceJob
-from benchpool_scheduler.store.past_jobs import PastJob, PastJobs
+from benchpool_scheduler.store.past_jobs import PaidTo, PastJob, PastJobs
 from benchpool_scheduler.store.records import JobRecord
 
 DAY_S = 24 * 3600.0
@@ -41,21 +41,27 @@ class History:
 
     Attributes:
         jobs: By submission; times count from the first of them.
+        begun: When that was, epoch seconds.
         costs: Of one preemption: the policy's restart, and the mean progress that those of these
             jobs lost.
     """
 
     jobs: tuple[TraceJob, ...]
     costs: Costs
+    begun: float = 0.0
 
 
 class RecordedHistory:
-    """The history as administrators read it."""
+    """The history as administrators read it.
+
+    Attributes:
+        past: Jobs whose records were removed.
+    """
 
     def __init__(self, ledger: Ledger, observed: Observed, past: PastJobs) -> None:
         self._ledger = ledger
         self._observed = observed
-        self._past = past
+        self.past = past
 
     async def read(self, caller: Caller, days: float) -> str:
         """Return what ran and ended in the last ``days`` as a trace (formats, section 2).
@@ -69,7 +75,7 @@ class RecordedHistory:
         """Return the jobs that ran and ended in the last ``days``; see the module."""
         restart_s = self._observed.now.configuration.policy.restart_s
         now = self._observed.settings.clock.now()
-        return await history(self._ledger, now, days, restart_s, self._past)
+        return await history(self._ledger, now, days, restart_s, self.past)
 
 
 async def history(
@@ -102,7 +108,7 @@ def past_job(ledger: Ledger, record: JobRecord) -> PastJob:
     """Return what is kept of an ended job when its record is removed."""
     return PastJob(
         id=record.id,
-        submitted=record.submitted,
+        submitted=record.in_line_since,
         ended=record.ended or 0.0,
         ran_s=sum(
             attempt.ended - attempt.started
@@ -127,11 +133,21 @@ def past_job(ledger: Ledger, record: JobRecord) -> PastJob:
         priority=record.spec.priority,
         time_limit_s=record.spec.time_limit_s,
         held=tuple(held_by(ledger.attempts(record.id))),
+        started=record.started,
+        paid=tuple(
+            PaidTo(
+                it.at,
+                None if claimant is None else claimant.user,
+                None if claimant is None else claimant.project,
+            )
+            for it in ledger.preemptions(record.id)
+            for claimant in [None if it.claimant is None else ledger.job(it.claimant)]
+        ),
     )
 
 
 def _history(ended: list[PastJob], restart_s: float) -> History:
-    ended.sort(key=lambda job: job.submitted)
+    ended.sort(key=lambda job: (job.submitted, job.id))
     lost = [lost_s for job in ended for lost_s in _lost_s(job, restart_s)]
     rows = tuple(
         row
@@ -139,7 +155,7 @@ def _history(ended: list[PastJob], restart_s: float) -> History:
         if (row := _row(job, line, ended[0].submitted, restart_s)) is not None
     )
     mean_lost_s = sum(lost) / len(lost) if lost else 0.0
-    return History(rows, Costs(restart_s, mean_lost_s))
+    return History(rows, Costs(restart_s, mean_lost_s), ended[0].submitted if ended else 0.0)
 
 
 def as_csv(jobs: Iterable[TraceJob]) -> str:

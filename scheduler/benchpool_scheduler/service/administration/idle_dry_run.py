@@ -1,8 +1,9 @@
 """What would have been free if idle benches had been given back: the ladder over what was measured.
 
-It is the same ladder that decides about a bench (``core.benches.idle``), with one look for each
-stretch of the record. What kernels and terminals did is not recorded, so a bench that worked on
-processors alone counts as idle here; the answer says so.
+It is the same ladder that decides about a bench (``core.benches.idle``), with the times of the
+site, and one look for each stretch of the record. Whom an exemption spares is left out. What
+kernels and terminals did is not recorded, so a bench that worked on processors alone counts as idle
+here; the answer says so.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from benchpool_scheduler import phrases
 from benchpool_scheduler.contract.use import IdleBench, IdleBenches, IdleBenchesQuery
@@ -24,11 +25,15 @@ from benchpool_scheduler.core.benches.idle import (
 )
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.administration.idle_sparing import Sparing
+from benchpool_scheduler.service.benches.idle import exemptions
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.telemetry import ActivityBucket, Database
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
+FINEST_S = 900.0
+"""The record is read as finely as a rule of this length needs, and no finer."""
 LOOKS = 12
 """Looks in the time until a bench is due, at least, where the record is so fine."""
 
@@ -62,39 +67,64 @@ class IdleDryRun:
         rights.require_admin(caller, "ask what idle benches would have given back")
         end = self._observed.settings.clock.now()
         begin = end - query.days * DAY_S
-        at_most = int(LOOKS * (end - begin) / (query.minutes * 60.0)) + 1
+        ladder = _ladder(self._observed.now.configuration.idle_benches.ladder, query)
+        at_most = int(LOOKS * (end - begin) / max(ladder.act_s, FINEST_S)) + 1
         async with self._busy:
             found = await asyncio.to_thread(self._read, begin, end, at_most)
-        return _answer(found, begin, end, query)
+        return self._answer(found, begin, end, ladder, query.days)
+
+    def _answer(
+        self,
+        found: Sequence[ActivityBucket],
+        begin: float,
+        end: float,
+        ladder: IdleLadder,
+        days: float,
+    ) -> IdleBenches:
+        benches = _benches(found)
+        span_s = max((it.span_s for it in found), default=0)
+        configured = self._observed.now.configuration
+        sparing = Sparing(configured.idle_benches.exempt, configured.gpu_hours.time_zone)
+        freed: list[tuple[_Bench, tuple[int, float]]] = []
+        for bench in benches.values():
+            names = exemptions.names(self._observed, bench.user, bench.server)
+            until = sparing.until(names)
+            freed.append((bench, _freed(bench, span_s, end, ladder, until)))
+            if until > begin:
+                without = _freed(bench, span_s, end, ladder, float("-inf"))
+                less_h = (without[1] - freed[-1][1][1]) / HOUR_S
+                sparing.spared(names, (bench.user, bench.server), less_h)
+        rows = _rows(freed)
+        gpu_h = sum(it.gpu_h for it in rows)
+        measured_h = sum(it.covered_s for it in found) / HOUR_S
+        simulated = any(it.simulated for it in found)
+        idle, ago = phrases.exactly(ladder.act_s), phrases.count(days, "day")
+        told = bool(rows) or sparing.servers > 0
+        notes = _notes(told, simulated, span_s, ladder.act_s)
+        return IdleBenches(
+            text=_text(gpu_h, measured_h, rows, idle, ago, sparing.servers > 0),
+            notes=[*sparing.notes(), *notes],
+            begin=moment(begin),
+            end=moment(end),
+            minutes=ladder.act_s / 60.0,
+            gpu_h=round(gpu_h, 3),
+            measured_gpu_h=round(measured_h, 3),
+            simulated=simulated,
+            rows=rows,
+            exemptions=sparing.answer(end),
+        )
 
     def _read(self, begin: float, end: float, at_most: int) -> list[ActivityBucket]:
         buckets = self._record.buckets(None, begin, end, at_most, by_holder=True)
         return [it for it in buckets if it.holder.bench is not None and it.covered_s]
 
 
-def _answer(
-    found: Sequence[ActivityBucket], begin: float, end: float, query: IdleBenchesQuery
-) -> IdleBenches:
-    benches = _benches(found)
-    span_s = max((it.span_s for it in found), default=0)
+def _ladder(site: IdleLadder, query: IdleBenchesQuery) -> IdleLadder:
+    """Return the times of the site; those of ``minutes`` where they are asked for."""
+    if query.minutes is None:
+        return site
     act_s = query.minutes * 60.0
-    ladder = IdleLadder(tell_s=act_s / 4, ask_s=act_s * 3 / 4, act_s=act_s)
-    freed = {id_: _freed(bench, span_s, end, ladder) for id_, bench in benches.items()}
-    rows = _rows((bench, freed[id_]) for id_, bench in benches.items())
-    gpu_h = sum(it.gpu_h for it in rows)
-    measured_h = sum(it.covered_s for it in found) / HOUR_S
-    simulated = any(it.simulated for it in found)
-    return IdleBenches(
-        text=_text(gpu_h, measured_h, rows, query),
-        notes=list(_notes(bool(rows), simulated, span_s, act_s)),
-        begin=moment(begin),
-        end=moment(end),
-        minutes=query.minutes,
-        gpu_h=round(gpu_h, 3),
-        measured_gpu_h=round(measured_h, 3),
-        simulated=simulated,
-        rows=rows,
-    )
+    return replace(site, tell_s=act_s / 4, ask_s=act_s * 3 / 4, act_s=act_s)
 
 
 def _benches(found: Iterable[ActivityBucket]) -> Mapping[str, _Bench]:
@@ -108,11 +138,13 @@ def _benches(found: Iterable[ActivityBucket]) -> Mapping[str, _Bench]:
     return benches
 
 
-def _freed(bench: _Bench, span_s: int, end: float, ladder: IdleLadder) -> tuple[int, float]:
+def _freed(
+    bench: _Bench, span_s: int, end: float, ladder: IdleLadder, spared_until: float
+) -> tuple[int, float]:
     """Return how often a bench would have been given back, and for how many GPU seconds."""
     watch, times, freed_s, until = IdleWatch(), 0, 0.0, None
     for seen in _sightings(bench, span_s, end):
-        watch = looked(watch, seen, ladder)
+        watch = looked(watch, replace(seen, spared=seen.at < spared_until), ladder)
         if watch.step not in RESTING:
             until = None
         elif watch.step is IdleStep.DUE:
@@ -159,14 +191,18 @@ def _rows(freed: Iterable[tuple[_Bench, tuple[int, float]]]) -> list[IdleBench]:
 
 
 def _text(
-    gpu_h: float, measured_h: float, rows: Sequence[IdleBench], query: IdleBenchesQuery
+    gpu_h: float,
+    measured_h: float,
+    rows: Sequence[IdleBench],
+    idle: str,
+    days: str,
+    spared: bool,
 ) -> str:
-    idle = phrases.exactly(query.minutes * 60.0)
-    days = phrases.count(query.days, "day")
     if not measured_h:
         return f"No bench was measured in the last {days}."
     if not rows:
-        return f"No bench was idle for {idle} in the last {days}, as far as was measured."
+        which = "No bench but those that are spared" if spared else "No bench"
+        return f"{which} was idle for {idle} in the last {days}, as far as was measured."
     people = phrases.count(len(rows), "server")
     return (
         f"Given back after {idle} of idleness, benches would have freed "

@@ -8,18 +8,29 @@ between the two sends it once more, with the same id.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from benchpool_scheduler.errors import Unavailable
-from benchpool_scheduler.notifications import conditions, job_messages, pace, site
+from benchpool_scheduler.contract.notifications import NotificationEvent
+from benchpool_scheduler.errors import InvalidInput, Unavailable
+from benchpool_scheduler.notifications import (
+    addresses,
+    conditions,
+    job_messages,
+    pace,
+    schedule_messages,
+    site,
+    sweep_messages,
+)
 from benchpool_scheduler.notifications.bundle import Bundle, bundled
-from benchpool_scheduler.notifications.events import EVENTS, Message
+from benchpool_scheduler.notifications.events import Message
 from benchpool_scheduler.notifications.kept import KeptAddress, KeptNotifications, Subscription
+from benchpool_scheduler.notifications.schedule_messages import KnownSchedules
 from benchpool_scheduler.notifications.sending import NotificationSender
+from benchpool_scheduler.notifications.sweep_messages import KnownSweeps
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
@@ -46,21 +57,24 @@ _PROBLEM = "notifications"
 class NotificationDelivery:
     """What is on its way to people.
 
-    Args:
-        state: The state folder.
-
     Attributes:
-        site: What the administrator allows, as read when the pool was opened.
+        site: What the administrator allows, as read last.
+        quiet: Tells whether a job is a replica whose service has failed before; nobody is told.
         kept: Subscriptions, and what was told. ``again_s``: pauses before each try.
     """
 
-    def __init__(self, ledger: Ledger, observed: Observed, state: Path) -> None:
-        self._ledger = ledger
+    def __init__(
+        self, ledger: Ledger, observed: Observed, sweeps: KnownSweeps, schedules: KnownSchedules
+    ) -> None:
+        self._ledger, self._sweeps, self._schedules = ledger, sweeps, schedules
         self._observed = observed
-        self._state = state
+        state = observed.settings.state
+        self._file = observed.settings.notifications_file or state / site.FILE
         self.kept = KeptNotifications(state / "scheduler")
+        self._known = False
         self.site = site.SiteNotifications()
         self.sender = NotificationSender(self.site)
+        self.quiet: Callable[[str], bool] = lambda job: False
         self.again_s: Sequence[float] = AGAIN_S
         self._changed: set[str] = set()
         self._timed: set[str] = set()
@@ -71,14 +85,43 @@ class NotificationDelivery:
 
     async def open(self) -> None:
         """Read what is kept and what the site allows; what cannot be read is reported."""
+        with contextlib.suppress(InvalidInput):
+            await self.reload()
+
+    async def reload(self) -> bool:
+        """Read what the site allows again; return whether it is something else than before.
+
+        Errors: InvalidInput with line and key: what was in force stays, and it is reported.
+        """
         try:
-            self.site = await asyncio.to_thread(site.load, self._state / site.FILE)
+            found = await asyncio.to_thread(site.load, self._file)
+            await self._know()
+        except InvalidInput as wrong:
+            stays = "What was in force stays" if self.site.sends else "Nobody is sent messages"
+            self._observed.report(
+                _PROBLEM,
+                f"{wrong.message} {stays} until it is put right: correct it, then run "
+                "`benchpool notifications reload`.",
+            )
+            raise
+        self._observed.report(_PROBLEM, None)
+        if found == self.site:
+            return False
+        self.site = self.sender.site = found
+        self._wake.set()
+        return True
+
+    async def _know(self) -> None:
+        """Read what is kept, once. Errors: InvalidInput."""
+        if self._known:
+            return
+        try:
             await self.kept.open()
         except (OSError, ValueError) as wrong:
-            self.site = site.SiteNotifications()
-            self._observed.report(_PROBLEM, f"Nobody is sent messages: {wrong}.")
-            return
-        self.sender = NotificationSender(self.site)
+            raise InvalidInput(
+                f"Who is told what cannot be read: {wrong}.", code="notifications-file"
+            ) from wrong
+        self._known = True
         recent = self.now() - job_messages.FRESH_S
         jobs = (it for it in self._ledger.jobs() if it.live or (it.ended or 0.0) >= recent)
         self.jobs_changed([job.id for job in jobs])
@@ -103,12 +146,13 @@ class NotificationDelivery:
         self.jobs_changed([job.id for job in self._ledger.live() if job.user == user])
 
     async def run(self) -> None:
-        """Find and send, for ever; where the site sends nothing, not at all."""
-        while self.site.offered or self.site.pool:
-            self._gather(self.now())
-            self._send(self.now())
+        """Find and send, for ever; while the site sends nothing, wait until it does."""
+        while True:
+            if self.site.sends:
+                self._gather(self.now())
+                self._send(self.now())
             try:
-                async with asyncio.timeout(TICK_S):
+                async with asyncio.timeout(TICK_S if self.site.sends else None):
                     await self._wake.wait()
             except TimeoutError:
                 continue
@@ -137,17 +181,30 @@ class NotificationDelivery:
             if job is None or wish is None or not wish.addresses:
                 continue
             pause = max(self._ledger.pauses(job_id), key=lambda it: it.at, default=None)
+            one_of_many = self._sweeps.of_job(job_id) is not None or self.quiet(job_id)
             for message in job_messages.of_job(job, pause, wish, now):
-                self._note(job.user, message)
+                if not one_of_many or message.event in sweep_messages.OF_TRIALS:
+                    self._note(job.user, message)
             if job_messages.waits_for_time(job):
                 self._timed.add(job_id)
+        for sweep in self._sweeps.all():
+            wish = self.kept.subscriptions.get(sweep.user)
+            if wish is not None and wish.addresses:
+                for message in sweep_messages.of_sweep(sweep, wish, now):
+                    self._note(sweep.user, message)
+        for schedule in self._schedules.all():
+            wish = self.kept.subscriptions.get(schedule.user)
+            if wish is not None and wish.addresses:
+                for message in schedule_messages.of_schedule(schedule, wish, now):
+                    self._note(schedule.user, message)
         self._gather_conditions(now)
 
     def _gather_conditions(self, now: float) -> None:
         seen = self._observed.now
         there = [*conditions.of_gpus(seen.inventory.unusable)]
-        hours = {key: it.budget.hard or 0.0 for key, it in seen.hours.exhausted.items()}
-        there += conditions.of_budgets(hours, seen.hours.renewed)
+        there += conditions.of_budgets(seen.hours.standing, seen.hours.renewed)
+        there += conditions.of_idle_benches(seen.idle_benches)
+        there += schedule_messages.of_ownerless(self._schedules.all())
         since = conditions.lasting(there, self.kept.record.since, now)
         self.kept.record = replace(self.kept.record, since=since)
         for one in there:
@@ -155,8 +212,8 @@ class NotificationDelivery:
                 self._note(person, conditions.message(one, since[one.name]))
 
     def _who_hears(self, one: conditions.PoolCondition) -> Iterable[str]:
-        if self.site.pool:
-            yield POOL
+        if self.site.pool and one.event is not NotificationEvent.IDLE_BENCH:
+            yield POOL  # an idle bench is its owner's own business
         configuration = self._observed.now.configuration
         for name, wish in self.kept.subscriptions.items():
             found = self._observed.now.hub_user(name)
@@ -164,7 +221,7 @@ class NotificationDelivery:
                 continue
             who = Caller(name, found.admin, frozenset(found.groups))
             hears = found.admin
-            if EVENTS[one.event].hears != "administrators":
+            if one.user or one.project:
                 led = bool(one.project) and rights.leads(who, one.project, configuration)
                 hears = name == one.user or led
             if hears:
@@ -213,7 +270,7 @@ class NotificationDelivery:
     ) -> Sequence[KeptAddress]:
         """Return those addresses that a bundle did not reach; what came of it is kept."""
         now = self.now()
-        results = await asyncio.gather(*(self.sender.send(one, bundle, now) for one in to))
+        results = await asyncio.gather(*(self._try(person, one, bundle, now) for one in to))
         came = {one.id: why for one, why in zip(to, results, strict=True)}
         if person == POOL:
             failed = [why for why in results if why is not None]
@@ -225,6 +282,10 @@ class NotificationDelivery:
             except Unavailable as unwritten:
                 log.warning("%s", unwritten)
         return [one for one in to if came[one.id] is not None]
+
+    async def _try(self, person: str, to: KeptAddress, bundle: Bundle, now: float) -> str | None:
+        gone = None if person == POOL else addresses.no_longer(to.url, self.site)
+        return gone or await self.sender.send(to, bundle, now)
 
     async def _remember(self, person: str, messages: Mapping[str, Message]) -> None:
         now, record = self.now(), self.kept.record

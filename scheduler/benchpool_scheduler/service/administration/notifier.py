@@ -13,12 +13,14 @@ from benchpool_scheduler.contract.notifications import (
     NotificationChange,
     NotificationEvent,
     NotificationSettings,
+    SiteKinds,
 )
 from benchpool_scheduler.errors import Forbidden, InvalidInput, Refused, TooMany
 from benchpool_scheduler.notifications import addresses, events, pace
 from benchpool_scheduler.notifications.events import Message
 from benchpool_scheduler.notifications.kept import KeptAddress, Subscription
 from benchpool_scheduler.phrases import count, exactly
+from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration.notification_delivery import NotificationDelivery
 
@@ -46,7 +48,14 @@ class Notifier:
             paused_s=own.paused_s,
             kinds=list(self._delivery.site.offered),
             own=self._own_mail(caller),
+            off=None if self._delivery.site.offered else addresses.not_set_up().message,
         )
+
+    async def reload(self, caller: Caller) -> SiteKinds:
+        """Read `notifications.yaml` again. Errors: Forbidden; InvalidInput: the old one stays."""
+        rights.require_admin(caller, "read `notifications.yaml` again")
+        changed, site = await self._delivery.reload(), self._delivery.site
+        return SiteKinds(changed, list(site.offered), len(site.pool))
 
     async def change(self, caller: Caller, asked: NotificationChange) -> NotificationSettings:
         """Change the caller's own. Errors: Forbidden, InvalidInput, Refused; Unavailable."""

@@ -27,9 +27,9 @@ from benchpool_scheduler.errors import InvalidInput, Unavailable
 from benchpool_scheduler.phrases import one_line
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
-from benchpool_scheduler.service.administration import configuration_file
+from benchpool_scheduler.service.administration import configuration_file, unfit_reservations
 from benchpool_scheduler.service.administration.versions import VersionOrigin, Versions
-from benchpool_scheduler.service.benches import unfit_quotas
+from benchpool_scheduler.service.benches import bench_reserve, unfit_quotas
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.shielded import shielded
@@ -305,6 +305,9 @@ class Reconfiguration:
             then = self._observed.now.with_configuration(new)
             unfit_quotas.refuse_singles(then)
             unfit_quotas.refuse_sum(then)
+            now = self._observed.settings.clock.now()
+            train = then.inventory.train_gpus - bench_reserve.reserve(then)
+            unfit_reservations.refuse(then, train, now)
         return new
 
     def _difference(self, new: Configuration, *, applied: bool) -> contract.ConfigurationChange:

@@ -21,6 +21,7 @@ from benchpool_scheduler.service.administration.job_figures import figures_of
 from benchpool_scheduler.service.administration.use_reader import UseReader
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.store.past_jobs import PastJobs
 
 DAY_S = 24 * 3600.0
 MINUTE_S = 60.0
@@ -32,10 +33,13 @@ BUCKETS = 1500
 class UseReports:
     """Reports, one at a time: a long one keeps a core busy. Who asks for many waits by oneself."""
 
-    def __init__(self, ledger: Ledger, observed: Observed, reader: UseReader) -> None:
+    def __init__(
+        self, ledger: Ledger, observed: Observed, reader: UseReader, past: PastJobs
+    ) -> None:
         self._ledger = ledger
         self._observed = observed
         self._reader = reader
+        self._past = past
         self._busy = asyncio.Lock()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -48,20 +52,24 @@ class UseReports:
         async with turn, self._busy:
             recorded = await self._reader.read(span.begin, span.end, step_s=span.length_s / BUCKETS)
             entries = await asyncio.to_thread(recorded.entries)
+            removed = await asyncio.to_thread(lambda: list(self._past.read(span.begin)))
         if not rights.rules_all(caller):
             entries = [it for it in entries if _may_see(caller, it, configuration)]
-        figures = figures_of(self._ledger, caller, span.begin, span.end, configuration)
+        figures = figures_of(self._ledger, caller, span.begin, span.end, configuration, removed)
         prices = configuration.prices
         rows, total = rows_of(entries, query.by, figures, prices.gpu_hour)
-        kept_since = now - configuration.retention.ended_days * DAY_S
-        forgotten = kept_since > max(span.begin, recorded.begun) + MINUTE_S
+        keep = configuration.retention
+        lost_since = now - keep.ended_days * DAY_S
+        waits_since = now - max(keep.ended_days, keep.use_days) * DAY_S
+        first = max(span.begin, recorded.begun) + MINUTE_S
         return UseReport(
             text=sentence(total, span.words()),
             notes=list(
                 notes(
                     total,
                     begun=_day(span, recorded.begun) if recorded.begun > span.begin else None,
-                    waits_since=_day(span, kept_since) if forgotten else None,
+                    lost_since=_day(span, lost_since) if lost_since > first else None,
+                    waits_since=_day(span, waits_since) if waits_since > first else None,
                 )
             ),
             by=query.by,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchpool_scheduler import contract
-from benchpool_scheduler.configuration import Configuration
+from benchpool_scheduler.configuration import Configuration, written
 from benchpool_scheduler.core.model import (
     JobFacts,
     JobId,
@@ -36,6 +36,7 @@ from benchpool_scheduler.service.cluster_state.state_cache import StateCache
 from benchpool_scheduler.service.ledger.hours_used import HoursUsed
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import job_reasons
+from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.simulation.whatif import Replayed, Side, replay_both
 
@@ -90,6 +91,13 @@ class Twins:
         return with_nodes(pool, asked.more_gpus, asked.gpu_model, asked.gpus_per_node)
 
 
+def _begin(seen: Observations, new: Configuration, now: float) -> float:
+    """Return when the first reservation begins that is asked about; the present without one."""
+    own = written(seen.configuration).reservations
+    asked = (it for it in new.reservations if it not in own and it.ends_s > now)
+    return max(now, min((it.begins_s for it in asked), default=now))
+
+
 class WhatIfs:
     """Answers what would be otherwise."""
 
@@ -141,7 +149,11 @@ class WhatIfs:
                 None
                 if past is None
                 else await asyncio.to_thread(
-                    replay_both, past.jobs, _side(before), _side(after), past.costs
+                    replay_both,
+                    past.jobs,
+                    _side(before, self._observed.now.configuration, past),
+                    _side(after, new or self._observed.now.configuration, past),
+                    past.costs,
                 )
             )
             change = (
@@ -175,7 +187,7 @@ class WhatIfs:
             )
             if new is None:
                 return Twins(before, question, None)
-            other = seen.with_configuration(new)
+            other = seen.with_configuration(new).as_of(_begin(seen, new, now))
             other = replace(other, hours=self._hours.monthly(other.configuration))
             names = self._ledger.counters.projects()
             homes = snapshots.homes(other, names)
@@ -193,7 +205,7 @@ class WhatIfs:
                 hours={
                     JobId(it.id): (
                         other.hours.blocks(it, other.configuration),
-                        it.user in other.hours.behind,
+                        it.user in other.hours.standing.behind,
                     )
                     for it in self._ledger.live()
                 },
@@ -207,8 +219,8 @@ class WhatIfs:
         found = await self._history.of(question.history_days)
         if not found.jobs:
             raise InvalidInput(
-                f"No job ran and ended in the last {question.history_days:g} days, so there is no "
-                "history to replay: name more days, or leave the history out.",
+                f"No job ran and ended in the last {count(question.history_days, 'day')}, so there "
+                "is no history to replay: name more days, or leave the history out.",
                 field="history_days",
                 numbers={"days": question.history_days},
             )
@@ -284,8 +296,9 @@ def _fates(jobs: Sequence[whatif.JobComparison]) -> list[str]:
     return parts or [f"has other GPUs for {count(len(jobs), 'job')}"]
 
 
-def _side(pool: Snapshot) -> Side:
-    return Side(pool.nodes, pool.projects, pool.policy)
+def _side(pool: Snapshot, configuration: Configuration, past: History) -> Side:
+    budgets = configuration.hour_budgets.from_zero(past.begun)
+    return Side(pool.nodes, pool.projects, pool.policy, budgets)
 
 
 def sentence(found: whatif.Comparison) -> str:

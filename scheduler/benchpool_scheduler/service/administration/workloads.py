@@ -16,8 +16,8 @@ def answer(found: Replayed) -> contract.WorkloadWhatIf:
         text=_sentence(found),
         jobs=found.before.jobs,
         left_out=found.left_out,
-        before=_figures(found.before),
-        after=_figures(found.after),
+        before=_figures(found.before, found.refused[0]),
+        after=_figures(found.after, found.refused[1]),
         projects=[_project(it) for it in found.projects],
     )
 
@@ -29,10 +29,25 @@ def _sentence(found: Replayed) -> str:
         f"{duration(would.mean_wait_h * 3600)} instead of {duration(was.mean_wait_h * 3600)}, with "
         f"{percent(would.allocated_utilisation)} of "
         f"{would.gpus} GPUs in use instead of {percent(was.allocated_utilisation)} of {was.gpus}."
+        f"{_refused(*found.refused)}"
     )
 
 
-def _figures(of: Summary) -> contract.ReplayFigures:
+def _refused(before: int, after: int) -> str:
+    """Return what budgets of GPU-hours refuse, in a sentence; nothing where they refuse nothing.
+
+    >>> _refused(0, 1)
+    ' Budgets of GPU-hours would refuse 1 job instead of 0, until the next month begins.'
+    """
+    if not before and not after:
+        return ""
+    return (
+        f" Budgets of GPU-hours would refuse {count(after, 'job')} instead of {before}, until the "
+        "next month begins."
+    )
+
+
+def _figures(of: Summary, refused: int) -> contract.ReplayFigures:
     return contract.ReplayFigures(
         gpus=of.gpus,
         allocated_utilisation=round(of.allocated_utilisation, PLACES),
@@ -45,6 +60,7 @@ def _figures(of: Summary) -> contract.ReplayFigures:
         mean_jct_h=round(of.mean_jct_h, PLACES),
         preemptions_per_job=round(of.preemptions_per_job, PLACES),
         lost_gpu_h=round(of.lost_gpu_h, PLACES),
+        refused=refused,
     )
 
 

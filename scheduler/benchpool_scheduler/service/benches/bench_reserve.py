@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from benchpool_scheduler.core.benches.quotas import keep_free
@@ -21,6 +21,15 @@ def quota_of(seen: Observations, user: str, groups: Mapping[str, int | None]) ->
     """
     found = users.quota_of(seen.configuration, user, groups)
     return found.quota, found.rule
+
+
+def lent_by(seen: Observations, user: str, held: Collection[str]) -> int:
+    """Return how many GPUs the parked benches of a user lend: they come back, and count (R2).
+
+    Args:
+        held: Leases that hold their GPUs; one of a bench that is just being parked still does.
+    """
+    return sum(it.user == user and it.lease not in held for it in seen.parked.values())
 
 
 def reserve(seen: Observations) -> int:

@@ -77,6 +77,7 @@ class Benches:
     async def release(self, caller: Caller, lease: str) -> None:
         """Give a lease back. Repeating it does nothing. Errors: Forbidden."""
         rights.require_admin(caller, "give back the GPUs of a server")
+        await self._reservations.parking.forget(lease)
         await shielded(self._reservations.release(lease))
 
     async def ask_back(

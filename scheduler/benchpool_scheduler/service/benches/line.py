@@ -137,6 +137,8 @@ class BenchLine:
         """Return what stands between a GPU and a bench; None when no bench can get it."""
         if device.state is not DeviceState.USABLE or device.uuid in self._ledger.leased:
             return None
+        if device.uuid in self._observed.now.parked:
+            return None  # a parked kernel can come back nowhere else
         holder = self._ledger.counters.holders.get(device.uuid)
         if holder is None:
             return Use.FREE

@@ -8,6 +8,7 @@ anybody else is given them (R1).
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Collection
 
 from benchpool_scheduler.hub import HubServer
 from benchpool_scheduler.service.ledger.ledger import Ledger
@@ -24,11 +25,18 @@ _PROBLEM = "lost-benches"
 
 
 class LostBenches:
-    """Finds benches that the Hub knows and the database does not."""
+    """Finds benches that the Hub knows and the database does not.
 
-    def __init__(self, ledger: Ledger, observed: Observed) -> None:
+    Args:
+        given_up: Returns leases that ended while their server goes on: they are not lost.
+    """
+
+    def __init__(
+        self, ledger: Ledger, observed: Observed, given_up: Callable[[], Collection[str]]
+    ) -> None:
         self._ledger = ledger
         self._observed = observed
+        self._given_up = given_up
         self._returned: dict[str, None] = {}
         ledger.lease_returned.subscribe(self._note_return)
 
@@ -57,9 +65,11 @@ class LostBenches:
         kept = server.held
         if kept is None or not server.ready or not kept.gpus or kept.lease in self._returned:
             return None
+        if kept.lease in {it.lease for it in self._observed.now.parked.values()}:
+            return None
         since = server.started or self._observed.settings.clock.now()
         lease = LeaseRecord(kept.lease, server.user, server.name, kept.spawn, kept.gpus, since)
-        if self._ledger.lease(lease.id) is not None:
+        if self._ledger.lease(lease.id) is not None or lease.id in self._given_up():
             return None
         newer = (it for it in self._of_server(lease) if it.since >= since)
         return lease if next(newer, None) is None else None

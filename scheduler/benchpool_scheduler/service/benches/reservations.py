@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from benchpool_scheduler import contract, phrases
@@ -13,6 +13,7 @@ from benchpool_scheduler.runtime import NodeFacts
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.benches.line import BenchLine, Place
 from benchpool_scheduler.service.benches.node_selection import suits, why_none
+from benchpool_scheduler.service.benches.parking import BenchParking
 from benchpool_scheduler.service.benches.rebuilding import LostBenches
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
@@ -33,7 +34,8 @@ class Leases:
         want_pass: Called when train has more or fewer GPUs.
 
     Attributes:
-        shortage: Set when a bench within its quota found no free GPU.
+        shortage: Set when a bench within its quota found no free GPU. ``parking``: parked benches.
+        given_up: Returns leases that ended while their server goes on.
     """
 
     def __init__(
@@ -47,7 +49,9 @@ class Leases:
         self._observed = observed
         self._want_pass = want_pass
         self._line = BenchLine(ledger, observed, nodes_for_claim)
-        self._lost = LostBenches(ledger, observed)
+        self.parking = BenchParking(ledger, observed, self.release, want_pass)
+        self.given_up: Callable[[], Collection[str]] = tuple
+        self._lost = LostBenches(ledger, observed, lambda: self.given_up())
         self._missing_since: dict[str, float] = {}
         self._changed = asyncio.Event()
         self.shortage = asyncio.Event()
@@ -156,6 +160,7 @@ class Leases:
         """Give GPUs that have become free to those in line; the caller has the ledger's lock."""
         if self._observed.now.safe_mode.hold is not None:
             return
+        await self.parking.take_back()
         served = False
         while (found := self._first_ready()) is not None:
             waiting, its = found
@@ -248,8 +253,18 @@ class Leases:
         quota, rule = bench_reserve.quota_of(self._observed.now, request.user, groups)
         held = [lease for lease in self._ledger.leases() if lease.user == request.user]
         count = sum(len(lease.gpus) for lease in held)
-        if count + request.gpus <= quota:
+        lent = bench_reserve.lent_by(self._observed.now, request.user, {lease.id for lease in held})
+        if count + lent + request.gpus <= quota:
             return
+        if count + request.gpus <= quota:
+            raise Refused(
+                f"{phrases.count(request.gpus, 'GPU')} for this server would be more than the "
+                f"build quota of {request.user}: {quota} ({rule}), {count} held and {lent} lent by "
+                "parked benches, which come back. Stop a parked server, or ask for fewer GPUs.",
+                code="build-quota",
+                field="gpus",
+                numbers={"asked": request.gpus, "quota": quota, "held": count, "lent": lent},
+            )
         raise Refused(
             f"{phrases.count(request.gpus, 'GPU')} for this server would be more than the build "
             f"quota of {request.user}: {quota} ({rule}), {_holders(held, count)}. "

@@ -20,7 +20,7 @@ from benchpool_scheduler.core.model import (
     Snapshot,
     Worker,
 )
-from benchpool_scheduler.service.cluster_state import node_inputs
+from benchpool_scheduler.service.cluster_state import node_inputs, retry_bars
 from benchpool_scheduler.service.cluster_state.node_bars import node_bars, room_bar
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import transitions
@@ -29,7 +29,7 @@ from benchpool_scheduler.service.observed.inventory import node_of, place_of
 from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, Place, WorkerRecord
 
-HOUR_S = 3600.0
+HOUR_S, DAY_S = 3600.0, 86_400.0
 _LEAVING = " (leaving)"
 
 
@@ -44,7 +44,7 @@ def snapshot(ledger: Ledger, seen: Observations, now: float) -> Snapshot:
         projects=projects(seen, home.values()),
         jobs=tuple(
             at(job, now)
-            for record in ledger.live()
+            for record in in_line(ledger)
             for job in jobs_of(ledger, record, home, now, seen)
         ),
         policy=seen.configuration.policy,
@@ -52,6 +52,43 @@ def snapshot(ledger: Ledger, seen: Observations, now: float) -> Snapshot:
         topology=levels(seen),
         now_s=now,
     )
+
+
+def in_line(ledger: Ledger) -> list[JobRecord]:
+    """Return the jobs that have not ended, by how long they are in line."""
+    return sorted(ledger.live(), key=lambda record: age_of(ledger, record))
+
+
+def age_of(ledger: Ledger, record: JobRecord) -> int:
+    """Return the place of a job among all, the oldest the smallest; no two have the same (R11).
+
+    It is that of its submission. One that waited for other jobs comes after all that were sent
+    before it joined the queue.
+    """
+    return _place(record.in_line_since, ledger.job_index.numbers[record.id])
+
+
+def rank_of(ledger: Ledger, job: JobId) -> int:
+    """Return the place of a job among all; its workers that leave come right after it.
+
+    Errors: KeyError.
+    """
+    record = ledger.job(job)
+    if record is not None:
+        return 2 * age_of(ledger, record)
+    record = ledger.job(job_of_leaving(job))
+    if record is None:
+        raise KeyError(job)
+    return 2 * age_of(ledger, record) + 1
+
+
+def _place(since: float, number: int) -> int:
+    """Return a time and a number as one number.
+
+    >>> _place(1.0, 7) < _place(1.0, 8) < _place(1.5, 2)
+    True
+    """
+    return (int(since * 1e6) << 40) + number
 
 
 def levels(seen: Observations) -> tuple[str, ...]:
@@ -81,21 +118,13 @@ def projects(seen: Observations, names: Iterable[ProjectName]) -> tuple[Project,
     known = [settings.project for settings in seen.configuration.projects]
     if used := seen.usage.projects:
         known = [replace(p, used_gpu_s=used.get(p.name, p.used_gpu_s)) for p in known]
-    if bent := seen.hours.weights:
-        known = [
-            replace(p, weight=_weight(p) * bent[p.name]) if p.name in bent else p for p in known
-        ]
+    if seen.hours.standing.weights:
+        known = [seen.hours.standing.weigh(project) for project in known]
     missing = dict.fromkeys(sorted(names))
     for project in known:
         missing.pop(project.name, None)
-    return (*known, *(Project(name=name, quota=0, limit=0, weight=0.0) for name in missing))
-
-
-def _weight(project: Project) -> float:
-    """Return the weight that counts where none is set, too (R5)."""
-    if project.weight is not None:
-        return project.weight
-    return 1.0 if project.quota is None else float(project.quota)
+    gone = (Project(name=name, quota=0, limit=0, weight=0.0, gone=True) for name in missing)
+    return (*known, *gone)
 
 
 # --------------------------------------------------------------------------- jobs
@@ -108,17 +137,29 @@ def jobs_of(
     now: float,
     seen: Observations,
 ) -> tuple[JobFacts, ...]:
-    """Return what the core sees of a job: nothing of one that has ended or that its user paused.
+    """Return what the core sees of a job: nothing of one that has ended or that its user paused,
+    and of one that waits for other jobs.
 
     A job that names no model gets no slices; one that names no cores or memory asks for the
     pool's default. Workers that were let go hold their GPUs until they are gone: to the core they
     are a job of their own that is leaving, so that what was promised of them stays promised (R20).
 
     Its times are as of instants that do not depend on when this is asked; only
-    ``preemptions_last_hour`` and ``barred`` do: see ``expiries``.
+    ``preemptions_last_hour``, ``preemptions_last_day`` and ``barred`` do: see ``expiries``.
     """
-    if not record.live or record.state is JobState.PAUSED:
+    if not record.live or record.state is JobState.PAUSED or record.gated:
         return ()
+    return facts_of(ledger, record, home, now, seen)
+
+
+def facts_of(
+    ledger: Ledger,
+    record: JobRecord,
+    home: Mapping[str, ProjectName],
+    now: float,
+    seen: Observations,
+) -> tuple[JobFacts, ...]:
+    """Return the same of a job whether or not it is in the queue."""
     attempt = ledger.attempt(record.id, record.attempt)
     held = attempt.live_workers if attempt and record.state in states.HOLDS_GPUS else ()
     staying = [w for w in held if not w.leaving]
@@ -127,6 +168,7 @@ def jobs_of(
     spec = seen.default_amounts.held(asked, attempt if held else None)
     slices = seen.inventory.slices
     learned = ledger.runtime_estimator.facts(record, ledger.attempts(record.id))
+    ago_s = [now - it.at for it in ledger.preemptions(record.id)]
     job = JobFacts(
         id=JobId(record.id),
         project=home[record.project],
@@ -136,18 +178,21 @@ def jobs_of(
         held=_workers(staying),
         is_nominated=bool(record.promised),
         nominated=workers_at(record.promised),
-        preemptions_last_hour=sum(end > now for end in hours_of(ledger, record.id)),
+        preemptions_last_hour=sum(ago < HOUR_S for ago in ago_s),
+        preemptions_last_day=sum(ago < DAY_S for ago in ago_s),
         only=frozenset() if out_until(ledger, record) > now else None,
         barred=barred(
             record,
             slices,
             (
                 *(it for it, end in barred_of(ledger, record) if end > now),
+                *avoided_of(record, seen, now),
                 *closed_to(record.spec, seen, now),
             ),
         ),
         blocked=seen.hours.blocks(record, seen.configuration),
-        behind=record.user in seen.hours.behind,
+        behind=record.user in seen.hours.standing.behind,
+        begun=bool(record.attempt),
         expected_run_s=learned.expected_run_s,
         done_s=learned.done_s,
         **_times(record, attempt if held else None, now),
@@ -185,11 +230,6 @@ def _those_leaving(job: JobFacts, leaving: Sequence[WorkerRecord]) -> JobFacts:
     )
 
 
-def hours_of(ledger: Ledger, job: str) -> Iterator[float]:
-    """Yield until when each preemption of a job counts as one of the last hour (R19)."""
-    return (it.at + HOUR_S for it in ledger.preemptions(job))
-
-
 def barred(
     record: JobRecord, slices: frozenset[str], refused: Iterable[str] = ()
 ) -> frozenset[NodeName]:
@@ -209,17 +249,27 @@ def barred_of(ledger: Ledger, record: JobRecord) -> Iterator[tuple[str, float]]:
         yield from ((bar.place, bar.until) for bar in node_bars(ledger.attempts(record.id)))
 
 
+def avoided_of(record: JobRecord, seen: Observations, now: float) -> Iterator[str]:
+    """Yield the places of nodes that a job keeps off for a while because it failed there."""
+    if record.retried:
+        off = frozenset(retry_bars.avoided(record.retried, seen.inventory.train, now))
+        yield from (place for place in seen.inventory.places if off and node_of(place) in off)
+
+
 def out_until(ledger: Ledger, record: JobRecord) -> float:
     """Return until when nothing of the job is let in anywhere, in seconds since the epoch."""
     bar = room_bar(ledger.attempts(record.id)) if record.attempt else None
-    return 0.0 if bar is None else bar.until
+    return max(0.0 if bar is None else bar.until, retry_bars.paused_until(record.retried))
 
 
 def expiries(ledger: Ledger, record: JobRecord, seen: Observations) -> Iterator[float]:
     """Yield the instants at which the job changes for the core without an event."""
     yield from closings.changes(seen.nodes, record.spec.time_limit_s)
-    yield from hours_of(ledger, record.id)
+    for preemption in ledger.preemptions(record.id):
+        yield preemption.at + HOUR_S
+        yield preemption.at + DAY_S
     yield from (end for _, end in barred_of(ledger, record))
+    yield from (retry.avoided_until for retry in record.retried)
     yield out_until(ledger, record)
 
 

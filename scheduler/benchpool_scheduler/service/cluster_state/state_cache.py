@@ -251,7 +251,7 @@ class StateCache:
             return ()
         found = snapshots.jobs_of(self._ledger, record, given.spec.homes, given.now, given.seen)
         for job in found[:1]:
-            if job.preemptions_last_hour or job.barred or job.only is not None or given.seen.nodes:
+            if job.preemptions_last_day or job.barred or job.only is not None or given.seen.nodes:
                 self._watch_expiry(record, given)
         return found
 
@@ -264,10 +264,7 @@ class StateCache:
 
     def _age(self, job: JobId) -> int:
         """Return the place of a job among all; its workers that leave come right after it."""
-        number = self._ledger.job_index.numbers.get(job)
-        if number is not None:
-            return 2 * number
-        return 2 * self._ledger.job_index.numbers[snapshots.job_of_leaving(job)] + 1
+        return snapshots.rank_of(self._ledger, job)
 
     def preview(self, given: PassInput, job: JobFacts) -> PreviewOutcome:
         """Say what would come of a job that was not accepted yet: as ``decide``, in the thread.

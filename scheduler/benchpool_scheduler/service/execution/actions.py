@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from functools import partial
 
 from benchpool_scheduler.errors import BenchpoolError
@@ -35,6 +36,8 @@ class Actions:
 
     Attributes:
         stops: Keeps the stops that could not be carried out yet.
+        before_stop: Waits for what comes before a notice, and returns the notice.
+        serves: Returns the port of a service's replica, by its job; None for other jobs.
     """
 
     def __init__(
@@ -50,6 +53,8 @@ class Actions:
         self._told = told
         self._launcher = Launcher(observed)
         self.stops = Stops(ledger, observed, runtime)
+        self.before_stop: Callable[[WorkerId, Notice], Awaitable[Notice]] = _at_once
+        self.serves: Callable[[str], int | None] = lambda job: None
         self._tails: dict[str, asyncio.Task[None]] = {}
         self._waiting: deque[tuple[str, Callable[[], Coroutine[None, None, None]]]] = deque()
         self._pump: asyncio.Task[None] | None = None
@@ -139,7 +144,7 @@ class Actions:
         try:
             submission = self._ledger.submission(job.id)
             launch = self._launcher.launch(job, attempt, worker.worker, submission)
-            await self._runtime.start(launch)
+            await self._runtime.start(replace(launch, serves=self.serves(job.id)))
         except (NoAccount, BenchpoolError) as error:
             self._could_not_start(worker, str(error))
         except Exception as error:
@@ -163,4 +168,8 @@ class Actions:
         self._told(WorkerEnded(worker, now, None, by, text, fault))
 
     async def _stop(self, worker: WorkerId, notice: Notice) -> None:
-        await self.stops.tell(worker, notice)
+        await self.stops.tell(worker, await self.before_stop(worker, notice))
+
+
+async def _at_once(worker: WorkerId, notice: Notice) -> Notice:
+    return notice

@@ -7,6 +7,7 @@ the files that came with it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -18,11 +19,13 @@ from benchpool_scheduler.contract import (
     JobSubmission,
     ModuleEntry,
     NotebookEntry,
+    PodsEntry,
     ScriptEntry,
 )
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.runtime import Launch, SnapshotEntry, WorkerId
+from benchpool_scheduler.service.execution import tracking
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.observed.service_settings import Containers, ServiceSettings
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord
@@ -43,16 +46,24 @@ def launch(
     amounts = observed.settings.default_amounts.held(job.spec, attempt)
     folder = submission.working_dir if claim is not None else None
     home = {} if claim is None else {"HOME": containers.home_path}
+    results = containers.output if claim is None else submission.output_dir or containers.output
     return Launch(
         worker=WorkerId(job.id, attempt.attempt, index),
         argv=_argv(containers, submission, folder),
-        env={
-            **observed.settings.environment,
-            "PYTHONUNBUFFERED": "1",
-            **home,
-            **submission.env,
-            **identity(job, attempt),
-        },
+        env=tracking.with_names(
+            {
+                **observed.settings.environment,
+                "PYTHONUNBUFFERED": "1",
+                **home,
+                **submission.env,
+                **identity(job, attempt),
+                **({} if submission.image is None else {"BENCHPOOL_JOB_IMAGE": submission.image}),
+            },
+            job,
+            index,
+            base_url=observed.settings.base_url,
+            results=Path(results),
+        ),
         gpus=worker.gpus,
         working_dir=None if folder is None else Path(folder),
         files=tuple(
@@ -69,6 +80,7 @@ def launch(
         objects=tuple(_objects(submission)),
         claim=claim,
         claim_path=containers.home_path if claim is not None else "",
+        admitted=isinstance(submission.entry, PodsEntry),
     )
 
 
@@ -97,6 +109,9 @@ def told(
     where = settings.containers
     if where is None:
         return None
+    if isinstance(submission.entry, PodsEntry):
+        text = said_of_pods(submission.entry)
+        return Container(None, False, text, spec.cpus, spec.memory_gib)
     nodes = tuple(worker.node for worker in attempt.workers) if attempt is not None else ()
     claim, why = _home(where, user, submission, nodes)
     image, text = _image(where, user, submission.image)
@@ -113,6 +128,22 @@ def told(
         text=f"It runs in {text}{_amounts(spec, given)}; {home}.",
         cpus=given.cpus,
         memory_gib=given.memory_gib,
+    )
+
+
+def said_of_pods(entry: PodsEntry) -> str:
+    """Return what pods of others are, and where their logs are.
+
+    >>> said_of_pods(PodsEntry("a", "Pod", "train", ["train"]))
+    'It is a pod in namespace a, which others made; its log: kubectl -n a logs train'
+    """
+    many = len(entry.pods)
+    what = "It is a pod" if many == 1 else f"It is {many} pods"
+    owner = "" if entry.owner_kind == "Pod" else f" of {entry.owner_kind} {entry.owner}"
+    log = "its log" if many == 1 else "the first one's log"
+    return (
+        f"{what}{owner} in namespace {entry.namespace}, which others made; {log}: "
+        f"kubectl -n {entry.namespace} logs {entry.pods[0]}"
     )
 
 
@@ -198,4 +229,23 @@ def _argv(containers: Containers, submission: JobSubmission, folder: str | None)
                 *(python, "-P", "-m", "benchpool.runner", "notebook"),
                 *("--notebook", f"{containers.objects}/{sha256[:2]}/{sha256}", "--name", name),
                 *("--interpreter", python, "--cwd", folder or ".", "--output", containers.output),
+                *filled_in(submission),
             )
+        case PodsEntry():
+            return ()  # they run what their owner says
+
+
+def filled_in(submission: JobSubmission) -> tuple[str, ...]:
+    """Return the words with which the runner puts values into a notebook; none where it does not.
+
+    >>> from benchpool_scheduler.contract import ScriptEntry
+    >>> book = NotebookEntry("0" * 64, "a.ipynb", fill=True)
+    >>> filled_in(JobSubmission(entry=book, parameters={"x": 1}))
+    ('--values', '{"x": 1}')
+    >>> filled_in(JobSubmission(entry=ScriptEntry("a.py"), parameters={"x": 1}))
+    ()
+    """
+    entry = submission.entry
+    if not (isinstance(entry, NotebookEntry) and entry.fill):
+        return ()
+    return ("--values", json.dumps(submission.parameters))

@@ -14,10 +14,11 @@ from benchpool_scheduler.contract import (
     JobSubmission,
     ModuleEntry,
     NotebookEntry,
+    PodsEntry,
     ScriptEntry,
 )
 from benchpool_scheduler.runtime import Launch, SnapshotEntry, WorkerId
-from benchpool_scheduler.service.execution import containers
+from benchpool_scheduler.service.execution import containers, tracking
 from benchpool_scheduler.service.lifecycle import origin
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord
@@ -57,16 +58,24 @@ class Launcher:
         worker = next(w for w in attempt.workers if w.index == index)
         account = job.user if self.observed.settings.accounts == "system" else None
         home = self._identity(job.user, account)
+        settings = self.observed.settings
+        results = submission.output_dir or settings.job_folder(job.id) / "output"
         return Launch(
             worker=WorkerId(job.id, attempt.attempt, index),
             argv=self._argv(job, submission, account),
-            env={
-                **self.observed.settings.environment,
-                "PYTHONUNBUFFERED": "1",
-                **home,
-                **submission.env,
-                **containers.identity(job, attempt),
-            },
+            env=tracking.with_names(
+                {
+                    **settings.environment,
+                    "PYTHONUNBUFFERED": "1",
+                    **home,
+                    **submission.env,
+                    **containers.identity(job, attempt),
+                },
+                job,
+                index,
+                base_url=settings.base_url,
+                results=Path(results),
+            ),
             gpus=worker.gpus,
             working_dir=Path(submission.working_dir) if submission.working_dir else None,
             files=tuple(
@@ -101,7 +110,10 @@ class Launcher:
                     *("--notebook", str(self._notebook(job, sha256, account)), "--name", name),
                     *("--interpreter", interpreter, "--cwd", submission.working_dir or "."),
                     *("--output", str(self.observed.settings.job_folder(job.id) / "output")),
+                    *containers.filled_in(submission),
                 )
+            case PodsEntry():
+                return ()  # they run what their owner says
 
     def _notebook(self, job: JobRecord, sha256: str, account: str | None) -> Path:
         """Return where the worker can read the notebook.
@@ -132,7 +144,8 @@ class Launcher:
         homes = self.observed.settings.state / "homes"
         home = homes / user
         # A user's name may be anything that the Hub accepts; only a plain one names a folder.
-        if home.parent == homes and user not in (".", "..") and home.is_dir():
+        if home.parent == homes and user not in (".", "..") and homes.is_dir():
+            home.mkdir(exist_ok=True)  # who never had a notebook server has none yet
             return {"HOME": str(home)}
         return {}
 

@@ -24,6 +24,7 @@ from benchpool_scheduler.core.model import JobId, Plan, Preempt, Start, WaitReas
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.service.cluster_state import snapshots
 from benchpool_scheduler.service.cluster_state.state_cache import PassInput, StateCache
+from benchpool_scheduler.service.execution import calling_back, dependencies
 from benchpool_scheduler.service.execution.actions import Actions
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.topic import Topic
@@ -124,7 +125,7 @@ class Passes:
 
         Protections end (R19), reservations come due (R14), an hour's preemptions grow old (R19).
         """
-        if not self._ledger.counters.states[JobState.QUEUED]:
+        if not self._ledger.counters.in_queue():
             return None
         now = self._observed.settings.clock.now()
         known = (self._wake, self._state_cache.next_expiry())
@@ -152,6 +153,7 @@ class Passes:
         """Make one pass. Errors: Unavailable, and nothing has changed."""
         begun = time.perf_counter()
         async with self._ledger.lock:
+            await dependencies.settle(self._ledger, self._observed.settings.clock.now())
             if self._before is not None:
                 await self._before()
             given = self._state_cache.take_input()
@@ -168,6 +170,9 @@ class Passes:
     def _decide(self, given: PassInput) -> PassOutput:
         """Decide and collect the changes: in the thread of passes, with the ledger's lock."""
         plan = self._state_cache.decide(given)
+        returning = tuple(calling_back.called_back(self._ledger, given.seen, plan))
+        if returning:
+            plan = replace(plan, commands=(*plan.commands, *returning))
         work = UnitOfWork(self._ledger)
         apply(work, given.seen, plan, given.now)
         earlier = given.seen.latest_pass

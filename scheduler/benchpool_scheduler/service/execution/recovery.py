@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS
 from benchpool_scheduler.runtime import Notice, Runtime, Strangers, WorkerId
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.lifecycle import endings, notices
+from benchpool_scheduler.service.lifecycle import endings, hanging, notices
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, StopIntent
 
@@ -68,9 +68,9 @@ def _notice(ledger: Ledger, observed: Observed, job: JobRecord, worker: WorkerId
     attempt = ledger.attempt(job.id, worker.attempt)
     if attempt is None:
         return None
-    wish = job.wish or _sibling_stop(attempt, observed)
+    grace_s = observed.now.configuration.policy.grace_s
+    wish = job.wish or hanging.stop_of(job, grace_s) or _sibling_stop(attempt, observed)
     if wish is None and any(w.index == worker.worker and w.leaving for w in attempt.workers):
-        grace_s = observed.now.configuration.policy.grace_s
         return notices.fewer_workers(grace_s)
     if wish is None:
         return None

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
+from benchpool_scheduler.contract.jobs import TrackerRun
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.runtime import (
+    ReportedRun,
     Runtime,
     WorkerEnded,
     WorkerEvent,
+    WorkerMetrics,
     WorkerProgress,
     WorkerStarted,
 )
 from benchpool_scheduler.service.execution.actions import Actions
 from benchpool_scheduler.service.execution.drain import Drain
 from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.ledger.topic import Topic
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.lifecycle import transitions
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.clock import Clock
 from benchpool_scheduler.store.records import JobProgress
+from benchpool_scheduler.worker import tracker_runs
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +43,10 @@ class Watcher:
 
     Args:
         want_pass: Called when GPUs may have become free.
+
+    Attributes:
+        reported: News of values that workers of known jobs report.
+        newest_xid: Returns the driver's newest error of GPUs since a time, None for none.
     """
 
     def __init__(
@@ -50,6 +59,8 @@ class Watcher:
         self._inbox: asyncio.Queue[WorkerEvent] = asyncio.Queue()
         self.actions: Actions | None = None
         self.drain: Drain | None = None
+        self.reported: Topic[WorkerMetrics] = Topic()
+        self.newest_xid: Callable[[Collection[str], float], int | None] = lambda gpus, since: None
 
     def tell(self, event: WorkerEvent) -> None:
         """Take an event that did not come from the runtime."""
@@ -99,6 +110,8 @@ class Watcher:
             for event in batch:
                 if isinstance(event, WorkerProgress):
                     self._remember(event)
+                elif isinstance(event, WorkerMetrics):
+                    self._pass_on(event)
             work = UnitOfWork(self._ledger)
             for event in batch:
                 if self.drain is not None:
@@ -115,10 +128,25 @@ class Watcher:
             case WorkerStarted():
                 transitions.worker_started(work, event)
             case WorkerEnded():
-                grace_s = self._observed.now.configuration.policy.grace_s
-                transitions.worker_ended(work, event, grace_s, self._observed.settings.clock.now())
-            case WorkerProgress():
+                configuration = self._observed.now.configuration
+                transitions.worker_ended(
+                    work,
+                    event,
+                    configuration.policy.grace_s,
+                    self._observed.settings.clock.now(),
+                    configuration.retries,
+                    self._xid(event) if event.exit_code else None,
+                )
+            case WorkerProgress() | WorkerMetrics():
                 pass
+
+    def _xid(self, event: WorkerEnded) -> int | None:
+        """Return the driver's newest error of a worker's GPUs since it began."""
+        attempt = self._ledger.attempt(event.worker.job, event.worker.attempt)
+        for worker in attempt.workers if attempt is not None else ():
+            if worker.index == event.worker.worker and worker.started is not None:
+                return self.newest_xid(worker.gpus, worker.started)
+        return None
 
     def _remember(self, event: WorkerProgress) -> None:
         job = self._ledger.job(event.worker.job)
@@ -126,6 +154,11 @@ class Watcher:
         if job is None or job.attempt != event.worker.attempt:
             return
         self._ledger.remember(job.id, _progress(job.progress, event))
+
+    def _pass_on(self, event: WorkerMetrics) -> None:
+        job = self._ledger.job(event.worker.job)
+        if job is not None and event.worker.attempt <= job.attempt:
+            self.reported.publish(event)
 
 
 def _progress(before: JobProgress | None, event: WorkerProgress) -> JobProgress:
@@ -148,7 +181,14 @@ def _progress(before: JobProgress | None, event: WorkerProgress) -> JobProgress:
         attempt=attempt,
         before=_most(before.before, before.fraction) if begins else before.before,
         since=_since(None if begins else before.since, event) if speaks else before.since,
+        runs=_runs(before.runs, event.runs),
     )
+
+
+def _runs(known: tuple[TrackerRun, ...], told: tuple[ReportedRun, ...]) -> tuple[TrackerRun, ...]:
+    """Return the runs of all attempts in trackers, each once, the newest last."""
+    kept = [(one.tracker, one.url) for one in known]
+    return tuple(TrackerRun(*one) for one in tracker_runs.checked([*kept, *told]))
 
 
 def _is_further(before: JobProgress, said: WorkerProgress) -> bool:

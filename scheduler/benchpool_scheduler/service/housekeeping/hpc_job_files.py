@@ -53,7 +53,8 @@ class HpcJobFiles:
             except OSError as fault:
                 log.warning("the files for dcgm-exporter could not be written (%s)", fault)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._changed.wait(), AGAIN_S)
+                    async with asyncio.timeout(AGAIN_S):
+                        await self._changed.wait()
             else:
                 await self._changed.wait()
 

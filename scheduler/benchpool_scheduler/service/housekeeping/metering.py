@@ -7,33 +7,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
+from benchpool_scheduler.contract.node_report import NodeReport, NodeReportTaken
+from benchpool_scheduler.errors import NotFound
 from benchpool_scheduler.service.ledger import holders
 from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.ledger.topic import Topic
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.telemetry.database import Database
 from benchpool_scheduler.telemetry.live import LASTING_TICKS, LiveUse, shortened
-from benchpool_scheduler.telemetry.process_meter import Of, ProcessMeter
-from benchpool_scheduler.telemetry.processes import ProcessRoot, of_benches, of_worker
+from benchpool_scheduler.telemetry.local_workers import LocalWorkers
 from benchpool_scheduler.telemetry.recording import Recorder
-from benchpool_scheduler.telemetry.sampler import Sampling
+from benchpool_scheduler.telemetry.sampler import HeldProcesses, Sampling
 from benchpool_scheduler.telemetry.samples import (
     GpuSample,
     HeldSample,
     HeldWorkerSample,
-    Holder,
     WorkerSample,
 )
 from benchpool_scheduler.telemetry.simulated import SimulatedSampler
+from benchpool_scheduler.telemetry.sqlite_storage import SqliteFile
 from benchpool_scheduler.worker.folders import Folders
 from benchpool_scheduler.worker.worker_id import WorkerId
 
 log = logging.getLogger(__name__)
 
 WRITE_S = 60.0
-LOOK_FOR_BENCHES_S = 60.0
 HANGS_S = 30.0
 """The driver may take so long for one look before it is said that it hangs."""
 
@@ -41,39 +41,6 @@ HANGS = (
     "The driver of the GPUs does not answer: what they do is not measured. Jobs run on; if it "
     "stays so, see whether nvidia-smi answers, and restart the machine if it does not."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class HeldProcesses:
-    """Processes to measure: who they are, their GPUs, and how many cores they were given."""
-
-    of: Of
-    holder: Holder
-    gpus: tuple[str, ...]
-    cpus: float
-
-
-@dataclass(slots=True)
-class _Roots:
-    """Where processes begin, looked up again only when it must be."""
-
-    folders: Folders
-    known: dict[Of, ProcessRoot] = field(default_factory=dict)
-    looked_at: float = float("-inf")
-
-    def find(self, held: Sequence[HeldProcesses], now: float) -> Mapping[Of, ProcessRoot]:
-        wanted = {it.of: it for it in held}
-        self.known = {of: root for of, root in self.known.items() if of in wanted}
-        for of in wanted:
-            if isinstance(of, WorkerId) and of not in self.known:
-                root = of_worker(self.folders, of)
-                if root is not None:
-                    self.known[of] = root
-        if now - self.looked_at >= LOOK_FOR_BENCHES_S:
-            self.looked_at = now
-            benches = {it.of: it.gpus for it in held if isinstance(it.of, str) and it.gpus}
-            self.known.update(of_benches(benches))
-        return self.known
 
 
 class Metering:
@@ -84,8 +51,9 @@ class Metering:
             of their holders.
 
     Attributes:
-        live: What was measured last. ``database``: what was measured before, which others may use
-            until ``close``. ``recorder``: what writes to it.
+        live: What was measured last. ``seen``: news of it; ``workers_seen``: of the processes of
+            workers and benches. ``database``: what was measured before, which others may use until
+            ``close``. ``recorder``: what writes to it.
     """
 
     def __init__(
@@ -98,13 +66,17 @@ class Metering:
         self._observed = observed
         self._sampler = sampling.sampler
         self._simulated = SimulatedSampler()
-        self._meter = ProcessMeter()
-        self._roots = _Roots(Folders(observed.settings.state))
         settings = observed.settings
-        self.database = Database(settings.state / "scheduler", settings.clock.now)
+        self._workers = sampling.workers or LocalWorkers(Folders(settings.state))
+        self._reports = sampling.reports
+        self.database = Database(
+            sampling.storage or SqliteFile(settings.state / "scheduler"), settings.clock.now
+        )
         self.recorder = Recorder(self.database)
         self.tick_s = sampling.every_s
         self.live = LiveUse(self.tick_s)
+        self.seen: Topic[Sequence[HeldSample]] = Topic()
+        self.workers_seen: Topic[Sequence[WorkerSample]] = Topic()
         self._looking: asyncio.Task[None] | None = None
         self._fault: str | None = None
         self._writing = asyncio.Lock()
@@ -130,6 +102,15 @@ class Metering:
         async with self._writing:
             await asyncio.to_thread(self.recorder.write)
         self._observed.report("telemetry-database", self.recorder.problem)
+
+    def take_report(self, node: str, report: NodeReport) -> NodeReportTaken:
+        """Take what the agent of a node reports. Errors: NotFound, where none is expected."""
+        if self._reports is None:
+            raise NotFound(
+                "Nobody expects reports of nodes here: the chart's telemetry.agent.enabled is off."
+            )
+        self._reports.take(node, report, self._observed.settings.clock.now())
+        return NodeReportTaken(self._reports.every_s)
 
     async def _measure(self) -> None:
         while True:
@@ -172,11 +153,15 @@ class Metering:
         )
         most_s = LASTING_TICKS * self.tick_s
         samples = [
-            HeldSample(shortened(it, most_s), holders.of_gpu(self._ledger, it.gpu)) for it in gpus
+            HeldSample(shortened(it, most_s), holders.of_sample(self._ledger, it)) for it in gpus
         ]
         who = {it.of: it.holder for it in held}
         self.live.see(samples)
-        self.recorder.add(samples, [HeldWorkerSample(it, who[it.of]) for it in workers])
+        self.recorder.add(
+            samples, [HeldWorkerSample(it, who[it.of]) for it in workers if it.of in who]
+        )
+        self.seen.publish(samples)
+        self.workers_seen.publish(workers)
 
     # ------------------------------------------------------------------ inside
 
@@ -206,10 +191,12 @@ class Metering:
         now: float,
     ) -> tuple[list[GpuSample], list[WorkerSample]]:
         """Ask driver and kernel; in a thread."""
-        roots = self._roots.find(held, now)
-        trees = {it.of: (roots[it.of], it.cpus) for it in held if it.of in roots}
-        workers = self._meter.sample(trees, now)
-        used = {it.of: it.cpu_s / it.span_s / max(it.cpus, 1.0) for it in workers}
+        workers = list(self._workers.sample_workers(held, now))
+        # Who serves pages computes nothing: that is left to what runs below it.
+        used = {
+            it.of: max(it.cpu_s - it.first_cpu_s, 0.0) / it.span_s / max(it.cpus, 1.0)
+            for it in workers
+        }
         share = {gpu: used[it.of] for it in held if it.of in used for gpu in it.gpus}
         gpus = [
             *(self._sampler.sample(real, now, share) if real else ()),

@@ -53,6 +53,8 @@ class Removal:
         keep, now = self._observed.now.configuration.retention, self._observed.settings.clock.now()
         jobs = list(self._ledger.jobs())
         old = await asyncio.to_thread(_old, jobs, keep.ended_jobs, now - keep.ended_days * DAY_S)
+        awaited = self._ledger.counters.dependents
+        old = [job for job in old if job.id not in awaited]
         for first in range(0, len(old), PRUNED):
             await self._drop(old[first : first + PRUNED], now)
             await asyncio.sleep(PAUSE_S)

@@ -176,6 +176,19 @@ class Housekeeping:
         self._observed.report("reserve", None)
         return None
 
+    def refuse_benches_that_do_not_fit(self) -> None:
+        """Refuse to start with what R3 forbids, unless there is work that must be watched over.
+
+        Errors: InvalidInput.
+        """
+        fault = self.check_reserve()
+        if self._observed.settings.containers is not None:
+            # Nodes of a cluster come and go; it is said, and looked at again with each change.
+            return
+        busy = bool(self._ledger.job_index.live) or bool(self._ledger.leased)
+        if fault is not None and not busy:
+            raise fault
+
 
 async def _every(
     seconds: float, look: Callable[[], Awaitable[None]], *, at_once: bool = False

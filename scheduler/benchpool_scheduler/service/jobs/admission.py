@@ -18,7 +18,8 @@ from benchpool_scheduler.errors import BenchpoolError, Refused
 from benchpool_scheduler.service.access import membership
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.execution import containers
-from benchpool_scheduler.service.jobs import feasibility, repeats, submission_checks
+from benchpool_scheduler.service.jobs import dependencies, feasibility, repeats, submission_checks
+from benchpool_scheduler.service.jobs.admitted import fixed_pods
 from benchpool_scheduler.service.jobs.homes import Homes
 from benchpool_scheduler.service.jobs.kept_files import KeptFiles
 from benchpool_scheduler.service.jobs.uploads import UploadedContents
@@ -67,6 +68,7 @@ class Admission:
         Errors: see ``checked``; Refused ``repeated-key`` for other content under a known key.
         """
         if submission.key is None:
+            self._check_deadline(submission)
             return await self._accept(caller, submission), True
         known = self._ledger.by_key(caller.name, submission.key)
         if known is None:
@@ -75,7 +77,12 @@ class Admission:
         if known is not None:
             self._check_repeat(known, submission)
             return known, False
+        self._check_deadline(submission)
         return await self._once(caller, submission, (caller.name, submission.key))
+
+    def _check_deadline(self, submission: JobSubmission) -> None:
+        """Refuse one that has passed, but for jobs of ours that others were sent before."""
+        submission_checks.check_deadline(submission, self._observed.settings.clock.now())
 
     async def take_in(
         self, caller: Caller, submission: JobSubmission, job: str, *, paused: Note | None = None
@@ -97,6 +104,15 @@ class Admission:
                 field="key",
             )
         await self._accept(caller, submission, job, paused)
+
+    async def accept_as(self, caller: Caller, submission: JobSubmission, job: str) -> None:
+        """Accept a job of ours under an id that was chosen before; one that is there stays so.
+
+        Errors: those of ``submit``.
+        """
+        if self._ledger.job(job) is None:
+            pinned = containers.pinned(self._observed.settings, caller.name, submission)
+            await self._accept(caller, pinned, job)
 
     async def _once(
         self, caller: Caller, submission: JobSubmission, key: tuple[str, str]
@@ -176,6 +192,7 @@ class Admission:
         spec = job.spec.changed(**fields)
         project = wanted.get("project", job.project)
         submission = self._ledger.submission(job.id)
+        fixed_pods.check_may_change(submission, wanted)
         changed = replace(submission, **structs.asdict(spec), project=project)
         submission_checks.check_least(changed)
         if project != job.project:
@@ -199,13 +216,16 @@ class Admission:
         if caller.kind == "user":
             self._observed.meet(caller.as_hub_user())
         configuration = self._observed.now.configuration
+        fixed_pods.check_sender(submission, admits=caller.kind == "cluster")
         submission_checks.check_shape(submission)
+        submission_checks.check_values(submission, configuration.budgets.values_gib)
         settings = membership.project_of(caller, submission, configuration)
         if SELF_TEST not in submission.tags:
             self._hours.check(settings.name, caller.name, configuration)
         submission_checks.check_image(submission, images=self._observed.settings.images)
         feasibility.check_levels(submission, configuration)
         now = self._observed.settings.clock.now()
+        awaits = dependencies.awaited(self._ledger, caller, submission)
         record = JobRecord(
             id=job or self._observed.settings.new_id(),
             name=submission_checks.name_of(submission),
@@ -216,6 +236,9 @@ class Admission:
             queued_since=now,
             spec=submission.spec,
             key=submission.key,
+            parameters=submission.parameters,
+            awaits=awaits,
+            freed=dependencies.freed(awaits, submission, now),
         )
         self._feasibility.check(record, submission)
         return record

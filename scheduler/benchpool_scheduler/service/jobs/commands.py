@@ -1,4 +1,4 @@
-"""Pause, resume, cancel, change, rename: what people may do to a job that exists."""
+"""Pause, resume, cancel, change, rename, note: what people may do to a job that exists."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
-from benchpool_scheduler.contract.actions import ActionReason, JobRename
+from benchpool_scheduler.contract.actions import ActionReason, JobNote, JobRename
 from benchpool_scheduler.contract.changes import CHANGEABLE, WAITING, WRITTEN, JobChange
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.service.access import rights
@@ -64,6 +64,16 @@ class Commands:
         wish = notices.cancelled(caller.name, asked.reason, self._grace_s, self._now)
         await self._do(lambda work: transitions.cancel(work, job, wish, wish.at))
 
+    async def stop_early(self, job: str, text: str) -> None:
+        """End a trial that its sweep needs no longer. Errors: Refused, Unavailable."""
+        wish = notices.stopped_early(text, self._grace_s, self._now)
+        await self._do(lambda work: transitions.cancel(work, job, wish, wish.at))
+
+    async def let_go(self, job: str, text: str, for_: str = "its service") -> None:
+        """End a job that what sent it needs no longer. Errors: Refused, Unavailable."""
+        wish = notices.stopped_early(text, self._grace_s, self._now, for_)
+        await self._do(lambda work: transitions.cancel(work, job, wish, wish.at))
+
     async def change(self, caller: Caller, job: str, asked: JobChange) -> None:
         """Let a job have what is asked for; None leaves it as it is. All of it or nothing.
 
@@ -96,6 +106,17 @@ class Commands:
         def command(work: UnitOfWork) -> None:
             self._name(work, job, asked.name)
             work.save_asked(job, "name")
+
+        await self._do(command)
+
+    async def note(self, caller: Caller, job: str, asked: JobNote) -> None:
+        """Let a job have another note, or none; one that has ended, too. Errors: Unavailable."""
+        text = " ".join(asked.note.split())
+
+        def command(work: UnitOfWork) -> None:
+            record = work.job(job)
+            if record.remark != text:
+                work.save_job(replace(record, remark=text))
 
         await self._do(command)
 
@@ -170,6 +191,7 @@ ACTIONS: Mapping[str, Command] = {
     "cancel": Commands.cancel,
     "change": Commands.change,
     "rename": Commands.rename,
+    "note": Commands.note,
 }
 """Who does each of ``contract.actions.JobActions``, by its name."""
 

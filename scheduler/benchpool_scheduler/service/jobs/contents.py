@@ -4,6 +4,7 @@ its code for whoever may see the job."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from typing import IO
 
@@ -15,6 +16,7 @@ from benchpool_scheduler.contract import (
     JobSubmission,
     ModuleEntry,
     NotebookEntry,
+    PodsEntry,
     ScriptEntry,
     SentCell,
     SentCode,
@@ -24,6 +26,8 @@ from benchpool_scheduler.service.jobs.uploads import UploadedContents
 from benchpool_scheduler.service.ledger.ledger import Ledger
 
 PIECE = 1024 * 1024
+TOGETHER = 50
+"""How many submissions are read before others have their turn."""
 
 
 class JobContents:
@@ -40,6 +44,16 @@ class JobContents:
         with await self._open(sha256) as file:
             while piece := await asyncio.to_thread(file.read, PIECE):
                 yield piece
+
+    async def of_unfinished(self) -> set[str]:
+        """Return the hashes of what jobs need that have not ended, and jobs to come."""
+        found = set(self._objects.needed())
+        for number, job in enumerate(self._ledger.live()):
+            with contextlib.suppress(msgspec.MsgspecError):  # nobody can start that one
+                found |= named(self._ledger.submission(job.id))
+            if number % TOGETHER == TOGETHER - 1:
+                await asyncio.sleep(0)
+        return found
 
     async def code(self, job: str, submission: JobSubmission) -> SentCode:
         """Return the cells or the script of a submission. Errors: NotFound when they are gone."""
@@ -62,6 +76,8 @@ class JobContents:
                 command = ["python", "-m", module, *args]
             case CommandEntry(argv=argv):
                 command = argv
+            case PodsEntry(namespace=space, pods=pods):
+                command = ["kubectl", "-n", space, "get", "pod", *pods]
         return SentCode(job, "command", submission.source, command=command)
 
     async def _open(self, sha256: str) -> IO[bytes]:

@@ -19,6 +19,7 @@ from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Unavailable
 from benchpool_scheduler.runtime import Runtime
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.benches.reservations import Leases
+from benchpool_scheduler.service.execution import dependencies
 from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.jobs.commands import Commands
 from benchpool_scheduler.service.ledger.ledger import Ledger
@@ -181,6 +182,7 @@ class InboundJobs:
             try:
                 await self._runtime.forget(job)
                 async with self._ledger.lock:
+                    await dependencies.settle(self._ledger, self._observed.settings.clock.now())
                     if self._ledger.job(job) is not None:
                         await self._ledger.commit(DropJob(job))
             except Unavailable as error:

@@ -1,15 +1,18 @@
-"""Logs and results of a job's workers, for those who may see the job."""
+"""Logs, curves and results of a job's workers, for those who may see the job."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
 
-from benchpool_scheduler.errors import NotFound
-from benchpool_scheduler.phrases import count
+from benchpool_scheduler.contract import JobMetrics, MetricsQuery
+from benchpool_scheduler.curves.views import answer
+from benchpool_scheduler.errors import NotFound, Unavailable
+from benchpool_scheduler.phrases import count, visible
 from benchpool_scheduler.runtime import LogChunk, Results, Runtime, WorkerId
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.jobs.lookup import visible_job
+from benchpool_scheduler.service.ledger.job_curves import JobCurves
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
 
@@ -20,10 +23,13 @@ LOG_BYTES = 1 << 20
 class JobLogs:
     """What workers wrote. ``attempt`` None means the newest; workers are counted from 0."""
 
-    def __init__(self, ledger: Ledger, observed: Observed, runtime: Runtime) -> None:
+    def __init__(
+        self, ledger: Ledger, observed: Observed, runtime: Runtime, curves: JobCurves
+    ) -> None:
         self._ledger = ledger
         self._observed = observed
         self._runtime = runtime
+        self._curves = curves
 
     def which(
         self, caller: Caller, job: str, *, attempt: int | None = None, worker: int = 0
@@ -89,6 +95,17 @@ class JobLogs:
         """Wait until there is more after ``offset`` or the log ended; false on time-out."""
         which = self.which(caller, job, attempt=attempt, worker=worker)
         return await self._runtime.wait_log(which, max(0, offset), timeout_s)
+
+    async def metrics(self, caller: Caller, job: str, query: MetricsQuery) -> JobMetrics:
+        """Return the curves of a job. Errors: NotFound, Unavailable."""
+        record = visible_job(self._ledger, self._observed.now.configuration, caller, job)
+        try:
+            lines = await self._curves.lines(record.id)
+        except OSError as failed:
+            raise Unavailable(
+                f"The curves of job {record.id[:8]} cannot be read now ({failed.strerror})."
+            ) from failed
+        return await asyncio.to_thread(answer, record.id, visible(record.name), lines, query)
 
     async def read_results(
         self, caller: Caller, job: str, *, worker: int = 0, offset: int = 0, limit: int = LOG_BYTES

@@ -1,14 +1,45 @@
-"""Finds the job that a caller means."""
+"""Finds the job, or another record, that a caller means."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
+
 from benchpool_scheduler.configuration import Configuration
-from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.errors import InvalidInput, NotFound
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.job_index import PREFIX
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.store.records import JobRecord
+
+A = TypeVar("A")
+
+
+class Owned(Protocol):
+    """A record of somebody's, in a project."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def user(self) -> str: ...
+    @property
+    def project(self) -> str: ...
+
+
+R = TypeVar("R", bound=Owned, covariant=True)
+
+
+class RecordBook(Protocol[R]):
+    """All records of a kind."""
+
+    def get(self, ref: str, /) -> R | None:
+        """Return one by its whole id."""
+        ...
+
+    def all(self) -> Iterable[R]:
+        """Return all."""
+        ...
 
 
 def visible_job(
@@ -24,13 +55,40 @@ def visible_job(
     else:
         matching = ledger.job_index.beginning(job) if len(job) >= PREFIX else []
     found = [it for it in matching if rights.may_use(caller, it, configuration)]
+    return the_one(found, job, "jobs", rights.no_job(job))
+
+
+def visible_record(
+    book: RecordBook[R], configuration: Configuration, caller: Caller, ref: str, kind: str
+) -> R:
+    """Return a record that the caller may see, by its id or by a prefix that no other one has.
+
+    Args:
+        kind: What they are, in the plural; also the command that lists them.
+
+    Errors: NotFound; InvalidInput ``ambiguous-id``.
+    """
+    exact = book.get(ref)
+    matching = [exact] if exact else []
+    if exact is None and len(ref) >= PREFIX:
+        matching = [it for it in book.all() if it.id.startswith(ref)]
+    found = [it for it in matching if rights.may_use_of(caller, it.user, it.project, configuration)]
+    text = (
+        f"There is no {kind.removesuffix('s')} with the id {ref[:40]!r} that you may see; "
+        f"`benchpool {kind} --all` lists ids."
+    )
+    return the_one(found, ref, kind, NotFound(text, field="id"))
+
+
+def the_one(found: Sequence[A], ref: str, kind: str, missing: NotFound, field: str = "id") -> A:
+    """Return the only one that was found. Errors: ``missing``; InvalidInput ``ambiguous-id``."""
     if len(found) > 1:
         raise InvalidInput(
-            f"{len(found)} jobs begin with {job!r}; write more signs of the id.",
+            f"{len(found)} {kind} begin with {ref!r}; write more signs of the id.",
             code="ambiguous-id",
-            field="id",
-            numbers={"jobs": len(found)},
+            field=field,
+            numbers={kind.partition(" ")[0]: len(found)},
         )
     if not found:
-        raise rights.no_job(job)
+        raise missing
     return found[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.core.forecast.forecast import BasisKind, estimate_basis
@@ -12,11 +13,13 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.cluster_state import snapshots
 from benchpool_scheduler.service.cluster_state.state_cache import StateCache
 from benchpool_scheduler.service.execution import containers
+from benchpool_scheduler.service.jobs import submission_checks
 from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import job_reasons
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.clock import moment
+from benchpool_scheduler.service.views import awaited_jobs, deadlines
 from benchpool_scheduler.service.views.estimates import Estimates
 
 
@@ -41,21 +44,30 @@ class Previews:
         """Say what would happen. Errors: those of a submission, except missing contents."""
         record = self._admission.checked(caller, submission)
         now = self._observed.settings.clock.now()
+        submission_checks.check_deadline(submission, now)
         asked = snapshots.candidate(record, self._observed.now, now)
         async with self._ledger.lock:
             found = await asyncio.to_thread(
                 self._state_cache.preview, self._state_cache.take_input(), asked
             )
-            wanted = found.starts == "waits" and self._estimates.quick
+            waits = found.starts == "waits" or record.gated
+            wanted = waits and self._estimates.quick
             pool = await self._state_cache.snapshot(now) if wanted else None
-        starts = self._surely(found.starts, now)
-        if pool is not None:
-            starts = await asyncio.to_thread(self._estimates.preview, pool, asked, record)
         core_reason = found.reason
         reason = None if core_reason is None else job_reasons.from_core(core_reason)
         why = "" if core_reason is None else core_reason.text.rstrip(".")
+        if record.gated and found.starts != "never":
+            found = replace(found, starts="waits")
+            reason = awaited_jobs.reason(self._ledger, record, lambda job: True)
+            why = reason.text.rstrip(".")
+        starts = self._surely(found.starts, now)
+        if pool is not None:
+            starts = await asyncio.to_thread(self._estimates.preview, pool, asked, record)
         text = self._text(found.starts, found.within_quota, found.over_quota, why)
         container = containers.told(self._observed.settings, caller.name, submission, record.spec)
+        late = deadlines.standing(self._ledger, record, starts, now)
+        if late is not None and found.starts != "never":
+            text = f"{text} {late.text}"
         return contract.Preview(
             project=record.project,
             gpus=record.spec.total_gpus,
@@ -66,6 +78,7 @@ class Previews:
             reason=None if found.starts == "now" else reason,
             estimated_start=starts,
             container=container,
+            deadline=None if found.starts == "never" else late,
         )
 
     def _surely(self, starts: Starts, now: float) -> contract.EstimatedStart | None:

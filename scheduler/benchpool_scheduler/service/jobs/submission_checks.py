@@ -15,13 +15,15 @@ from benchpool_scheduler.contract import (
     JobSubmission,
     ModuleEntry,
     NotebookEntry,
+    PodsEntry,
     ScriptEntry,
 )
 from benchpool_scheduler.contract.spec import SELF_TEST
 from benchpool_scheduler.errors import InvalidInput, Refused, TooLarge, TooMany
-from benchpool_scheduler.phrases import count, visible
+from benchpool_scheduler.phrases import count, data_size, duration, visible
 from benchpool_scheduler.service.benches.bench_reserve import Capacity
 from benchpool_scheduler.worker import rendezvous
+from benchpool_scheduler.worker.records import VALUES
 
 FILES_BYTES = 10 * 1024**3
 ENVIRONMENT_BYTES = 256 * 1024
@@ -51,6 +53,17 @@ def check_shape(submission: JobSubmission) -> None:
     _check_environment(submission.env)
     _check_paths(submission)
     _check_files(submission)
+
+
+def check_deadline(submission: JobSubmission, now: float) -> None:
+    """Refuse a deadline that has passed when somebody sends a job. Errors: InvalidInput."""
+    deadline = submission.deadline
+    if deadline is not None and deadline.timestamp() <= now:
+        raise InvalidInput(
+            f"The deadline {deadline.isoformat(' ', 'minutes')} passed "
+            f"{duration(now - deadline.timestamp())} ago: give a later one, or none.",
+            field="deadline",
+        )
 
 
 def _kind(submission: JobSubmission) -> str:
@@ -83,7 +96,8 @@ def check_least(submission: JobSubmission) -> None:
 
 def _check_environment(env: dict[str, str]) -> None:
     for name, value in env.items():
-        if name.startswith("BENCHPOOL_") or name in RESERVED:
+        own = name.startswith("BENCHPOOL_") and not name.startswith("BENCHPOOL_ARRAY_")
+        if own or name in RESERVED:
             raise InvalidInput(
                 f"The variable {name} is set by benchpool itself; leave it out or name yours "
                 "differently.",
@@ -160,6 +174,8 @@ def _words(submission: JobSubmission) -> Iterable[str]:
             return args
         case NotebookEntry(name=name):
             return [name]
+        case PodsEntry(pods=pods):
+            return pods
 
 
 def _check_files(submission: JobSubmission) -> None:
@@ -183,6 +199,21 @@ def _check_files(submission: JobSubmission) -> None:
             numbers={"bytes": total, "limit": FILES_BYTES},
         )
     _check_script(submission, paths)
+
+
+def check_values(submission: JobSubmission, limit_gib: int) -> None:
+    """Bound the bytes of the values that come with a job from a notebook. Errors: TooLarge."""
+    place = f"{VALUES}/"
+    total = sum(file.size for file in submission.files if file.path.startswith(place))
+    if total > limit_gib * 1024**3:
+        raise TooLarge(
+            f"The values that go along have {data_size(total)}; {data_size(limit_gib * 1024**3)} "
+            "are allowed. Send fewer, or let their cells run again in the job; an administrator "
+            "can raise budgets.values_gib.",
+            code="values-too-large",
+            field="files",
+            numbers={"bytes": total, "limit": limit_gib * 1024**3},
+        )
 
 
 def _check_script(submission: JobSubmission, paths: set[str]) -> None:
@@ -348,4 +379,6 @@ def name_of(submission: JobSubmission) -> str:
             found = PurePosixPath(name).stem
         case CommandEntry(argv=argv):
             found = PurePosixPath(argv[0]).name
+        case PodsEntry(pods=pods):
+            found = pods[0]
     return visible(found)[:100] or "job"

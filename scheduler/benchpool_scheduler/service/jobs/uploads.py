@@ -10,9 +10,10 @@ import asyncio
 import contextlib
 import errno
 import hashlib
+import logging
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -25,8 +26,17 @@ from benchpool_scheduler.store.records import AddObject
 
 GIB = 1024**3
 OBJECT_BYTES = 2 * GIB
+PIECE = 1 << 20
+"""An upload is written in pieces of at least so many bytes; two of them are in memory at most."""
 DELETED = 200
 """At most so many contents are deleted at once."""
+
+
+class Digest(Protocol):
+    """A hash in the making."""
+
+    def update(self, data: bytearray, /) -> None:
+        """Add bytes."""
 
 
 class ContentStore(Protocol):
@@ -89,6 +99,8 @@ class UploadedContents:
         self._coming: Counter[str] = Counter()
         self._stored: dict[str, int] = {}
         self.place = place or ContentFolder(observed.settings.state / "objects")
+        self.needed: Callable[[], set[str]] = set
+        """What jobs to come need that are no jobs yet."""
 
     def prepare(self) -> None:
         """Make the folder of uploads and drop what unfinished ones left."""
@@ -172,7 +184,8 @@ class UploadedContents:
 
     async def collect(self, before: float) -> None:
         """Delete contents that no job names and nobody has uploaded since ``before``."""
-        unused = await self._ledger.store.unused_objects(before)
+        needed = self.needed()
+        unused = [it for it in await self._ledger.store.unused_objects(before) if it not in needed]
         for first in range(0, len(unused), DELETED):
             some = unused[first : first + DELETED]
             await self._ledger.store.forget_objects(some)
@@ -185,7 +198,10 @@ class UploadedContents:
 
 
 class ObjectWriter:
-    """Receives one object; it exists only after ``close`` has verified length and hash."""
+    """Receives one object; it exists only after ``close`` has verified length and hash.
+
+    Bytes are gathered, and hashed and written in a thread while the next ones come.
+    """
 
     def __init__(self, objects: UploadedContents, user: str, sha256: str, size: int) -> None:
         self._objects = objects
@@ -194,12 +210,12 @@ class ObjectWriter:
         self._size = size
         self._received = 0
         self._hash = hashlib.sha256()
+        self._gathered = bytearray()
+        self._writing: asyncio.Task[None] | None = None
         self._temporary = objects.temporary()
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         with _disk():
             self._file: int | None = os.open(self._temporary, flags, 0o600)
-        self._writing = False
-        self._aborted = False
 
     async def write(self, data: bytes) -> None:
         """Add bytes. Errors: TooLarge beyond the size that was announced, Unavailable."""
@@ -209,23 +225,33 @@ class ObjectWriter:
             raise TooLarge(
                 f"More than the {self._size} bytes that were announced have come; send again "
                 "what the file holds now.",
+                code="upload-grew",
                 numbers={"announced": self._size},
             )
         if self._file is None:
             raise InvalidInput("The upload is closed.")
-        self._hash.update(data)
-        self._writing = True
-        try:
-            await asyncio.to_thread(_write_all, self._file, data)
-        finally:
-            self._writing = False
-            if self._aborted:
-                self.abort()
+        self._gathered += data
+        if len(self._gathered) >= PIECE:
+            await self._pass_on(self._file)
+
+    async def _pass_on(self, file: int) -> None:
+        """Have what was gathered written, when what was before it is."""
+        await self._settled()
+        piece, self._gathered = self._gathered, bytearray()
+        self._writing = asyncio.create_task(asyncio.to_thread(_take, file, self._hash, piece))
+
+    async def _settled(self) -> None:
+        if self._writing is not None:
+            # A thread goes on in any case; who no longer waits for it must not seem to end it.
+            await asyncio.shield(self._writing)
+            self._writing = None
 
     async def close(self) -> None:
         """Verify and keep the object. Errors: InvalidInput when hash or length differ."""
         if self._file is None:
             return
+        await self._pass_on(self._file)
+        await self._settled()
         if self._received != self._size or self._hash.hexdigest() != self._sha256:
             self.abort()
             raise InvalidInput(
@@ -246,17 +272,29 @@ class ObjectWriter:
 
     def abort(self) -> None:
         """Drop what was written; harmless after ``close``."""
-        self._aborted = True
-        if self._writing:
-            return  # a file that another thread writes to is closed when it has done so
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
-            self._objects.ended(self._user, self._size)
-            self._temporary.unlink(missing_ok=True)
+        if self._file is None:
+            return
+        file, self._file = self._file, None
+        self._objects.ended(self._user, self._size)
+        if self._writing is None or self._writing.done():
+            self._drop(file, self._writing)
+        else:  # a file that another thread writes to is closed when it has done so
+            self._writing.add_done_callback(lambda written: self._drop(file, written))
+
+    def _drop(self, file: int, written: asyncio.Task[None] | None) -> None:
+        os.close(file)
+        self._temporary.unlink(missing_ok=True)
+        failed = None if written is None or written.cancelled() else written.exception()
+        if failed is not None:
+            logging.getLogger(__name__).info("an upload was given up, and failed: %s", failed)
 
 
-def _write_all(file: int, data: bytes) -> None:
+def _take(file: int, digest: Digest, data: bytearray) -> None:
+    digest.update(data)
+    _write_all(file, data)
+
+
+def _write_all(file: int, data: bytearray) -> None:
     with _disk():
         view = memoryview(data)
         while view:

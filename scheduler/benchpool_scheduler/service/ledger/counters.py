@@ -32,6 +32,8 @@ class CountedJob:
     gpus: tuple[str, ...] = ()
     holds: bool = False
     rendezvous: tuple[str, int] | None = None
+    gated: bool = False
+    awaits: tuple[str, ...] = ()
 
 
 def counted(job: JobRecord, attempt: AttemptRecord | None) -> CountedJob:
@@ -46,6 +48,8 @@ def counted(job: JobRecord, attempt: AttemptRecord | None) -> CountedJob:
         gpus=tuple(gpu for worker in live for gpu in worker.gpus),
         holds=job.state in states.HOLDS_GPUS,
         rendezvous=rendezvous,
+        gated=job.gated,
+        awaits=tuple(it.job for it in job.awaits if it.outcome is None) if job.gated else (),
     )
 
 
@@ -58,6 +62,8 @@ class JobCounters:
         held: GPUs that jobs in a state that holds GPUs hold, by project; ``held_of`` by project
             and user.
         holders: The job that holds a GPU, by UUID. ``doubled``: GPUs with several (R1, a breach).
+        gated: Jobs that wait for other jobs: they are not in the queue. ``gated_in``: how many of
+            them are queued, by project. ``dependents``: who waits for a job.
         nominated: Jobs that are promised GPUs (R20). ``stopping``: jobs that were told to stop.
         odd: Jobs that hold GPUs in a state that holds none, or the other way round (a breach).
         ports: Rendezvous ports in use, by node.
@@ -69,6 +75,9 @@ class JobCounters:
     held_of: Counter[tuple[str, str]] = field(default_factory=Counter)
     holders: dict[str, str] = field(default_factory=dict)
     doubled: dict[str, set[str]] = field(default_factory=dict)
+    gated: dict[str, None] = field(default_factory=dict)
+    gated_in: Counter[str] = field(default_factory=Counter)
+    dependents: dict[str, dict[str, None]] = field(default_factory=dict)
     nominated: dict[str, None] = field(default_factory=dict)
     stopping: dict[str, None] = field(default_factory=dict)
     inconsistent: dict[str, None] = field(default_factory=dict)
@@ -82,6 +91,7 @@ class JobCounters:
         """
         before = self._entries.pop(job.id, None)
         now = counted(job, attempt) if job.live else None
+        _mark(self.gated, job.id, job.gated)
         _mark(self.nominated, job.id, job.live and bool(job.promised))
         _mark(self.stopping, job.id, job.live and job.wish is not None)
         if now is not None:
@@ -93,6 +103,7 @@ class JobCounters:
         if now == before:
             return set()
         moved: set[str] = set()
+        self._depend(job.id, before, now)
         if before is not None:
             self._count(before, -1)
             self._let_go(job.id, before.gpus)
@@ -111,6 +122,12 @@ class JobCounters:
         """Return the projects that have jobs which have not ended."""
         return dict.fromkeys(project for project, _ in self.by_state)
 
+    def in_queue(self, project: str | None = None) -> int:
+        """Return how many jobs wait for GPUs, in one project or in all."""
+        if project is None:
+            return self.states[JobState.QUEUED] - self.gated_in.total()
+        return self.by_state[project, JobState.QUEUED] - self.gated_in[project]
+
     def free_port(self, node: str, first: int, also: Iterable[int] = ()) -> int:
         """Return a rendezvous port that no gang with its first worker on the node uses.
 
@@ -128,12 +145,23 @@ class JobCounters:
     def _count(self, entry: CountedJob, step: int) -> None:
         _add(self.states, entry.state, step)
         _add(self.by_state, (entry.project, entry.state), step)
+        if entry.gated and entry.state is JobState.QUEUED:
+            _add(self.gated_in, entry.project, step)
         if entry.holds and entry.gpus:
             _add(self.held, entry.project, step * len(entry.gpus))
             _add(self.held_of, (entry.project, entry.user), step * len(entry.gpus))
         if entry.rendezvous is not None:
             node, port = entry.rendezvous
             _add(self.ports.setdefault(node, Counter()), port, step)
+
+    def _depend(self, job: str, before: CountedJob | None, now: CountedJob | None) -> None:
+        for awaited in () if before is None else before.awaits:
+            others = self.dependents[awaited]
+            del others[job]
+            if not others:
+                del self.dependents[awaited]
+        for awaited in () if now is None else now.awaits:
+            self.dependents.setdefault(awaited, {})[job] = None
 
     def _let_go(self, job: str, gpus: Iterable[str]) -> None:
         for gpu in gpus:

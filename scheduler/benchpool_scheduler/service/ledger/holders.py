@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, LeaseRecord, WorkerRecord
-from benchpool_scheduler.telemetry import NOBODY, Holder
+from benchpool_scheduler.telemetry import NOBODY, GpuSample, Holder
+from benchpool_scheduler.worker.worker_id import WorkerId
 
 
 def of_lease(lease: LeaseRecord) -> Holder:
@@ -45,3 +46,21 @@ def of_gpu(ledger: Ledger, gpu: str) -> Holder:
         return NOBODY
     found = (it for it in attempt.live_workers if gpu in it.gpus)
     return next((of_worker(job, attempt, it) for it in found), NOBODY)
+
+
+def of_sample(ledger: Ledger, sample: GpuSample) -> Holder:
+    """Return who had the GPU of a sample: whom it names, as far as the books know them; where it
+    names nobody, who holds the GPU now.
+    """
+    match sample.of:
+        case None:
+            return of_gpu(ledger, sample.gpu)
+        case str(lease_id):
+            found = (it for it in ledger.leases() if it.id == lease_id)
+            return next(map(of_lease, found), NOBODY)
+        case WorkerId() as worker:
+            job, attempt = ledger.job(worker.job), ledger.attempt(worker.job, worker.attempt)
+            if job is None or attempt is None:
+                return NOBODY
+            of_it = (it for it in attempt.workers if it.index == worker.worker)
+            return next((of_worker(job, attempt, it) for it in of_it), NOBODY)

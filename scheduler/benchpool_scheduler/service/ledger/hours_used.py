@@ -12,19 +12,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
 
 from benchpool_scheduler.configuration import Configuration
-from benchpool_scheduler.configuration.gpu_hours import day_of, month_of
+from benchpool_scheduler.configuration.months import day_of, month_of
 from benchpool_scheduler.contract.spec import SELF_TEST
+from benchpool_scheduler.core.cluster.budgets_in_time import HourOutlook
 from benchpool_scheduler.core.fairness.gpu_hours import (
-    HOUR_S,
+    AccountKind,
     HourAccount,
-    HourBudget,
+    MonthUse,
     first_exhausted,
     seconds_between,
 )
+from benchpool_scheduler.core.fairness.hour_standing import AccountKey, standing_of
 from benchpool_scheduler.errors import Refused
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.monthly_hours import MonthlyHours
@@ -33,9 +33,7 @@ from benchpool_scheduler.store.records import AttemptRecord, LeaseRecord
 
 log = logging.getLogger(__name__)
 
-Kind = Literal["user", "project"]
-Key = tuple[Kind, str]
-Gone = tuple[str, tuple[Key, ...], tuple[HeldInterval, ...]]
+Gone = tuple[str, tuple[AccountKey, ...], tuple[HeldInterval, ...]]
 """Something whose record was removed: its id, for whom it counts, what it held."""
 
 
@@ -45,36 +43,6 @@ def held_by(attempts: Iterable[AttemptRecord]) -> Iterator[HeldInterval]:
         for worker in attempt.workers:
             if worker.started is not None and worker.gpus:
                 yield HeldInterval(worker.started, worker.ended, len(worker.gpus))
-
-
-@dataclass(frozen=True, slots=True)
-class MonthUse:
-    """Use in a month: GPU milliseconds of what is over, and GPUs of what goes on.
-
-    Attributes:
-        begun_ms: Sum over these GPUs of their begin, in milliseconds since the month began.
-    """
-
-    over_ms: int = 0
-    gpus: int = 0
-    begun_ms: int = 0
-
-    def plus(self, other: MonthUse, sign: int = 1) -> MonthUse:
-        """Return both together; with ``sign`` -1 this without the other."""
-        return MonthUse(
-            self.over_ms + sign * other.over_ms,
-            self.gpus + sign * other.gpus,
-            self.begun_ms + sign * other.begun_ms,
-        )
-
-    def hours(self, since_month_s: float) -> float:
-        """Return the GPU-hours at an instant, given in seconds since the month began.
-
-        >>> MonthUse(over_ms=1_800_000, gpus=2, begun_ms=2 * 900_000).hours(1800)
-        1.0
-        """
-        going_ms = max(0, self.gpus * round(since_month_s * 1000) - self.begun_ms)
-        return (self.over_ms + going_ms) / (HOUR_S * 1000)
 
 
 def tally(held: Iterable[HeldInterval], month: tuple[float, float]) -> MonthUse:
@@ -103,8 +71,8 @@ class HoursUsed:
         self._clock = clock
         self._past = past
         self._month, self._zone, self._whole = (0.0, 0.0), "", False
-        self._uses: dict[str, tuple[tuple[Key, ...], MonthUse]] = {}
-        self._sums: dict[Key, MonthUse] = {}
+        self._uses: dict[str, tuple[tuple[AccountKey, ...], MonthUse]] = {}
+        self._sums: dict[AccountKey, MonthUse] = {}
         self._returned: dict[str, float] = {}
         ledger.jobs_changed.subscribe(self._see_jobs)
         ledger.lease_taken.subscribe(self._see_lease)
@@ -132,17 +100,18 @@ class HoursUsed:
         """Return the day on which the next month begins, as people read it."""
         return day_of(self._month[1], self._zone or "UTC")
 
-    def account(self, kind: Kind, name: str, configuration: Configuration) -> HourAccount | None:
+    def account(
+        self, kind: AccountKind, name: str, configuration: Configuration
+    ) -> HourAccount | None:
         """Return what a user or project has used, None for one without a budget."""
-        budget = _budget(kind, name, configuration)
+        budget = configuration.hour_budgets.of((kind, name))
         if not budget.bounds:
             return None
         return HourAccount(kind, name, budget, self._hours(self._totals(configuration), kind, name))
 
     def check(self, project: str, user: str, configuration: Configuration) -> None:
         """Refuse a job for which a hard budget is used up. Errors: Refused ``gpu-hours``."""
-        over: list[tuple[Kind, str]] = [("user", user)]
-        over += [("project", str(it.name)) for it in configuration.upwards(project)]
+        over = configuration.hour_budgets.accounts_of(project, user)
         accounts = (self.account(kind, name, configuration) for kind, name in over)
         full = first_exhausted(it for it in accounts if it is not None)
         if full is None:
@@ -166,30 +135,24 @@ class HoursUsed:
         """Return who is past a budget."""
         users = {*configuration.gpu_hours.users, *(name for of, name in self._sums if of == "user")}
         users |= {job.user for job in self._ledger.live()}
-        named: list[tuple[Kind, str]] = [("user", user) for user in sorted(users)]
+        named: list[tuple[AccountKind, str]] = [("user", user) for user in sorted(users)]
         named += [("project", str(it.name)) for it in configuration.projects]
         totals = self._totals(configuration)
         found = [
             HourAccount(kind, name, budget, self._hours(totals, kind, name))
             for kind, name in named
-            if (budget := _budget(kind, name, configuration)).bounds
+            if (budget := configuration.hour_budgets.of((kind, name))).bounds
         ]
-        past = [it for it in found if it.past_soft]
-        return MonthlyHours(
-            renewed=self.renewal_day(),
-            exhausted={
-                # As at the bound: what goes on uses more, and that changes no decision.
-                (it.kind, it.name): replace(it, used_h=it.budget.hard or 0.0)
-                for it in found
-                if it.exhausted
-            },
-            weights={it.name: it.weight_part for it in past if it.kind == "project"},
-            behind=frozenset(it.name for it in past if it.kind == "user"),
-        )
+        return MonthlyHours(self.renewal_day(), standing_of(found))
 
-    def _totals(self, configuration: Configuration) -> dict[Key, MonthUse]:
+    def outlook(self, configuration: Configuration) -> HourOutlook | None:
+        """Return what forecasts count on; None where nobody has a budget."""
+        budgets = configuration.hour_budgets
+        return HourOutlook(budgets, self._totals(configuration)) if budgets.bounds else None
+
+    def _totals(self, configuration: Configuration) -> dict[AccountKey, MonthUse]:
         """Return the use of each user, and of each project with all below it."""
-        found: dict[Key, MonthUse] = {}
+        found: dict[AccountKey, MonthUse] = {}
         for (kind, name), use in self._sums.items():
             above = [name]
             if kind == "project":
@@ -198,7 +161,7 @@ class HoursUsed:
                 found[kind, each] = found.get((kind, each), MonthUse()).plus(use)
         return found
 
-    def _hours(self, totals: dict[Key, MonthUse], kind: Kind, name: str) -> float:
+    def _hours(self, totals: dict[AccountKey, MonthUse], kind: AccountKind, name: str) -> float:
         return totals.get((kind, name), MonthUse()).hours(self._clock() - self._month[0])
 
     # ------------------------------------------------------------------ counting
@@ -218,7 +181,7 @@ class HoursUsed:
         for name in jobs:
             job = self._ledger.job(name)
             if job is not None and job.attempt and SELF_TEST not in job.spec.tags:
-                keys: tuple[Key, ...] = (("project", job.project), ("user", job.user))
+                keys: tuple[AccountKey, ...] = (("project", job.project), ("user", job.user))
                 self._put(name, keys, held_by(self._ledger.attempts(name)))
 
     def _see_lease(self, lease: LeaseRecord) -> None:
@@ -227,14 +190,14 @@ class HoursUsed:
         held = HeldInterval(lease.since, ended, len(lease.gpus))
         self._put(lease.id, (("user", lease.user),), [held] if lease.gpus else [])
 
-    def _put(self, id_: str, keys: tuple[Key, ...], held: Iterable[HeldInterval]) -> None:
+    def _put(self, id_: str, keys: tuple[AccountKey, ...], held: Iterable[HeldInterval]) -> None:
         before, now = self._uses.get(id_), tally(held, self._month)
         if before is not None:
             self._add(*before, -1)
         self._uses[id_] = keys, now
         self._add(keys, now, 1)
 
-    def _add(self, keys: tuple[Key, ...], use: MonthUse, sign: int) -> None:
+    def _add(self, keys: tuple[AccountKey, ...], use: MonthUse, sign: int) -> None:
         for key in keys:
             self._sums[key] = self._sums.get(key, MonthUse()).plus(use, sign)
 
@@ -258,10 +221,3 @@ class HoursUsed:
             held = HeldInterval(bench.since, bench.until, bench.gpus)
             found.append((bench.bench, (("user", bench.user),), (held,)))
         return found
-
-
-def _budget(kind: Kind, name: str, configuration: Configuration) -> HourBudget:
-    if kind == "user":
-        return configuration.gpu_hours.of(name)
-    settings = configuration.project(name)
-    return HourBudget() if settings is None else settings.gpu_hours

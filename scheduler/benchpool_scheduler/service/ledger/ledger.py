@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 import msgspec
 
 from benchpool_scheduler.contract import JobSubmission
+from benchpool_scheduler.service.ledger.array_port import ArrayPort, NoArrays
 from benchpool_scheduler.service.ledger.counters import JobCounters
 from benchpool_scheduler.service.ledger.job_index import JobIndex
 from benchpool_scheduler.service.ledger.runtime_estimator import RuntimeEstimator
@@ -65,6 +66,7 @@ class Ledger:
         jobs_changed: News after each commit: the ids of the jobs that changed.
         job_dropped: News of each job that was removed, as it was.
         lease_taken: News of each lease that is held now; ``lease_returned`` of each that was.
+        arrays: How the arrays stand that jobs wait for.
         before_return: Called before the record of leases goes.
         gpus_moved: News of GPUs whose holder may be another than before.
     """
@@ -78,6 +80,7 @@ class Ledger:
         self.lease_returned: Topic[LeaseRecord] = Topic()
         self.gpus_moved: Topic[Collection[str]] = Topic()
         self.before_return: Callable[[Sequence[LeaseRecord]], Awaitable[None]] | None = None
+        self.arrays: ArrayPort = NoArrays()
         self.job_index = JobIndex()
         self.whole = asyncio.Event()
         self.counters = JobCounters()

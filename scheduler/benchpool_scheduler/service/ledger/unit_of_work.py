@@ -50,6 +50,12 @@ class UnitOfWork:
         key = (job.id, job.attempt)
         return self._attempts.get(key) or self.ledger.attempt(*key)
 
+    def attempts(self, job: JobRecord) -> tuple[AttemptRecord, ...]:
+        """Return the attempts of a job, oldest first, as they are in the unit of work."""
+        newest = self.attempt(job)
+        others = [it for it in self.ledger.attempts(job.id) if it.attempt != job.attempt]
+        return tuple(others) if newest is None else (*others, newest)
+
     def pauses(self, job: str) -> tuple[PreemptionRecord, ...]:
         """Return the pauses of a job as they are in the unit of work."""
         known = {(it.attempt, it.at): it for it in self.ledger.pauses(job)}

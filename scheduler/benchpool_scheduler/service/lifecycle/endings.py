@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import takewhile
 
+from msgspec.structs import replace
+
 from benchpool_scheduler.core.lifecycle import machine
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState, Outcome
-from benchpool_scheduler.runtime import EndedBy
+from benchpool_scheduler.phrases import visible
+from benchpool_scheduler.runtime import EndedBy, WorkerEnded
 from benchpool_scheduler.service.lifecycle import notices
 from benchpool_scheduler.service.lifecycle.notices import LOST
 from benchpool_scheduler.store.records import (
@@ -17,14 +20,31 @@ from benchpool_scheduler.store.records import (
     StopIntent,
     WorkerRecord,
 )
+from benchpool_scheduler.store.retries import FailureRecord
 
 SOON_S = 60.0
 """An attempt that is lost within this time of its start may be the job's own doing."""
-MOST_LOST = 5
-"""After this many of those in a row a job waits for its user."""
 
-MOST_FAULTS = 20
-"""The same for starts that the machine failed, although trials worked there meanwhile."""
+
+def ended(
+    attempt: AttemptRecord, worker: WorkerRecord, event: WorkerEnded, xid: int | None
+) -> WorkerRecord:
+    """Return a worker that is gone.
+
+    Args:
+        xid: The driver's newest error of its GPUs.
+    """
+    known = FailureRecord(event.cause, event.traceback, xid)
+    return replace(
+        worker,
+        leaving=worker.leaving or never_joined(attempt, worker, str(event.by)),
+        ended=event.at,
+        exit_code=event.exit_code,
+        ended_by=str(event.by),
+        # What a program printed may be in it.
+        text=None if event.text is None else visible(event.text),
+        failure=None if known == FailureRecord() else known,
+    )
 
 
 def outcome_of_worker(worker: WorkerRecord) -> Outcome:

@@ -112,6 +112,11 @@ def cancelled(by: str, said: str | None, grace_s: float, now: float) -> StopInte
     return _asked(Intent.CANCEL, "Cancelled", by, said, grace_s, now)
 
 
+def stopped_early(text: str, grace_s: float, now: float, for_: str = "its sweep") -> StopIntent:
+    """Return that the sweep or the service of a job ends it; ``text`` says why."""
+    return StopIntent(Intent.CANCEL, now, grace_s, for_=for_, text=text, early=True)
+
+
 def scaled(by: str, workers: int, grace_s: float, now: float) -> StopIntent:
     """Return that a user lets the job go on with fewer workers."""
     verb = f"Told to go on with {count(workers, 'worker')}"
@@ -141,16 +146,15 @@ def sibling_ended(worker: WorkerRecord, grace_s: float, now: float) -> StopInten
         how = f"was not taken by {worker.node}"
     if worker.ended_by == EndedBy.MACHINE_FAULT:
         how = f"could not start on {worker.node}"
-    return StopIntent(
-        kind=Intent.PREEMPT if lost else Intent.CANCEL,
-        at=now,
-        grace_s=grace_s,
-        for_="the other workers",
-        text=f"Worker {worker.index} {how}, and a gang ends together.",
-    )
+    kind = Intent.PREEMPT if lost else Intent.CANCEL
+    text = f"Worker {worker.index} {how}, and a gang ends together."
+    return StopIntent(kind, now, grace_s, for_="the other workers", text=text)
 
 
-# --------------------------------------------------------------------------- paused, ended
+def hangs(at: float, grace_s: float) -> StopIntent:
+    """Return why a job is told to stop that shows no sign of life."""
+    return StopIntent(Intent.PREEMPT, at, grace_s, text="It hangs, and is tried again.")
+
 
 SUSPENDED = Note(
     ReasonCode.PAUSED_BY_USER,
@@ -172,7 +176,8 @@ def was_cancelled(stop: StopIntent | None) -> Note:
     """Return why a job was cancelled; None when nobody is known to have asked."""
     if stop is None:
         return Note(ReasonCode.CANCELLED_BY_USER, "It was cancelled.")
-    return Note(ReasonCode.CANCELLED_BY_USER, stop.text, numbers={"by": stop.by})
+    code = ReasonCode.STOPPED_EARLY if stop.early else ReasonCode.CANCELLED_BY_USER
+    return Note(code, stop.text, numbers={"by": stop.by})
 
 
 def failed(which: str, worker: WorkerRecord, time_limit_s: float | None = None) -> Note:

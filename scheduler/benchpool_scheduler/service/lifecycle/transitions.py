@@ -15,12 +15,12 @@ from msgspec.structs import replace
 from benchpool_scheduler.contract.changes import ROWS
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle import machine, states
-from benchpool_scheduler.core.lifecycle.states import JobState
+from benchpool_scheduler.core.lifecycle.retries import RetryRules, RetryVerdict
+from benchpool_scheduler.core.lifecycle.states import JobState, Outcome
 from benchpool_scheduler.errors import Refused
-from benchpool_scheduler.phrases import visible
-from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId, WorkerStarted
+from benchpool_scheduler.runtime import WorkerEnded, WorkerId, WorkerStarted
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
-from benchpool_scheduler.service.lifecycle import endings, notices, pauses
+from benchpool_scheduler.service.lifecycle import endings, hanging, notices, pauses, retrying
 from benchpool_scheduler.service.lifecycle.job_actions import workers_are_fixed
 from benchpool_scheduler.store.records import (
     AttemptRecord,
@@ -86,7 +86,7 @@ def add_workers(work: UnitOfWork, job_id: str, places: Sequence[Place]) -> None:
 
 
 def promise(work: UnitOfWork, job_id: str, places: tuple[Place, ...]) -> None:
-    """Keep for a queued job what others are leaving; an empty promise lapses (R20)."""
+    """Keep for a job what others leave, to start or to grow; an empty promise lapses (R20)."""
     job = work.job(job_id)
     if job.promised != places:
         work.save_job(replace(job, promised=places))
@@ -290,25 +290,30 @@ def worker_started(work: UnitOfWork, event: WorkerStarted) -> None:
     work.save_attempt(attempt)
 
 
-def worker_ended(work: UnitOfWork, event: WorkerEnded, grace_s: float, now: float) -> None:
-    """Note that a worker is gone; with the last one the attempt is over."""
+def worker_ended(
+    work: UnitOfWork,
+    event: WorkerEnded,
+    grace_s: float,
+    now: float,
+    policy: RetryRules,
+    xid: int | None = None,
+) -> None:
+    """Note that a worker is gone; with the last one the attempt is over.
+
+    Args:
+        policy: What the site says of failures. ``xid``: the driver's newest error of its GPUs.
+    """
     found = _find(work, event.worker)
     if found is None or found[2].ended is not None:
         return
     job, attempt, worker = found
-    ended = replace(
-        worker,
-        leaving=worker.leaving or endings.never_joined(attempt, worker, str(event.by)),
-        ended=event.at,
-        exit_code=event.exit_code,
-        ended_by=str(event.by),
-        # What a program printed may be in it.
-        text=None if event.text is None else visible(event.text),
-    )
+    ended = endings.ended(attempt, worker, hanging.told_why(job, event), xid)
     attempt = _with_worker(attempt, ended)
     work.save_attempt(attempt)
     if not attempt.live_workers:
-        _attempt_over(work, job, attempt, event.at, now)
+        _attempt_over(work, job, attempt, event.at, now, policy)
+    elif hanging.is_stopped(job):
+        pass  # the others have their notice
     elif job.wish is None and winding_down(attempt) and endings.bad(ended):
         wish = notices.sibling_ended(ended, grace_s, now)
         for other in attempt.live_workers:
@@ -321,7 +326,12 @@ def winding_down(attempt: AttemptRecord) -> bool:
 
 
 def _attempt_over(
-    work: UnitOfWork, job: JobRecord, attempt: AttemptRecord, at: float, now: float
+    work: UnitOfWork,
+    job: JobRecord,
+    attempt: AttemptRecord,
+    at: float,
+    now: float,
+    policy: RetryRules,
 ) -> None:
     intent = None if job.wish is None else job.wish.kind
     outcome = endings.outcome(attempt)
@@ -333,44 +343,35 @@ def _attempt_over(
         ended_by=endings.ended_by(intent, outcome, culprit),
     )
     work.save_attempt(attempt)
+    decided = None
+    if intent is None and culprit is not None:
+        decided = retrying.decide(job, work.attempts(job), culprit, policy)
+        if outcome is Outcome.FAILED and decided.again:
+            outcome = Outcome.AGAIN
     event = machine.all_gone(intent, outcome)
     state = machine.apply(job.state, event)
     pauses.ended(work, job, attempt, finished=state is JobState.SUCCEEDED)
     job = replace(job, state=state, wish=None)
     if machine.is_over(state):
         note = endings.note(job, state, attempt, culprit, stop_before(work, job))
+        note = retrying.with_verdict(note, job, culprit, decided)
         job = replace(job, ended=at, exit_code=attempt.exit_code, note=note)
     elif state is JobState.PAUSED:
         wish = stop_before(work, job)
         job = replace(job, note=None if wish is None else notices.is_paused(wish))
     else:
         job = replace(job, queued_since=now, note=endings.requeue_note(attempt, culprit))
-        job = _give_up_when_always_lost(work, job)
+        if outcome is Outcome.AGAIN and culprit is not None and decided is not None:
+            job = retrying.tried_again(job, culprit, decided, now)
+        elif decided is not None and decided.verdict is RetryVerdict.PAUSED:
+            state = machine.apply(job.state, states.PauseAsked())
+            job = replace(job, state=state, note=retrying.lost_too_often(decided, culprit))
     work.save_job(job)
 
 
 def stop_before(work: UnitOfWork, job: JobRecord) -> StopIntent | None:
     """Return how the job was told to stop before the change at hand."""
     return work.job(job.id).wish
-
-
-def _give_up_when_always_lost(work: UnitOfWork, job: JobRecord) -> JobRecord:
-    attempts = [*work.ledger.attempts(job.id)][:-1]
-    newest = work.attempt(job)
-    if newest is not None:
-        attempts.append(newest)
-    by = None if newest is None else newest.ended_by
-    lost, limit = endings.lost_in_a_row(attempts), endings.MOST_LOST
-    if by == EndedBy.MACHINE_FAULT:
-        lost, limit = endings.faults_in_a_row(attempts), endings.MOST_FAULTS
-    if lost < limit:
-        return job
-    worker = None if newest is None else endings.culprit(newest)
-    return replace(
-        job,
-        state=machine.apply(job.state, states.PauseAsked()),
-        note=notices.lost_repeatedly(lost, limit, endings.SOON_S, worker),
-    )
 
 
 def _find(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from benchpool_scheduler.configuration import Configuration, with_personal
+from benchpool_scheduler.configuration import Configuration, in_force, written
+from benchpool_scheduler.core.fairness.reservations import standing
 from benchpool_scheduler.hub import HubUser
 from benchpool_scheduler.runtime import Device, NodeFacts
 from benchpool_scheduler.service.ledger.monthly_hours import MonthlyHours
@@ -19,6 +20,15 @@ from benchpool_scheduler.store.records import NodeRecord
 
 
 @dataclass(frozen=True, slots=True)
+class ParkedGpu:
+    """A GPU that a parked bench lends. ``wanted``: its kernel comes back, whoever is on it goes."""
+
+    lease: str
+    user: str
+    wanted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Observations:
     """One instant's observations. A change makes another value; this one never changes.
 
@@ -27,8 +37,10 @@ class Observations:
         inventory: The GPUs by node and purpose, by that configuration.
         users: The Hub's users and their build quotas, by that configuration.
         called: How many GPUs servers in line for benches wait for, by node.
+        parked: The GPUs of parked benches, by UUID: no other bench gets them.
         usage: What the core is told of past use above quota (R7).
         hours: Who is past a budget of GPU-hours in this month.
+        idle_benches: What owners of idle benches are to hear, by user and a name of its own.
         drained: Names of machines that take no starts for a fault of their own.
         nodes: What administrators said of machines, by name; ``closed``: those that take no starts
             now because of it.
@@ -36,14 +48,17 @@ class Observations:
         problems: Sentences of health by their topic, in the order in which they came up.
         safe_mode: What runs and is not known, and what cannot be read.
         default_amounts: What workers ask for whose job names no cores or no memory.
+        at: The instant whose reservations stand in the configuration.
     """
 
     configuration: Configuration
     inventory: Inventory
     users: Users
     called: Mapping[str, int] = field(default_factory=dict)
+    parked: Mapping[str, ParkedGpu] = field(default_factory=dict)
     usage: ToldUsage = field(default_factory=ToldUsage)
     hours: MonthlyHours = field(default_factory=MonthlyHours)
+    idle_benches: Mapping[tuple[str, str], str] = field(default_factory=dict)
     drained: frozenset[str] = frozenset()
     nodes: Mapping[str, NodeRecord] = field(default_factory=dict)
     closed: frozenset[str] = frozenset()
@@ -51,6 +66,7 @@ class Observations:
     problems: Mapping[str, str] = field(default_factory=dict)
     safe_mode: SafeMode = field(default_factory=SafeMode)
     default_amounts: DefaultAmounts = NO_DEFAULTS
+    at: float = 0.0
 
     @classmethod
     def of(
@@ -60,7 +76,7 @@ class Observations:
         default_amounts: DefaultAmounts = NO_DEFAULTS,
     ) -> Observations:
         """Return what is known before the runtime was asked."""
-        configuration = _for(users, configuration)
+        configuration = _for(users, configuration, 0.0)
         inventory, known = Inventory.of((), configuration), Users.of(users, configuration)
         return cls(configuration, inventory, known, default_amounts=default_amounts)
 
@@ -68,8 +84,15 @@ class Observations:
         """Return the same pool under another configuration."""
         return self._of(configuration, self.users.users)
 
+    def as_of(self, now: float) -> Observations:
+        """Return this with the reservations of an instant; itself where they are the same."""
+        own = written(self.configuration).reservations
+        if not own or standing(own, now) == standing(own, self.at):
+            return self
+        return replace(self, at=now)._of(self.configuration, self.users.users)
+
     def _of(self, configuration: Configuration, users: tuple[HubUser, ...]) -> Observations:
-        machines, configuration = self.inventory, _for(users, configuration)
+        machines, configuration = self.inventory, _for(users, configuration, self.at)
         if configuration is not self.configuration:
             machines = Inventory.of(machines.devices, configuration, machines.told)
         return replace(
@@ -101,5 +124,5 @@ class Observations:
         return self.users.by_name.get(name)
 
 
-def _for(users: tuple[HubUser, ...], configuration: Configuration) -> Configuration:
-    return with_personal(configuration, {user.name: user.groups.keys() for user in users})
+def _for(users: tuple[HubUser, ...], configuration: Configuration, now: float) -> Configuration:
+    return in_force(configuration, {user.name: user.groups.keys() for user in users}, now)

@@ -23,7 +23,8 @@ class Observed:
         self.settings = settings
         self.replaced: Topic[Observations] = Topic()
         users = settings.directory.users()
-        self._now = Observations.of(configuration, users, settings.default_amounts)
+        first = Observations.of(configuration, users, settings.default_amounts)
+        self._now = first.as_of(settings.clock.now())
 
     @property
     def now(self) -> Observations:
@@ -31,9 +32,9 @@ class Observed:
         return self._now
 
     def put(self, now: Observations) -> None:
-        """Replace the observations."""
-        self._now = now
-        self.replaced.publish(now)
+        """Replace the observations; reservations stand in them as they do now."""
+        self._now = now.as_of(self.settings.clock.now())
+        self.replaced.publish(self._now)
 
     def report(self, topic: str, sentence: str | None) -> None:
         """Say something that people who look after the pool must know; None clears it."""

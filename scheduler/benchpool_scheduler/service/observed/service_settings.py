@@ -10,6 +10,7 @@ from typing import Literal
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.hub import Directory
 from benchpool_scheduler.runtime import Pinned
+from benchpool_scheduler.runtime.parker import Parker
 from benchpool_scheduler.service.process.clock import Clock
 from benchpool_scheduler.store.records import AttemptRecord
 
@@ -92,6 +93,8 @@ class ServiceSettings:
             of the machine.
         environment: What every worker's environment has, by the administrator's allow-list.
         default_amounts: What workers ask for whose job names no cores or no memory.
+        notifications_file: What may be sent to people; None for the one in the state folder.
+        parker: What parks idle kernels; None where nothing can.
     """
 
     clock: Clock
@@ -104,6 +107,8 @@ class ServiceSettings:
     containers: Containers | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     default_amounts: DefaultAmounts = NO_DEFAULTS
+    notifications_file: Path | None = None
+    parker: Parker | None = None
 
     def job_folder(self, job: str) -> Path:
         """Return the folder of a job."""

@@ -17,6 +17,7 @@ from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.hub import Directory
 from benchpool_scheduler.runtime import Runtime
+from benchpool_scheduler.runtime.parker import Parker
 from benchpool_scheduler.service.administration.adoption import Adoption
 from benchpool_scheduler.service.administration.audit_trail import AuditTrail
 from benchpool_scheduler.service.administration.backups import Backups
@@ -29,6 +30,7 @@ from benchpool_scheduler.service.administration.reconfiguration import Keep, Rec
 from benchpool_scheduler.service.administration.whatifs import WhatIfs
 from benchpool_scheduler.service.benches.benches import Benches
 from benchpool_scheduler.service.benches.gates import BenchGates
+from benchpool_scheduler.service.benches.idle.verbs import IdleBenchVerbs
 from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.cluster_state.state_cache import StateCache
 from benchpool_scheduler.service.execution import recovery
@@ -46,12 +48,17 @@ from benchpool_scheduler.service.jobs.commands import Commands
 from benchpool_scheduler.service.jobs.contents import JobContents
 from benchpool_scheduler.service.jobs.homes import Homes
 from benchpool_scheduler.service.jobs.inbound_jobs import InboundJobs
+from benchpool_scheduler.service.jobs.inside_jobs import InsideJobs
 from benchpool_scheduler.service.jobs.jobs import Jobs
 from benchpool_scheduler.service.jobs.kept_files import KeptFiles
 from benchpool_scheduler.service.jobs.logs import JobLogs
 from benchpool_scheduler.service.jobs.previews import Previews
+from benchpool_scheduler.service.jobs.run_differences import RunDifferences
+from benchpool_scheduler.service.jobs.sweeps.array_standings import ArrayStandings
+from benchpool_scheduler.service.jobs.sweeps.sweep_book import SweepBook
 from benchpool_scheduler.service.jobs.uploads import ContentStore, UploadedContents
 from benchpool_scheduler.service.ledger.hours_used import HoursUsed
+from benchpool_scheduler.service.ledger.job_curves import JobCurves
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.usage_decay import HOUR_S, UsageDecay
 from benchpool_scheduler.service.observed.observed import Observed
@@ -61,9 +68,11 @@ from benchpool_scheduler.service.observed.service_settings import (
     DefaultAmounts,
     ServiceSettings,
 )
+from benchpool_scheduler.service.pool import lasting_kinds
 from benchpool_scheduler.service.pool.figures import MetricsReader
 from benchpool_scheduler.service.pool.lasting_parts import LastingParts
 from benchpool_scheduler.service.pool.older_jobs import OlderJobs
+from benchpool_scheduler.service.pool.part_list import begin_parts
 from benchpool_scheduler.service.pool.subscriptions import subscribe
 from benchpool_scheduler.service.pool.use_history import UseHistory
 from benchpool_scheduler.service.process import interpreter
@@ -79,7 +88,7 @@ from benchpool_scheduler.service.views.people import People
 from benchpool_scheduler.service.views.pool_views import PoolViews
 from benchpool_scheduler.service.views.prometheus_counters import PrometheusCounters
 from benchpool_scheduler.service.views.use_views import UseViews
-from benchpool_scheduler.store import Store, access_wishes
+from benchpool_scheduler.store import Store, access_wishes, curve_files, sweep_files
 from benchpool_scheduler.store.audit_files import AuditFiles
 from benchpool_scheduler.store.past_jobs import PastJobs
 from benchpool_scheduler.telemetry import NO_SAMPLING, Sampling
@@ -103,6 +112,7 @@ class Pool:
         accounts: ``system`` runs jobs as the system account of their user.
         environment: The administrator's allow-list by value, for every worker.
         configuration_file: Where ``configuration.apply`` writes the text, if anywhere.
+        notifications_file: What may be sent to people; by default in the state folder.
         images: Jobs may name the image they run in. ``containers``: workers are containers.
         default_amounts: What workers ask for whose job names no cores or no memory.
         announce: Takes waiting jobs whose reason is new, to say it where people look.
@@ -111,11 +121,14 @@ class Pool:
         backups_kept: How many daily copies of the databases are kept; 0 makes none.
         ended: Called when a part has ended that should go on for ever: the process must end too,
             and be started again. ``step``: told what opening does, in words.
-        sampling: What measures GPUs, and how often.
+        sampling: What measures GPUs, and how often. ``parker``: what parks idle kernels.
 
     Attributes:
         jobs: Submit, look, pause, resume, change, end. ``logs``: what their workers wrote.
-        benches: Reserve, wait in line, give back.
+        inside: Looks into running jobs. ``comparison``: two of them beside one another.
+        sweeps: Many runs of one submission. ``services``: programs that answer requests.
+        curves: What jobs report of themselves.
+        benches: Reserve, wait in line, give back. ``idle``: the rule for idle ones.
         uploads: Contents that jobs will need. ``contents``: those of a job, for its workers.
         views: The pool and quotas of users. ``people``: who there is. ``gpu_use``: what GPUs do.
         metering: What was measured, and its database (``metering.database``).
@@ -142,6 +155,7 @@ class Pool:
         accounts: Literal["shared", "system"] = "shared",
         environment: Mapping[str, str] | None = None,
         configuration_file: Path | None = None,
+        notifications_file: Path | None = None,
         images: bool = False,
         containers: Containers | None = None,
         default_amounts: DefaultAmounts = NO_DEFAULTS,
@@ -152,6 +166,7 @@ class Pool:
         backups_kept: int = 0,
         step: Callable[[str], None] = lambda text: None,
         sampling: Sampling = NO_SAMPLING,
+        parker: Parker | None = None,
     ) -> None:
         settings = ServiceSettings(
             clock=clock or SystemClock(),
@@ -164,20 +179,19 @@ class Pool:
             images=images,
             containers=containers,
             default_amounts=default_amounts,
+            notifications_file=notifications_file,
+            parker=parker,
         )
         self.observed = observed = Observed(settings, configuration)
         self.runtime = runtime
         self.ledger = ledger = Ledger(store)
         self.usage = UsageDecay()
-        folder = settings.state / "scheduler"
-        past = PastJobs(folder / "past-jobs")
+        past = PastJobs(settings.state / "scheduler" / "past-jobs")
         self.hours = HoursUsed(ledger, settings.clock.now, past)
         self._parts = LastingParts(ended)
         self._older = OlderJobs(ledger)
         self._step = step
         self._build_execution(ledger, observed)
-        self.adoption = Adoption(ledger, observed, runtime, self.reservations, self.want_pass)
-        self.nodes = NodeCare(ledger, observed, self.want_pass)
         self.backups = Backups(ledger, observed, configuration_file, backups_kept)
         self.metering = Metering(ledger, observed, sampling)
         self._build_views(ledger, observed, announce)
@@ -185,12 +199,16 @@ class Pool:
         self.configuration = Reconfiguration(
             ledger, observed, configuration_file, self._reconfigured, keep_configuration
         )
-        self._build_trail(observed, folder, past)
+        self._build_trail(observed, past)
         subscribe(self, self._older)
 
-    def _build_trail(self, observed: Observed, folder: Path, past: PastJobs) -> None:
+    def _build_trail(self, observed: Observed, past: PastJobs) -> None:
         """Make what is kept in files of its own, and what reads it."""
+        folder = observed.settings.state / "scheduler"
         states = self.views.gpu_states
+        live, tick_s = self.metering.live, self.metering.tick_s
+        self.watcher.newest_xid = live.newest_xid
+        self.inside = InsideJobs(self.ledger, observed, self.runtime, self.actions, live, tick_s)
         self.history = RecordedHistory(self.ledger, observed, past)
         self.use = UseHistory(self.ledger, observed, states, self.history, self.metering)
         self.access = ProjectAccess(observed, self.configuration, folder / access_wishes.FILE)
@@ -198,7 +216,8 @@ class Pool:
             self.ledger, observed, self.state_cache, self.configuration, self.history, self.hours
         )
         self.audit = AuditTrail(observed, AuditFiles(folder / "audit"))
-        self.deliveries = NotificationDelivery(self.ledger, observed, observed.settings.state)
+        book = self.schedules.book
+        self.deliveries = NotificationDelivery(self.ledger, observed, self.sweep_book, book)
         self.notifier = Notifier(self.deliveries)
 
     def _build_execution(self, ledger: Ledger, observed: Observed) -> None:
@@ -211,18 +230,20 @@ class Pool:
         self.state_cache = StateCache(ledger, observed)
         self.gates = BenchGates(ledger, runtime)
         self.reservations = Leases(ledger, observed, runtime.nodes_for_claim, want_pass)
-        self.passes = Passes(
-            ledger,
-            observed,
-            self.actions,
-            self.state_cache,
-            self.reservations.serve,
-        )
+        serve = self.reservations.serve
+        self.passes = Passes(ledger, observed, self.actions, self.state_cache, serve)
+        self.adoption = Adoption(ledger, observed, runtime, self.reservations, want_pass)
+        self.nodes = NodeCare(ledger, observed, want_pass)
 
     def _build_views(self, ledger: Ledger, observed: Observed, announce: Announce | None) -> None:
         """Make what people are shown."""
-        self.estimates = Estimates(ledger, observed, self.state_cache)
-        job_views = JobViews(ledger, observed, self.estimates)
+        self.estimates = Estimates(ledger, observed, self.state_cache, self.hours)
+        folder = observed.settings.state / "scheduler"
+        self.curves = JobCurves(folder / curve_files.FOLDER, observed.report)
+        self.sweep_book = SweepBook(folder / sweep_files.FOLDER, observed.report)
+        ledger.arrays = ArrayStandings(ledger, self.sweep_book, self.want_pass)
+        trial_of = self.sweep_book.of_job
+        job_views = JobViews(ledger, observed, self.estimates, self.curves.newest, trial_of)
         self.views = PoolViews(
             ledger,
             observed,
@@ -239,16 +260,13 @@ class Pool:
         self._job_views = job_views
 
     def _build_verbs(
-        self,
-        ledger: Ledger,
-        observed: Observed,
-        contents: ContentStore | None,
-        past: PastJobs,
+        self, ledger: Ledger, observed: Observed, contents: ContentStore | None, past: PastJobs
     ) -> None:
         """Make what callers may do, and what is done now and then."""
         want_pass = self.want_pass
         self.uploads = UploadedContents(ledger, observed, contents)
         self.contents = JobContents(ledger, self.uploads)
+        self.backups.contents = self.contents.of_unfinished
         self.homes = Homes(observed)
         self.files = KeptFiles(ledger, observed, self.runtime)
         admission = Admission(
@@ -257,9 +275,14 @@ class Pool:
         commands = Commands(ledger, observed, self.actions, admission, want_pass)
         previews = Previews(ledger, observed, self.state_cache, admission, self.estimates)
         self.jobs = Jobs(ledger, observed, admission, commands, previews, self._job_views)
-        self.logs = JobLogs(ledger, observed, self.runtime)
+        kinds = lasting_kinds.of(self, admission, commands, self._job_views)
+        self.sweeps, self.schedules, self.services, self.admitted = kinds
+        self.comparison = RunDifferences(self.jobs, self.contents, observed, self.runtime)
+        self.logs = JobLogs(ledger, observed, self.runtime, self.curves)
         denied = self.runtime.denied_devices
         self.benches = Benches(ledger, self.reservations, observed, denied)
+        self.idle = IdleBenchVerbs(ledger, observed, self.runtime, self.reservations)
+        self.reservations.given_up = lambda: self.idle.watcher.given_up
         self.inbound = InboundJobs(
             ledger, observed, self.runtime, admission, commands, self.reservations
         )
@@ -301,6 +324,9 @@ class Pool:
         interpreter.prepare()
         self._step("reads its jobs")
         await self.ledger.open()
+        await self.idle.watcher.open()
+        for book in (self.sweep_book, self.schedules.book, self.services.book):
+            await book.open()
         self._step("looks at machines and people")
         half_life_s = self.observed.now.configuration.policy.usage_half_life_h * HOUR_S
         self.usage.restore(self.ledger.saved_use, self.observed.settings.clock.now(), half_life_s)
@@ -310,7 +336,7 @@ class Pool:
             self.uploads.prepare()
             await self.housekeeping.see_machines()
             await self.housekeeping.ask_hub()
-            self._refuse_benches_that_do_not_fit()
+            self.housekeeping.refuse_benches_that_do_not_fit()
             self._step("finds running jobs again")
             await recovery.recover(self.ledger, self.observed, self.runtime)
             self.adoption.refresh()
@@ -326,19 +352,7 @@ class Pool:
         await self.deliveries.open()
         await self.configuration.open()
         self.counters.start()
-        begin = self._parts.begin
-        begin("what hears of workers", self.watcher.listen())
-        begin("what takes the events of workers", self.watcher.run())
-        begin("what makes passes", self.passes.run())
-        begin("what looks after machines and people", self.housekeeping.run())
-        begin("what closes and opens machines", self.nodes.run())
-        begin("what records who has which GPU", self.use.run())
-        begin("what estimates starts", self.estimates.run())
-        begin("what measures use", self.metering.run(), may_return=True)
-        begin("what reads the history", self._older.read(), may_return=True)
-        begin("what takes in written jobs", self.inbound.run(), may_return=True)
-        begin("what announces reasons", self.announcer.run(), may_return=True)
-        begin("what sends messages", self.deliveries.run(), may_return=True)
+        begin_parts(self, self._parts, self._older)
         self.want_pass()
 
     async def close(self) -> None:
@@ -356,9 +370,11 @@ class Pool:
             self._parts.cancel()
         await self._parts.gone()
         await self.use.close()
+        await self.idle.close()
         await self.deliveries.close()
         self.passes.close()
         await self.metering.close()
+        await self.curves.write()
         with contextlib.suppress(BenchpoolError):
             self.housekeeping.count_use()
             await self.housekeeping.save_use()
@@ -379,13 +395,3 @@ class Pool:
         tell_hours(self.hours, self.observed)
         self.state_cache.renew()
         self.want_pass()
-
-    def _refuse_benches_that_do_not_fit(self) -> None:
-        """Refuse to start with what R3 forbids, unless there is work that must be watched over."""
-        fault = self.housekeeping.check_reserve()
-        if self.observed.settings.containers is not None:
-            # Nodes of a cluster come and go; it is said, and looked at again with each change.
-            return
-        busy = bool(self.ledger.job_index.live) or bool(self.ledger.leased)
-        if fault is not None and not busy:
-            raise fault

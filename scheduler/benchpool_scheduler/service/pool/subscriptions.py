@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from benchpool_scheduler.curves.points import Reported
+from benchpool_scheduler.curves.series import MetricReport
+from benchpool_scheduler.runtime import WorkerMetrics
+from benchpool_scheduler.service.administration.bench_trail import BenchTrail
 from benchpool_scheduler.service.administration.preemption_trail import PreemptionTrail
 from benchpool_scheduler.service.pool.older_jobs import OlderJobs
 
 if TYPE_CHECKING:
     from benchpool_scheduler.service.pool.pool import Pool
+
+
+def as_told(told: WorkerMetrics) -> MetricReport:
+    """Return what a worker reported as the curves take it."""
+    values = ((it.name, Reported(it.value, it.at, it.step)) for it in told.values)
+    return MetricReport(told.worker.attempt, tuple(values))
 
 
 def subscribe(pool: Pool, older: OlderJobs) -> None:
@@ -21,13 +31,25 @@ def subscribe(pool: Pool, older: OlderJobs) -> None:
         pool.estimates.jobs_changed,
         pool.feed_writer.jobs_changed,
         pool.deliveries.jobs_changed,
+        pool.sweeps.runner.see,
+        pool.services.runner.see,
+        pool.admitted.see,
     ):
         pool.ledger.jobs_changed.subscribe(changed)
     pool.ledger.job_dropped.subscribe(pool.feed_writer.job_dropped)
+    pool.ledger.job_dropped.subscribe(pool.curves.dropped)
+    pool.watcher.reported.subscribe(lambda told: pool.curves.take(told.worker.job, as_told(told)))
+    pool.curves.changed.subscribe(pool.feed_writer.tell)
+    pool.curves.changed.subscribe(pool.sweeps.runner.see)
     pool.ledger.gpus_moved.subscribe(pool.views.gpu_states.moved)
     pool.observed.replaced.subscribe(pool.views.gpu_states.see)
     pool.observed.replaced.subscribe(pool.deliveries.seen)
+    pool.deliveries.quiet = pool.services.book.is_repeated
     pool.use.subscribe(pool.ledger, pool.observed, pool.passes)
+    pool.metering.workers_seen.subscribe(pool.inside.hangs.measured)
+    pool.watcher.reported.subscribe(pool.inside.hangs.reported)
+    pool.metering.seen.subscribe(pool.idle.watcher.measured)
+    pool.idle.giver.given.subscribe(BenchTrail(pool.audit).given)
     pool.ledger.lease_taken.subscribe(pool.gates.taken)
     pool.ledger.lease_returned.subscribe(pool.gates.returned)
     for made in (

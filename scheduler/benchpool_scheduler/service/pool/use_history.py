@@ -28,6 +28,7 @@ from benchpool_scheduler.service.housekeeping.occupancy_recorder import Occupanc
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.views.gpu_states import GpuStates
+from benchpool_scheduler.service.views.used_so_far import UsedSoFarReader
 from benchpool_scheduler.telemetry import FAULTS
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,8 @@ class UseHistory:
 
     Attributes:
         telemetry: What was measured, and who held what. ``fleet``: the pool at a glance.
-        job_measuring: Keeps with each job what was measured of it.
+        job_measuring: Keeps with each job what was measured of it. ``so_far``: what those that
+            hold GPUs have used until now.
     """
 
     def __init__(
@@ -63,8 +65,9 @@ class UseHistory:
         folder = observed.settings.state / "scheduler" / "hpc-jobs"
         self._hpc_jobs = HpcJobFiles(ledger, observed, folder)
         reader = UseReader(ledger, self.telemetry, self._recorder.write)
-        self._reports = UseReports(ledger, observed, reader)
-        self.fleet = Fleet(ledger, observed, reader, metering.settle)
+        self._reports = UseReports(ledger, observed, reader, history.past)
+        self.fleet = Fleet(ledger, observed, reader, metering.settle, history.past)
+        self.so_far = UsedSoFarReader(ledger, observed, self.telemetry)
         self._replays = EnoughReplays(observed, history)
         self._idle = IdleDryRun(observed, self.telemetry)
 

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from benchpool_scheduler import contract
+from benchpool_scheduler.core.cluster.budgets_in_time import HourOutlook
 from benchpool_scheduler.core.forecast.calibration import (
     INSIDE,
     Calibration,
@@ -36,10 +37,12 @@ from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, Intent, JobSta
 from benchpool_scheduler.core.model import Activity, JobFacts, JobId, Snapshot
 from benchpool_scheduler.service.cluster_state.state_cache import StateCache
 from benchpool_scheduler.service.execution.passes import PassNews
+from benchpool_scheduler.service.ledger.hours_used import HoursUsed
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.topic import Topic
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.clock import moment
+from benchpool_scheduler.service.views.forecast_chains import ForecastChain, chain_of
 from benchpool_scheduler.store.records import CalibrationRecord, JobRecord, SaveCalibration
 
 log = logging.getLogger(__name__)
@@ -85,10 +88,13 @@ class Estimates:
         ledger: Ledger,
         observed: Observed,
         state_cache: StateCache,
+        hours: HoursUsed,
     ) -> None:
         self._ledger = ledger
         self._observed = observed
         self._state_cache = state_cache
+        self._hours = hours
+        self._outlook: HourOutlook | None = None
         self.changed: Topic[Collection[str]] = Topic()
         self._wanted = asyncio.Event()
         self._most_passes = MOST_PASSES
@@ -139,7 +145,9 @@ class Estimates:
             pool = await self._state_cache.snapshot(now)
         if pool is not None and self._waiting:
             begun = time.perf_counter()
-            found = await asyncio.to_thread(self._forecast, pool, now)
+            self._outlook = self._hours.outlook(self._observed.now.configuration)
+            chain = chain_of(self._ledger, self._observed.now, pool, now)
+            found = await asyncio.to_thread(self._forecast, pool, now, chain)
             self.took_s = time.perf_counter() - begun
             self._adapt(self.took_s)
         if now < self.at:
@@ -150,14 +158,15 @@ class Estimates:
         for job, told in found.items():
             # Some have started while the forecast was made: these were told nothing by it.
             record = self._ledger.job(job)
-            if record is not None and record.state is JobState.QUEUED:
+            # What is said of one that waits for others says little of the line.
+            if record is not None and record.state is JobState.QUEUED and not record.gated:
                 self._followed.follow(job, told.said)
         if news:
             self.changed.publish(news)
 
     @property
     def _waiting(self) -> bool:
-        return self._ledger.counters.states[JobState.QUEUED] > 0
+        return self._ledger.counters.in_queue() > 0 or bool(self._ledger.counters.gated)
 
     def _renew(self, now: float) -> None:
         """Let the next pass know of jobs that run longer than was expected (R14)."""
@@ -175,16 +184,18 @@ class Estimates:
         part = BUDGET_S / max(took_s, 1e-3)
         self._most_passes = int(min(MOST_PASSES, max(LEAST_PASSES, self._most_passes * part)))
 
-    def _forecast(self, pool: Snapshot, now: float) -> dict[str, Told]:
+    def _forecast(self, pool: Snapshot, now: float, chain: ForecastChain) -> dict[str, Told]:
         """Run in a thread: it reads records, which never change, and the learned run times."""
         live = self._ledger.live()
         until = time.perf_counter() + LONGEST_S
         found = forecast(
             pool,
-            self._expected(live, now),
+            {**self._expected(live, now), **chain.expected},
             most_passes=self._most_passes,
             resumes=[JobId(job.id) for job in live if _resumes(job)],
             go_on=lambda: time.perf_counter() < until,
+            hours=self._outlook,
+            dependents=chain.dependents,
         )
         ranges = {job: self.calibration.range_of(it, now) for job, it in found.items()}
         return {
@@ -314,8 +325,19 @@ class Estimates:
         if known is not None:
             expected[job.id] = known
         queued = replace(job, activity=Activity.QUEUED)
-        with_it = replace(pool, jobs=(*pool.jobs, queued))
-        found = forecast(with_it, expected, [job.id], most_passes=LEAST_PASSES).get(job.id)
+        more = (queued, record) if record.gated else None
+        chain = chain_of(self._ledger, self._observed.now, pool, pool.now_s, more)
+        if more is None:
+            pool = replace(pool, jobs=(*pool.jobs, queued))
+        starts = forecast(
+            pool,
+            {**expected, **chain.expected},
+            [job.id],
+            most_passes=LEAST_PASSES,
+            hours=self._outlook,
+            dependents=chain.dependents,
+        )
+        found = starts.get(job.id)
         said = None if found is None else self.calibration.range_of(found, pool.now_s)
         if found is None or said is None:
             return None

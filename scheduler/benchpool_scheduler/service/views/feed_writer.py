@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from benchpool_scheduler.service.execution.passes import PassNews
 from benchpool_scheduler.service.ledger.ledger import Ledger
@@ -37,6 +37,7 @@ class FeedWriter:
     def jobs_changed(self, jobs: Collection[str]) -> None:
         """Tell of jobs, and soon of the pool."""
         self.tell(jobs)
+        self._tell_later(dependents_of(self._ledger, jobs))
         self._tell_pool_soon()
 
     def job_dropped(self, job: JobRecord) -> None:
@@ -46,7 +47,11 @@ class FeedWriter:
     def pass_made(self, news: PassNews) -> None:
         """Tell of new reasons now, and later of those of which only numbers changed."""
         self.jobs_changed(news.jobs)
-        self._shifted.update(news.shifts)
+        self._tell_later(news.shifts)
+
+    def _tell_later(self, jobs: Iterable[str]) -> None:
+        """Tell of jobs in a moment, all together: only numbers of theirs have changed."""
+        self._shifted.update(jobs)
         if self._shifted and self._shifts_soon is None:
             loop = asyncio.get_running_loop()
             self._shifts_soon = loop.call_later(SHIFTS_S, self._tell_shifts)
@@ -94,3 +99,11 @@ class FeedWriter:
         self._shifts_soon = None
         shifted, self._shifted = self._shifted, set()
         self.tell(shifted)
+
+
+def dependents_of(ledger: Ledger, jobs: Iterable[str]) -> Iterator[str]:
+    """Yield the jobs that wait for one of these: what is said of them names how far it is."""
+    for job in jobs if ledger.counters.dependents else ():
+        yield from ledger.counters.dependents.get(job, ())
+        array = ledger.arrays.array_of(job)
+        yield from () if array is None else ledger.counters.dependents.get(array, ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from datetime import datetime
 from functools import partial
 from typing import get_args
@@ -10,21 +11,31 @@ import msgspec
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.accounting import job_notes
+from benchpool_scheduler.contract.deadlines import DeadlineStanding
 from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.core.model import JobId
-from benchpool_scheduler.phrases import visible
+from benchpool_scheduler.phrases import visible, visible_value
 from benchpool_scheduler.runtime import Part
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.cluster_state import retry_bars
 from benchpool_scheduler.service.cluster_state.node_bars import node_bars, room_bar
 from benchpool_scheduler.service.execution import containers
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.lifecycle import job_actions, job_reasons, notices, pauses
+from benchpool_scheduler.service.lifecycle import (
+    job_actions,
+    job_reasons,
+    notices,
+    pauses,
+    retry_words,
+)
+from benchpool_scheduler.service.lifecycle.reservation_words import with_reservations
 from benchpool_scheduler.service.observed.inventory import Inventory
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.clock import moment
-from benchpool_scheduler.service.views import pace, pause_views
+from benchpool_scheduler.service.views import awaited_jobs, deadlines, pause_views
 from benchpool_scheduler.service.views.estimates import Estimates
+from benchpool_scheduler.service.views.job_progress import progress_of, tracker_runs_of
 from benchpool_scheduler.service.views.renderings import EVERYTHING, Renderings, Sees
 from benchpool_scheduler.store.records import (
     AttemptRecord,
@@ -55,12 +66,25 @@ GOOD_S = 1.0
 
 
 class JobViews:
-    """Jobs as callers see them."""
+    """Jobs as callers see them.
 
-    def __init__(self, ledger: Ledger, observed: Observed, estimates: Estimates) -> None:
+    Args:
+        newest: Returns the newest values that a job has reported; the same object while they are.
+        trial: Returns as which trial of a sweep a job runs.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        observed: Observed,
+        estimates: Estimates,
+        newest: Callable[[str], dict[str, float] | None],
+        trial: Callable[[str], contract.TrialPlace | None],
+    ) -> None:
         self._ledger = ledger
         self._observed = observed
         self._estimates = estimates
+        self._newest, self._trial = newest, trial
         self._renderings = Renderings()
         self._rendered_at = 0.0
 
@@ -83,8 +107,11 @@ class JobViews:
             self._observed.now.latest_pass,
             self._estimates.newest,
             self._observed.now.safe_mode,
+            self._newest(record.id),
+            self._trial(record.id),
             *self._ledger.pauses(record.id),
             *self._ledger.attempts(record.id),
+            *awaited_jobs.facts_of(self._ledger, record),
         )
         return self._renderings.of(
             record.id,
@@ -110,7 +137,7 @@ class JobViews:
             started=_moment(record.started),
             ended=_moment(record.ended),
             exit_code=record.exit_code,
-            progress=_progress(record),
+            progress=progress_of(record),
             estimated_start=self._estimate(record),
             preemptions=[
                 pause_views.pause_of(it, self._for_whom(it, sees))
@@ -121,12 +148,20 @@ class JobViews:
             actions=job_actions.actions_of(
                 record, lifts=not pauses.is_held(record) or sees(EVERYTHING)
             ),
+            awaits=awaited_jobs.told(self._ledger, record, sees),
+            in_line_since=None if record.gated else moment(record.in_line_since),
             pause=pause_views.moment_of(
                 record,
                 self._ledger.attempt(record.id, record.attempt),
                 self._ledger.pauses(record.id),
                 partial(self._for_whom, sees=sees),
             ),
+            note=visible(record.remark),
+            metrics=(self._newest(record.id) or {}) if record.live else {},
+            parameters=visible_value(record.parameters),
+            trial=self._trial(record.id),
+            tracker_runs=tracker_runs_of(record),
+            deadline_standing=self._deadline(record),
             **{name: getattr(record.spec, name) for name in TOLD},
         )
 
@@ -143,7 +178,11 @@ class JobViews:
                 for it in self._ledger.pauses(record.id)
             ],
             usage=self.usage(record) if record.attempt else None,
+            retried=retry_words.history(record.retried, over=record.ended is not None),
         )
+
+    def _nodes(self) -> Collection[str]:
+        return self._observed.now.inventory.train
 
     def usage(self, record: JobRecord) -> contract.JobUsage | None:
         """Return the note of a job that has ended; None before."""
@@ -190,6 +229,7 @@ class JobViews:
             reason=reason,
             estimated_start=self._estimate(record),
             would_start_with=reason.remedy if waits and reason is not None else None,
+            deadline=self._deadline(record),
         )
 
     def _for_whom(self, it: PreemptionRecord, sees: Sees) -> str:
@@ -226,10 +266,19 @@ class JobViews:
         """Return when a waiting job starts; nobody knows when an administrator decides."""
         return None if self._held(record) else self._estimates.of(record)
 
+    def _deadline(self, record: JobRecord) -> DeadlineStanding | None:
+        """Return how a job stands against its deadline."""
+        if record.spec.deadline is None:
+            return None
+        now = self._observed.settings.clock.now()
+        return deadlines.standing(self._ledger, record, self._estimate(record), now)
+
     def _reason(self, record: JobRecord, sees: Sees) -> contract.Reason | None:
         held = self._held(record)
         if held is not None:
             return held
+        if record.gated and record.state is JobState.QUEUED:
+            return awaited_jobs.reason(self._ledger, record, sees)
         latest_pass = self._observed.now.latest_pass
         quarantined = latest_pass.quarantined.get(record.id)
         if quarantined is not None and record.state is JobState.QUEUED:
@@ -244,9 +293,19 @@ class JobViews:
             full = room_bar(attempts)
             if full is not None and full.until > now:
                 return notices.no_room(reason, full.text, full.length_s)
+            if record.retried and record.retried[-1].next_at > now:
+                return retry_words.tries_again(reason, record.retried[-1])
+            for retry in retry_bars.avoiding(record.retried, self._nodes(), now):
+                reason = retry_words.keeps_off(reason, retry)
             for bar in node_bars(attempts):
                 if bar.until > now:
                     reason = notices.kept_off(reason, bar.node, bar.attempt, bar.text, bar.length_s)
+        if reason is not None and record.state is JobState.QUEUED:
+            configuration, now = (
+                self._observed.now.configuration,
+                self._observed.settings.clock.now(),
+            )
+            reason = with_reservations(reason, record.project, configuration, now)
         awaited = self._estimates.waits_for(record, sees)
         if reason is None or awaited is None:
             return reason
@@ -267,28 +326,6 @@ def _sizes(inventory: Inventory) -> job_notes.PoolSizes:
     }
     most = max(memory, default=None)
     return job_notes.PoolSizes(max(cpus, default=None), most, inventory.largest_train_node, models)
-
-
-def _progress(record: JobRecord) -> contract.Progress | None:
-    said = record.progress
-    if said is None or (said.fraction is None and said.text is None):
-        return None
-    # An attempt that has said nothing yet stands where the job saved.
-    silent = 0 < said.attempt < record.attempt and record.state in HOLDS_GPUS
-    text = None if said.text is None or silent else visible(said.text)
-    fraction = said.fraction
-    if silent and fraction is not None:
-        fraction = said.saved or 0.0
-    elif fraction is None:
-        fraction = said.saved or None  # it counts cells or nothing: what is saved is known
-    fell_from = None
-    if fraction is not None:
-        # What is saved stays done: a new attempt begins there, whatever it says at first.
-        fraction = 1.0 if record.state is JobState.SUCCEEDED else max(fraction, said.saved or 0.0)
-        most = max(said.before or 0.0, (said.fraction or 0.0) if silent else 0.0)
-        fell_from = most if most > fraction else None
-    ends = pace.ends_at(said) if record.state is JobState.RUNNING else None
-    return contract.Progress(fraction, text, moment(said.at), fell_from, _moment(ends))
 
 
 def _attempt(record: AttemptRecord) -> contract.Attempt:

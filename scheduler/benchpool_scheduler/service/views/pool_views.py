@@ -11,6 +11,7 @@ import msgspec
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.contract import GpuState
+from benchpool_scheduler.core.fairness.gpu_hours import AccountKind
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.core.model import Project
 from benchpool_scheduler.phrases import count, hours_used, kept_days
@@ -20,8 +21,9 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.access.membership import usable_projects
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.benches.bench_activity import idle_gpus, last_active
-from benchpool_scheduler.service.ledger.hours_used import HoursUsed, Kind
+from benchpool_scheduler.service.ledger.hours_used import HoursUsed
 from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.lifecycle.reservation_words import reserved
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.service.views.gpu_states import GpuStates
@@ -88,11 +90,12 @@ class PoolViews:
                 problems=problems,
             ),
             bench_line=self._bench_line(),
+            url=self._observed.settings.base_url,
         )
 
     def waiting(self) -> int:
         """Return the number of waiting jobs."""
-        return self._ledger.counters.states[JobState.QUEUED]
+        return self._ledger.counters.in_queue()
 
     def running(self) -> int:
         """Return the number of running jobs."""
@@ -177,22 +180,24 @@ class PoolViews:
     def _quota(self, user: str, groups: Mapping[str, int | None]) -> contract.Quota:
         quota, rule = bench_reserve.quota_of(self._observed.now, user, groups)
         asked = self._asked_back()
+        leases = [lease for lease in self._ledger.leases() if lease.user == user]
         held = [
             contract.HeldBuild(lease.server, list(lease.gpus), asked.get(lease.id))
-            for lease in self._ledger.leases()
-            if lease.user == user
+            for lease in leases
         ]
-        free = max(0, quota - sum(len(it.gpus) for it in held))
+        lent = bench_reserve.lent_by(self._observed.now, user, {lease.id for lease in leases})
+        free = max(0, quota - lent - sum(len(it.gpus) for it in held))
         member = Caller(user, groups=frozenset(groups))
         own = usable_projects(member, self._observed.now.configuration)
         return contract.Quota(
             user=user,
-            build=contract.BuildQuota(quota=quota, rule=rule, held=held, free=free),
+            build=contract.BuildQuota(quota=quota, rule=rule, held=held, free=free, lent=lent),
             projects=self._projects(settings.project for settings in own),
             gpu_hours=self._budget("user", user),
+            values_gib=self._observed.now.configuration.budgets.values_gib,
         )
 
-    def _budget(self, kind: Kind, name: str) -> contract.GpuHours | None:
+    def _budget(self, kind: AccountKind, name: str) -> contract.GpuHours | None:
         """Return a budget of this month with what is used of it, None where there is none."""
         account = self._hours.account(kind, name, self._observed.now.configuration)
         if account is None:
@@ -210,6 +215,7 @@ class PoolViews:
     def _projects(self, projects: Iterable[Project]) -> list[contract.ProjectQuota]:
         allocated, waiting = self._usage()
         gave_back, pauses = self._paid_back()
+        now = self._observed.settings.clock.now()
         found: list[contract.ProjectQuota] = []
         for project in projects:
             share = self._observed.now.latest_pass.shares.get(project.name)
@@ -225,6 +231,7 @@ class PoolViews:
                     gave_back=gave_back[project.name],
                     pauses=pauses[project.name],
                     gpu_hours=self._budget("project", project.name),
+                    reserved=reserved(project.name, self._observed.now.configuration, now),
                 )
             )
         return found
@@ -235,7 +242,7 @@ class PoolViews:
         allocated: Counter[str] = Counter()
         waiting: Counter[str] = Counter()
         for name in counters.projects():
-            held, waits = counters.held[name], counters.by_state[name, JobState.QUEUED]
+            held, waits = counters.held[name], counters.in_queue(name)
             for project in _upward(name, above):
                 allocated[project] += held
                 waiting[project] += waits

@@ -80,6 +80,7 @@ def _measured(device: Device, latest: LatestUse | None, holder: Holder) -> contr
         temperature_c=sample.temperature_c,
         throttled=list(sample.throttled),
         xid=sample.xid,
+        parent=sample.parent,
         idle_since=None if idle is None else moment(idle),
     )
 

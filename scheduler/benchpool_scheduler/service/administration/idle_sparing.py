@@ -1,0 +1,80 @@
+"""Whom the exemptions of the configuration keep from the dry run of the rule for idle benches."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+
+from benchpool_scheduler import phrases
+from benchpool_scheduler.configuration.settings import IdleExemption
+from benchpool_scheduler.contract.use import IdleExempt
+
+Server = tuple[str, str]
+"""A user, and the name of a server."""
+
+
+class Sparing:
+    """Counts for each exemption what it spared; of several, the one that ends last counts.
+
+    >>> from datetime import date
+    >>> sparing = Sparing([IdleExemption("group:exam", date(2026, 12, 31))], "UTC")
+    >>> sparing.spared({"ann", "group:exam"}, ("ann", ""), 12.0)
+    >>> print(next(sparing.notes()))
+    1 server is left out in part or whole, with 12.0 GPU-hours, for an exemption spares it: \
+group:exam until 2026-12-31. Groups and profiles are as the Hub has them now.
+    """
+
+    def __init__(self, exempt: Sequence[IdleExemption], zone: str) -> None:
+        self._exempt = exempt
+        self._zone = zone
+        self._ends = {one: one.end(zone) for one in exempt}
+        self._spared: dict[IdleExemption, dict[Server, float]] = defaultdict(dict)
+
+    def until(self, names: Collection[str]) -> float:
+        """Return until when one of these names is spared; minus infinity for never."""
+        one = self._longest(names)
+        return float("-inf") if one is None else self._ends[one]
+
+    def spared(self, names: Collection[str], server: Server, gpu_h: float) -> None:
+        """Learn that so much less would have been given back by a server of these names."""
+        one = self._longest(names)
+        if one is not None and gpu_h > 0:
+            self._spared[one][server] = self._spared[one].get(server, 0.0) + gpu_h
+
+    @property
+    def servers(self) -> int:
+        """How many servers were spared."""
+        return len({server for each in self._spared.values() for server in each})
+
+    def notes(self) -> Iterator[str]:
+        """Yield one sentence on who is left out, and by which exemptions."""
+        if not self._spared:
+            return
+        hours = sum(sum(each.values()) for each in self._spared.values())
+        rules = ", ".join(
+            f"{one.who} until {one.until}" for one in self._exempt if one in self._spared
+        )
+        few, many = ("is", "it") if self.servers == 1 else ("are", "them")
+        yield (
+            f"{phrases.count(self.servers, 'server')} {few} left out in part or whole, with "
+            f"{phrases.gpu_hours(hours)} GPU-hours, for an exemption spares {many}: {rules}. "
+            "Groups and profiles are as the Hub has them now."
+        )
+
+    def answer(self, now: float) -> list[IdleExempt]:
+        """Return all exemptions with what each spared, as the configuration has them."""
+        return [
+            IdleExempt(
+                who=one.who,
+                until=one.until,
+                in_force=self._ends[one] > now,
+                why=one.why,
+                servers=len(self._spared.get(one, {})),
+                gpu_h=round(sum(self._spared.get(one, {}).values()), 3),
+            )
+            for one in self._exempt
+        ]
+
+    def _longest(self, names: Collection[str]) -> IdleExemption | None:
+        met = (one for one in self._exempt if one.who in names)
+        return max(met, key=lambda one: self._ends[one], default=None)

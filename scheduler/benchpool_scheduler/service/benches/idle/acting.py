@@ -1,0 +1,208 @@
+"""Benches given back: by their notebook server where it can, else stopped by the Hub.
+
+What is to be done next is asked of the table in ``core.benches.giving_back``; here it is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchpool_scheduler import phrases
+from benchpool_scheduler.contract.idle_benches import BenchAct
+from benchpool_scheduler.core.benches.giving_back import GIVING, TAKES_S, Giving, GivingNews
+from benchpool_scheduler.core.benches.idle import IdleStep
+from benchpool_scheduler.errors import BenchpoolError, Refused, Unavailable
+from benchpool_scheduler.hub import StopsServers
+from benchpool_scheduler.runtime import Holding, Runtime
+from benchpool_scheduler.service.benches.idle.parking_first import ParkingFirst
+from benchpool_scheduler.service.benches.idle.watcher import IdleWatcher, WatchedBench
+from benchpool_scheduler.service.benches.reservations import Leases
+from benchpool_scheduler.service.ledger.topic import Topic
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.store.records import LeaseRecord
+
+_PROBLEM = "idle-benches"
+
+STOP_AGAIN_S = 15.0
+"""The Hub is asked again to stop a server that is still there after so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchGiven:
+    """A bench is being given back, or was.
+
+    Attributes:
+        act: What was done. ``asked``: its owner wanted it, else the rule.
+        done: It is over; else it has just begun. ``looked``: no process is on its GPUs by our own
+            look, else none was possible and all that is known is that the bench has ended.
+        idle_s: For how long it had been idle; ``coverage``: the part of it that was measured.
+    """
+
+    lease: LeaseRecord
+    act: BenchAct
+    asked: bool
+    done: bool
+    idle_s: float
+    coverage: float
+    act_s: float
+    looked: bool = False
+
+
+class BenchGiver:
+    """Gives back what is due.
+
+    Attributes:
+        given: News of each act.
+    """
+
+    def __init__(
+        self, watcher: IdleWatcher, observed: Observed, runtime: Runtime, reservations: Leases
+    ) -> None:
+        self._watcher = watcher
+        self._observed = observed
+        self._runtime = runtime
+        self._reservations = reservations
+        self._parking = ParkingFirst(reservations.parking)
+        self._stop_asked: dict[str, float] = {}
+        self._stopping: dict[str, WatchedBench] = {}
+        self.given: Topic[BenchGiven] = Topic()
+
+    def act_of(self, bench: WatchedBench) -> BenchAct:
+        """Return what giving a bench back means: its server may go on where it can do without."""
+        told, fresh = bench.sights.told, bench.sights.is_fresh(self._watcher.now())
+        alone = self._observed.settings.containers is None and isinstance(self._runtime, Holding)
+        if bench.giving in (Giving.NOTING, Giving.STOPPING):
+            return BenchAct.STOP
+        if alone and fresh and told is not None and told.gives_up:
+            return BenchAct.RELEASE
+        return BenchAct.STOP
+
+    def parks(self, bench: WatchedBench) -> bool:
+        """Tell whether it is tried to park a bench before its kernels lose their GPUs."""
+        return self._parking.wanted and self.act_of(bench) is BenchAct.RELEASE
+
+    def is_parking(self, bench: WatchedBench) -> bool:
+        """Tell whether a bench is being parked."""
+        return self._parking.under_way(bench)
+
+    async def _park(self, bench: WatchedBench) -> bool:
+        """Park a due bench where that can be; tell whether it is under way."""
+        if bench.giving is Giving.NONE and self.parks(bench) and await self._parking.begin(bench):
+            bench.asked = False
+            self._tell(bench, BenchAct.PARK, done=False)
+        return self.is_parking(bench)
+
+    def begin(self, bench: WatchedBench, *, asked: bool) -> None:
+        """Begin to give a bench back; one that is under way goes on."""
+        if bench.giving is not Giving.NONE:
+            return
+        act = self.act_of(bench)
+        news = GivingNews.RELEASE if act is BenchAct.RELEASE else GivingNews.STOP
+        bench.asked = asked
+        self._tell(bench, act, done=False)
+        self._watcher.give(bench, GIVING[bench.giving][news])
+
+    def noted(self, bench: WatchedBench) -> None:
+        """Learn that the note lies in the folder."""
+        self._watcher.give(bench, GIVING[bench.giving][GivingNews.NOTED])
+
+    async def go_on(self) -> None:
+        """Begin what is due, drop what is used again, and have servers stopped."""
+        rule, now = self._watcher.rule, self._watcher.now()
+        for bench in list(self._watcher.benches.values()):
+            due = rule.act and bench.watch.step is IdleStep.DUE
+            if due:
+                if not await self._park(bench):
+                    self.begin(bench, asked=False)
+            elif not bench.asked:
+                self._watcher.give(bench, GIVING[bench.giving][GivingNews.USED])
+            if now - bench.giving_since > TAKES_S.get(bench.giving, float("inf")):
+                self._watcher.give(bench, GIVING[bench.giving][GivingNews.LATE])
+        there = self._watcher.benches
+        still = {id_ for id_, it in there.items() if it.watch.step is IdleStep.DUE}
+        for bench in self._parking.parked(still):
+            self._tell(bench, BenchAct.PARK, done=True)
+        for id_ in self._stopping.keys() - there.keys():
+            await self._stopped(self._stopping.pop(id_))
+        stops = {id_: it for id_, it in there.items() if it.giving is Giving.STOPPING}
+        self._stopping |= stops
+        self._stop_asked = {id_: at for id_, at in self._stop_asked.items() if id_ in there}
+        await asyncio.gather(*(self._stop(bench) for bench in stops.values()))
+
+    async def _stopped(self, bench: WatchedBench) -> None:
+        """See for ourselves that nothing of a server that was stopped is on its GPUs, if we can."""
+        held = None
+        if isinstance(self._runtime, Holding):
+            held = await self._runtime.holders(bench.lease.gpus)
+        if held:
+            said = f"{phrases.processes(held)} on the GPUs of the bench of {bench.lease.user} that"
+            self._observed.report(_PROBLEM, f"{said} was stopped: see what it is, and end it.")
+            return
+        self._observed.report(_PROBLEM, None)
+        self._tell(bench, BenchAct.STOP, done=True, looked=held is not None)
+
+    async def _stop(self, bench: WatchedBench) -> None:
+        now, lease = self._watcher.now(), bench.lease
+        if now - self._stop_asked.get(lease.id, float("-inf")) < STOP_AGAIN_S:
+            return
+        self._stop_asked[lease.id] = now
+        directory = self._observed.settings.directory
+        try:
+            if not isinstance(directory, StopsServers):
+                raise Unavailable("there is no Hub that could be asked.")
+            await directory.stop_server(lease.user, lease.server)
+        except BenchpoolError as error:
+            self._observed.report(
+                _PROBLEM, f"An idle bench of {lease.user} is not stopped: {error.message}"
+            )
+        else:
+            self._observed.report(_PROBLEM, None)
+
+    async def released(self, bench: WatchedBench) -> None:
+        """End a lease whose server goes on, once no process is on its GPUs by our own look.
+
+        Errors: Refused ``gpu-held``, Unavailable where that cannot be known, or of the store.
+        """
+        held = await self._holders(bench.lease.gpus)
+        if held:
+            raise Refused(
+                f"{phrases.processes(held)} on the GPUs of this bench: end what is there, then say "
+                "again that it is given back.",
+                code="gpu-held",
+                numbers={"processes": len(held)},
+            )
+        self._watcher.given_up = (*self._watcher.given_up, bench.lease.id)
+        await self._watcher.save(at_once=True)
+        self._tell(bench, BenchAct.RELEASE, done=True, looked=True)
+        await self._reservations.release(bench.lease.id)
+
+    async def _holders(self, gpus: Sequence[str]) -> Sequence[int]:
+        found = None
+        if isinstance(self._runtime, Holding):
+            found = await self._runtime.holders(gpus)
+        if found is None:
+            raise Unavailable(
+                "It cannot be seen now whether a process is on the GPUs of this bench: try again.",
+                code="gpu-unknown",
+            )
+        return found
+
+    def _tell(
+        self, bench: WatchedBench, act: BenchAct, *, done: bool, looked: bool = False
+    ) -> None:
+        watch = bench.watch
+        coverage = min(1.0, watch.known_s / watch.idle_s) if watch.idle_s else 0.0
+        self.given.publish(
+            BenchGiven(
+                lease=bench.lease,
+                act=act,
+                asked=bench.asked,
+                done=done,
+                idle_s=watch.idle_s,
+                coverage=coverage,
+                act_s=self._watcher.rule.act_s,
+                looked=looked,
+            )
+        )

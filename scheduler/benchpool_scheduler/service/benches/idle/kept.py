@@ -1,0 +1,75 @@
+"""What is kept of idle benches over a restart of the scheduler, in a file of its own.
+
+The time in which no scheduler looked is not counted as idle. Where it was longer than what the rule
+allows to be unknown, or where a clock was set meanwhile, a bench begins anew. A file that is lost
+or cannot be read gives nobody's bench back: all begin anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from benchpool_scheduler.core.benches.idle import RESTING, IdleLadder, IdleStep, IdleWatch
+from benchpool_scheduler.store import whole_files
+
+
+class KeptWatch(Struct, frozen=True):
+    """Where a bench stood."""
+
+    step: IdleStep
+    idle_s: float
+    known_s: float
+    executions: int | None = None
+    keeps: tuple[float, ...] = ()
+    kept_until: float = 0.0
+
+
+class KeptIdle(Struct, frozen=True):
+    """All of it, as of ``at``; ``rule`` is what was in force.
+
+    Attributes:
+        given_up: Leases that ended while their server went on: the Hub still names them.
+    """
+
+    at: float = 0.0
+    rule: str = ""
+    benches: dict[str, KeptWatch] = {}
+    given_up: tuple[str, ...] = ()
+
+
+def load(file: Path) -> KeptIdle:
+    """Return what is kept; nothing where there is nothing that can be read."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=KeptIdle)
+    except (OSError, msgspec.DecodeError):
+        return KeptIdle()
+
+
+def save(file: Path, kept: KeptIdle) -> None:
+    """Keep it. Errors: OSError."""
+    whole_files.write(file, msgspec.json.encode(kept))
+
+
+def watch_after(kept: KeptWatch, away_s: float, now: float, ladder: IdleLadder) -> IdleWatch:
+    """Return where a bench stands after nobody looked for so long.
+
+    >>> before = KeptWatch(IdleStep.DUE, idle_s=3600.0, known_s=3600.0)
+    >>> watch_after(before, 60.0, 10_000.0, IdleLadder())
+    IdleWatch(step=<IdleStep.ASKED: 'asked'>, at=10000.0, since=6400.0, known_s=3600.0)
+    >>> watch_after(before, 600.0, 10_000.0, IdleLadder()).step
+    <IdleStep.USED: 'used'>
+    """
+    longest_s = (1.0 - ladder.coverage) * ladder.act_s
+    if kept.step not in RESTING or not 0 <= away_s <= longest_s:
+        return IdleWatch()
+    step = IdleStep.ASKED if kept.step is IdleStep.DUE else kept.step
+    return IdleWatch(step, at=now, since=now - kept.idle_s, known_s=kept.known_s)
+
+
+def still_named(given_up: Collection[str], held: Collection[str]) -> tuple[str, ...]:
+    """Return those leases that the Hub still names; the rest need not be remembered."""
+    return tuple(it for it in given_up if it in held)

@@ -1,0 +1,159 @@
+"""The verbs of idle benches with the caller's rights checked, and the part that looks and acts."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+from benchpool_scheduler import phrases
+from benchpool_scheduler.contract.idle_benches import BenchAct, BenchActivity, BenchIdleness
+from benchpool_scheduler.core.benches.giving_back import Giving
+from benchpool_scheduler.core.benches.idle import IdleStep
+from benchpool_scheduler.errors import NotFound, Refused
+from benchpool_scheduler.runtime import Runtime
+from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.benches.idle import views
+from benchpool_scheduler.service.benches.idle.acting import BenchGiver
+from benchpool_scheduler.service.benches.idle.watcher import IdleWatcher, WatchedBench
+from benchpool_scheduler.service.benches.reservations import Leases
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.process.clock import moment
+from benchpool_scheduler.service.process.shielded import shielded
+
+log = logging.getLogger(__name__)
+
+FILE = "idle-benches.json"
+LOOK_S, AT_LEAST_S = 10.0, 0.5
+"""Between two looks: at most, and where a site's times are shorter than people's."""
+
+
+class IdleBenchVerbs:
+    """What notebook servers and people may say of idle benches.
+
+    Attributes:
+        watcher: Where each stands. ``giver``: gives back what is due.
+    """
+
+    def __init__(
+        self, ledger: Ledger, observed: Observed, runtime: Runtime, reservations: Leases
+    ) -> None:
+        self._ledger = ledger
+        self._observed = observed
+        file: Path = observed.settings.state / "scheduler" / FILE
+        self.watcher = IdleWatcher(ledger, observed, file)
+        self.giver = BenchGiver(self.watcher, observed, runtime, reservations)
+
+    # ------------------------------------------------------------------ life
+
+    async def run(self) -> None:
+        """Look and act, for ever."""
+        while True:
+            await asyncio.sleep(max(AT_LEAST_S, min(LOOK_S, self.watcher.rule.tell_s / 4)))
+            try:
+                await self.look()
+            except Exception:
+                # Nothing was given back; the next look may do better.
+                log.exception("the look at idle benches failed; it is tried again")
+
+    async def look(self) -> None:
+        """Look at all benches once, and do what follows."""
+        self.watcher.look()
+        await self.giver.go_on()
+        self.say()
+        await self.watcher.save()
+
+    async def close(self) -> None:
+        """Keep what the next start needs."""
+        await self.watcher.save(at_once=True)
+
+    def say(self) -> None:
+        """Lay out what owners are to hear of, where that is something new."""
+        told = {
+            (self.watcher.benches[id_].lease.user, f"bench-{id_}-{step}"): self._words(id_, step)
+            for id_, step in self.watcher.told().items()
+        }
+        seen = self._observed.now
+        if told.keys() != seen.idle_benches.keys():
+            self._observed.put(replace(seen, idle_benches=told))
+
+    def _words(self, lease: str, step: IdleStep) -> str:
+        bench = self.watcher.benches[lease]
+        stops = self.giver.act_of(bench) is BenchAct.STOP
+        server, idle_s = bench.lease.server, bench.watch.idle_s
+        if step is IdleStep.DUE and self.giver.is_parking(bench):
+            return phrases.bench_parks(server, idle_s)
+        if step is IdleStep.DUE:
+            return phrases.bench_due(server, idle_s, stops=stops)
+        acts_at = moment(bench.watch.since + self.watcher.rule.act_s)
+        parks = self.giver.parks(bench)
+        return phrases.bench_told(server, idle_s, acts_at, stops=stops, parks=parks)
+
+    # ------------------------------------------------------------------ verbs
+
+    def list(self, caller: Caller) -> list[BenchIdleness]:
+        """Return the benches that the caller may see, the longest idle first."""
+        self.watcher.meet()
+        seen = [
+            it for it in self.watcher.benches.values() if rights.may_use_lease(caller, it.lease)
+        ]
+        return [self._view(it) for it in sorted(seen, key=lambda it: -it.watch.idle_s)]
+
+    def report(self, caller: Caller, lease: str, activity: BenchActivity) -> BenchIdleness:
+        """Learn what a notebook server does. Errors: NotFound, Forbidden."""
+        bench = self._own(caller, lease, "report what it does")
+        bench.sights.reported(activity, self.watcher.now())
+        if activity.noted:
+            self.giver.noted(bench)
+        return self._view(bench)
+
+    async def keep(self, caller: Caller, lease: str) -> BenchIdleness:
+        """Keep a bench for a while. Errors: NotFound, Forbidden; Refused ``kept-too-often``."""
+        bench = self._own(caller, lease, "keep it")
+        rule = self.watcher.rule
+        if bench.giving is Giving.STOPPING:
+            raise Refused(
+                "This bench is being stopped already: start it again from the Hub's page.",
+                code="bench-stops",
+            )
+        if self.watcher.keep(bench) is None:
+            raise Refused(
+                phrases.keeps_used_up(rule.keeps_a_day, rule.keep_s),
+                code="kept-too-often",
+                numbers={"keeps": len(bench.keeps), "limit": rule.keeps_a_day},
+            )
+        bench.asked = False
+        self.watcher.give(bench, Giving.NONE)
+        await self.watcher.save(at_once=True)
+        self.say()
+        return self._view(bench)
+
+    def release(self, caller: Caller, lease: str) -> BenchIdleness:
+        """Give a bench back because its owner wants it. Errors: NotFound, Forbidden."""
+        bench = self._own(caller, lease, "give it back")
+        self.giver.begin(bench, asked=True)
+        return self._view(bench)
+
+    async def released(self, caller: Caller, lease: str) -> None:
+        """End a lease whose server goes on. What is gone already is no error.
+
+        Errors: NotFound for what the caller may not see; Refused ``gpu-held``; Unavailable.
+        """
+        if self._ledger.lease(lease) is None:
+            return
+        bench = self._own(caller, lease, "say that it is given back")
+        await shielded(self.giver.released(bench))
+
+    def _own(self, caller: Caller, lease: str, action: str) -> WatchedBench:
+        held = self._ledger.lease(lease)
+        if held is None or not rights.may_use_lease(caller, held):
+            raise NotFound("There is no such bench: its GPUs were given back.", field="lease")
+        rights.require_owner_of_lease(caller, held, action)
+        return self.watcher.bench(held)
+
+    def _view(self, bench: WatchedBench) -> BenchIdleness:
+        act, parks = self.giver.act_of(bench), self.giver.parks(bench)
+        return views.idleness(self.watcher, bench, act, parks=parks)

@@ -1,0 +1,46 @@
+"""Begins and ends reservations at their times: what is observed then has other quotas."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from benchpool_scheduler.configuration import written
+from benchpool_scheduler.core.fairness.reservations import next_edge_s
+from benchpool_scheduler.service.observed.observed import Observed
+
+log = logging.getLogger(__name__)
+
+LOOK_S, LEAST_S = 10.0, 0.05
+"""Seconds between two looks: a clock may be set, and another configuration come into force."""
+
+
+class ReservationEdges:
+    """Has a pass made whenever a reservation begins or ends."""
+
+    def __init__(self, observed: Observed, want_pass: Callable[[], None]) -> None:
+        self._observed = observed
+        self._want_pass = want_pass
+
+    async def run(self) -> None:
+        """Look again and again, for ever."""
+        while True:
+            await asyncio.sleep(self._wait_s())
+            try:
+                self.look()
+            except Exception:
+                log.exception("reservations could not be looked at; it is tried again")
+
+    def look(self) -> None:
+        """Let those begin that are due, and end those that are over."""
+        seen = self._observed.now
+        if seen.as_of(self._observed.settings.clock.now()) is not seen:
+            self._observed.put(seen)
+            self._want_pass()
+
+    def _wait_s(self) -> float:
+        now = self._observed.settings.clock.now()
+        own = written(self._observed.now.configuration).reservations
+        edge = next_edge_s(own, now)
+        return LOOK_S if edge is None else max(LEAST_S, min(LOOK_S, edge - now))

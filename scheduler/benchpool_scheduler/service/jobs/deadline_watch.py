@@ -1,0 +1,72 @@
+"""Looks for deadlines that are not to be met any more, and notes in the job since when."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from msgspec.structs import replace
+
+from benchpool_scheduler.core.forecast.deadlines import LOST, DeadlineState
+from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.views import deadlines
+from benchpool_scheduler.service.views.estimates import Estimates
+from benchpool_scheduler.store.records import JobRecord
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 30.0
+
+
+class DeadlineWatch:
+    """Holds jobs against their deadlines again and again.
+
+    What it finds is written once into the job's record: from there its owner is told, and pages
+    and streams have it. A deadline that can be met again after all is noted too, so that losing it
+    a second time is told again.
+    """
+
+    def __init__(self, ledger: Ledger, observed: Observed, estimates: Estimates) -> None:
+        self._ledger = ledger
+        self._observed = observed
+        self._estimates = estimates
+
+    async def run(self) -> None:
+        """Look again and again, for ever."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                await self.look()
+            except BenchpoolError as failed:
+                log.warning("deadlines could not be looked at: %s; it is tried again", failed)
+            except Exception:
+                log.exception("deadlines could not be looked at; it is tried again")
+
+    async def look(self) -> None:
+        """Look at every job with a deadline that has not ended; write what is new."""
+        if self._observed.now.safe_mode.held_because is not None:
+            return  # nobody knows when anything starts
+        if not any(self._changed(job) for job in self._ledger.live()):
+            return
+        async with self._ledger.lock:
+            work = UnitOfWork(self._ledger)
+            for job in self._ledger.live():
+                if (changed := self._changed(job)) is not None:
+                    work.save_job(changed)
+            await self._ledger.commit(*work.changes())
+
+    def _changed(self, job: JobRecord) -> JobRecord | None:
+        """Return a job with what is new of its deadline; None where nothing is."""
+        if job.spec.deadline is None:
+            return None
+        now = self._observed.settings.clock.now()
+        found = deadlines.standing(self._ledger, job, self._estimates.of(job), now)
+        state = None if found is None else DeadlineState(found.state.value)
+        if job.late_since is None and state in LOST:
+            return replace(job, late_since=now)
+        if job.late_since is not None and state is DeadlineState.WILL_BE_MET:
+            return replace(job, late_since=None)
+        return None

@@ -1,0 +1,1 @@
+"""Schedules carried out: their times become jobs, what came of these is kept."""

@@ -1,0 +1,237 @@
+"""The verbs of schedules, with the caller's rights checked: begin, look, pause, resume, remove."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from msgspec.structs import replace
+
+from benchpool_scheduler.contract.schedules import (
+    Schedule,
+    ScheduledTime,
+    SchedulePreview,
+    ScheduleRequest,
+    SchedulesQuery,
+)
+from benchpool_scheduler.errors import InvalidInput, Refused, TooMany
+from benchpool_scheduler.phrases import count
+from benchpool_scheduler.schedules.cron_times import cron_of, times_after, zone_of
+from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.jobs.admission import Admission
+from benchpool_scheduler.service.jobs.lookup import visible_record
+from benchpool_scheduler.service.jobs.schedules.schedule_book import ScheduleBook
+from benchpool_scheduler.service.jobs.schedules.schedule_runner import ScheduleRunner
+from benchpool_scheduler.service.jobs.uploads import UploadedContents
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.store.schedule_files import FOLDER, ScheduleRecord, TimeRecord
+
+MOST = 50
+"""A user may have this many schedules."""
+SHOWN = 5
+"""This many of the next times are shown."""
+LEAST_BETWEEN_S = 300.0
+"""Times lie at least this far apart."""
+
+
+class Schedules:
+    """What callers may do with schedules; ``schedule`` is an id, or its only prefix of 4 signs.
+
+    Attributes:
+        book: All that are known. ``runner``: sends what is due.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        observed: Observed,
+        admission: Admission,
+        book: ScheduleBook,
+        runner: ScheduleRunner,
+    ) -> None:
+        self._ledger = ledger
+        self._observed = observed
+        self._admission = admission
+        self.book = book
+        self.runner = runner
+
+    @classmethod
+    def of(
+        cls, ledger: Ledger, observed: Observed, admission: Admission, uploads: UploadedContents
+    ) -> Schedules:
+        """Return the verbs, and make what sends; what it will send is kept with the uploads."""
+        book = ScheduleBook(observed.settings.state / "scheduler" / FOLDER, observed.report)
+        uploads.needed = book.contents
+        return cls(
+            ledger, observed, admission, book, ScheduleRunner(ledger, observed, admission, book)
+        )
+
+    async def begin(self, caller: Caller, asked: ScheduleRequest) -> Schedule:
+        """Accept a schedule; nothing is sent before its first time.
+
+        Errors: those of submitting a job; InvalidInput for a time that cannot be.
+        """
+        known = None if asked.key is None else self.book.by_key(caller.name, asked.key)
+        if known is not None:
+            _check_repeat(known, asked)
+            return self._shown(known)
+        schedule = self._checked(caller, asked)
+        mine = sum(it.user == caller.name for it in self.book.all())
+        if mine >= MOST:
+            raise TooMany(
+                f"You have {count(mine, 'schedule')}, {MOST} is the most: remove one that you need "
+                "no more.",
+                code="too-many-schedules",
+                numbers={"schedules": mine, "limit": MOST},
+            )
+        await self.book.put(schedule)
+        return self._shown(schedule)
+
+    def preview(self, caller: Caller, asked: ScheduleRequest) -> SchedulePreview:
+        """Say when a schedule would send. Errors: those of ``begin``."""
+        schedule = self._checked(caller, asked)
+        return SchedulePreview(_said(schedule), schedule.cron, self._next(schedule))
+
+    def select(self, caller: Caller, query: SchedulesQuery) -> list[Schedule]:
+        """Return the caller's schedules, newest first; with ``all`` each that it may see."""
+        found = [
+            it
+            for it in self.book.all()
+            if self._may_see(caller, it) and (query.all or it.user == caller.name)
+        ]
+        return [self._shown(it) for it in found[: query.limit]]
+
+    def show(self, caller: Caller, schedule: str) -> Schedule:
+        """Return a schedule. Errors: NotFound, InvalidInput."""
+        return self._shown(self._find(caller, schedule))
+
+    async def pause(self, caller: Caller, schedule: str) -> Schedule:
+        """Send nothing until it is resumed. Errors: NotFound, InvalidInput, Unavailable."""
+        found = self._find(caller, schedule)
+        if found.paused is None or found.owner_gone:
+            other = None if caller.name == found.user else self._observed.settings.clock.now()
+            why = f"{caller.name} paused it."
+            found = replace(found, paused=why, owner_gone=False, paused_at=other)
+            await self.book.put(found)
+        return self._shown(found)
+
+    async def resume(self, caller: Caller, schedule: str) -> Schedule:
+        """Send again from now on; what came meanwhile is not made up for."""
+        found = self._find(caller, schedule)
+        if found.paused is not None:
+            now = self._observed.settings.clock.now()
+            found = replace(found, paused=None, owner_gone=False, paused_at=None, seen=now)
+            await self.book.put(found)
+        return self._shown(found)
+
+    async def remove(self, caller: Caller, schedule: str) -> Schedule:
+        """Forget a schedule; its jobs stay as they are."""
+        found = self._find(caller, schedule)
+        await self.book.drop(found)
+        return self._shown(found)
+
+    # ------------------------------------------------------------------ inside
+
+    def _checked(self, caller: Caller, asked: ScheduleRequest) -> ScheduleRecord:
+        """Return the schedule that a request would be."""
+        if asked.submission.after:
+            raise InvalidInput(
+                "A schedule sends at its times: it cannot wait for other jobs too.", field="after"
+            )
+        if asked.submission.deadline is not None:
+            raise InvalidInput(
+                "A schedule sends again and again, and a deadline is one instant: leave it out.",
+                field="deadline",
+            )
+        cron, now = cron_of(asked.when), self._observed.settings.clock.now()
+        zone_of(asked.zone)
+        _check_apart(times_after(cron, asked.zone, now, 10), asked.when)
+        name = asked.name or asked.submission.name or "schedule"
+        job = self._admission.checked(caller, replace(asked.submission, key=None, name=name))
+        return ScheduleRecord(
+            id=self._observed.settings.new_id(),
+            name=name,
+            user=caller.name,
+            project=job.project,
+            created=now,
+            when=asked.when,
+            cron=cron,
+            zone=asked.zone,
+            submission=replace(asked.submission, project=job.project, key=None),
+            seen=now,
+            key=asked.key,
+            by_service=caller.kind == "service",
+        )
+
+    def _find(self, caller: Caller, schedule: str) -> ScheduleRecord:
+        configuration = self._observed.now.configuration
+        return visible_record(self.book, configuration, caller, schedule, "schedules")
+
+    def _may_see(self, caller: Caller, schedule: ScheduleRecord) -> bool:
+        configuration = self._observed.now.configuration
+        return rights.may_use_of(caller, schedule.user, schedule.project, configuration)
+
+    def _next(self, schedule: ScheduleRecord) -> list[datetime]:
+        if schedule.paused is not None:
+            return []
+        now = self._observed.settings.clock.now()
+        zone = zone_of(schedule.zone)
+        times = times_after(schedule.cron, schedule.zone, now, SHOWN)
+        return [datetime.fromtimestamp(at, zone) for at in times]
+
+    def _shown(self, schedule: ScheduleRecord) -> Schedule:
+        return Schedule(
+            id=schedule.id,
+            name=schedule.name,
+            user=schedule.user,
+            project=schedule.project,
+            when=schedule.when,
+            cron=schedule.cron,
+            zone=schedule.zone,
+            text=_said(schedule),
+            created=datetime.fromtimestamp(schedule.created, UTC),
+            paused=schedule.paused,
+            next=self._next(schedule),
+            last=[self._time(schedule, it) for it in schedule.last],
+        )
+
+    def _time(self, schedule: ScheduleRecord, time: TimeRecord) -> ScheduledTime:
+        job = None if time.job is None else self._ledger.job(time.job)
+        return ScheduledTime(
+            at=datetime.fromtimestamp(time.at, zone_of(schedule.zone)),
+            outcome=time.outcome,
+            job=None if job is None else job.id,
+            state=time.ended if job is None else str(job.state),
+            text=time.text,
+        )
+
+
+def _said(schedule: ScheduleRecord) -> str:
+    if schedule.paused is not None:
+        return f"Paused: {schedule.paused}"
+    return f"Sends at {schedule.when} ({schedule.zone}), unless its last job has not ended."
+
+
+def _check_apart(times: Sequence[float], when: str) -> None:
+    apart = min((later - at for at, later in pairwise(times)), default=LEAST_BETWEEN_S)
+    if apart < LEAST_BETWEEN_S:
+        raise InvalidInput(
+            f"{when!r} comes every {apart:.0f} s: at least {LEAST_BETWEEN_S:.0f} s must lie "
+            "between two times of a schedule.",
+            field="when",
+            numbers={"seconds": apart, "limit": LEAST_BETWEEN_S},
+        )
+
+
+def _check_repeat(known: ScheduleRecord, asked: ScheduleRequest) -> None:
+    same = replace(asked.submission, project=known.project, key=None) == known.submission
+    if not same or (known.when, known.zone) != (asked.when, asked.zone):
+        raise Refused(
+            f"Schedule {known.id[:8]} ({known.name}) of {known.user} has the key {known.key!r} "
+            "already, with another content; choose another key, or none.",
+            code="key-taken",
+            field="key",
+        )

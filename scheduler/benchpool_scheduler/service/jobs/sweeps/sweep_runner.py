@@ -1,0 +1,172 @@
+"""Carries sweeps on: begins trials, ends those that do worse, keeps what came of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from benchpool_scheduler.contract import JobSubmission
+from benchpool_scheduler.contract.sweeps import Scalar
+from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.jobs.admission import Admission
+from benchpool_scheduler.service.jobs.commands import Commands
+from benchpool_scheduler.service.jobs.sweeps import trial_submissions
+from benchpool_scheduler.service.jobs.sweeps.sweep_book import SweepBook
+from benchpool_scheduler.service.jobs.sweeps.trial_table import TrialTable, closed
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.store.sweep_files import SweepRecord, TrialRecord
+from benchpool_scheduler.sweeps import words
+from benchpool_scheduler.sweeps.decisions import next_acts
+from benchpool_scheduler.sweeps.trials import SweepTrial, TrialState
+
+log = logging.getLogger(__name__)
+
+AGAIN_S = 30.0
+"""What could not be done is tried again after this time, or as soon as something changes."""
+
+
+class SweepRunner:
+    """Decides for one sweep after the other, whenever its trials have changed.
+
+    Attributes:
+        problems: By sweep, why its next trial could not begin.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        observed: Observed,
+        admission: Admission,
+        commands: Commands,
+        book: SweepBook,
+        table: TrialTable,
+    ) -> None:
+        self._ledger = ledger
+        self._observed = observed
+        self._admission = admission
+        self._commands = commands
+        self._book = book
+        self._table = table
+        self._news = asyncio.Event()
+        self._one_at_a_time = asyncio.Lock()
+        self.problems: dict[str, str] = {}
+
+    def see(self, jobs: Collection[str]) -> None:
+        """Note that jobs have changed, or have reported something."""
+        if any(self._book.of_job(job) is not None for job in jobs):
+            self._news.set()
+
+    async def run(self) -> None:
+        """Carry all sweeps on, for ever."""
+        await self._ledger.whole.wait()
+        self._news.set()
+        while True:
+            wait_s = AGAIN_S if self.problems else None
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._news.wait()
+            self._news.clear()
+            for sweep in self._book.under_way():
+                await self._try(sweep.id)
+
+    async def carry_on(self, sweep: str) -> None:
+        """Do what is next for a sweep. Errors: those of accepting a trial's job."""
+        async with self._one_at_a_time:
+            await self._carry_on(sweep)
+
+    def tell(self, sweep: str, problem: str) -> None:
+        """Note why the next trial of a sweep could not begin; it is tried again."""
+        self.problems[sweep] = problem
+        self._news.set()
+
+    async def _try(self, sweep: str) -> None:
+        try:
+            await self.carry_on(sweep)
+        except BenchpoolError as error:
+            self.problems[sweep] = error.message
+        except Exception:
+            log.exception("sweep %s could not be carried on", sweep)
+            self.problems[sweep] = "The service could not carry it on; its log says why."
+        else:
+            self.problems.pop(sweep, None)
+
+    async def _carry_on(self, of: str) -> None:
+        sweep = self._book.get(of)
+        if sweep is None or sweep.over is not None:
+            return
+        trials = await self._table.of(sweep, self._now)
+        kept = closed(sweep, trials)
+        if kept != sweep:
+            await self._book.put(sweep := kept)
+        is_stopped = sweep.stopped_by is not None
+        acts = await asyncio.to_thread(next_acts, sweep.plan, trials, stopped=is_stopped)
+        for number, why in self._to_stop(sweep, trials, acts.stop):
+            await self._stop(sweep.trials[number].job, why)
+        await self._accept_missing(sweep)
+        for values in acts.begin:
+            sweep = await self._begin(sweep, values)
+        if acts.over:
+            await self._book.put(replace(sweep, over=self._now))
+
+    async def _begin(self, sweep: SweepRecord, values: Mapping[str, Scalar]) -> SweepRecord:
+        trial = TrialRecord(self._observed.settings.new_id(), dict(values))
+        self._admission.checked(
+            self._caller(sweep), self._submission(sweep, len(sweep.trials), trial)
+        )
+        sweep = replace(sweep, trials=(*sweep.trials, trial))
+        await self._book.put(sweep)
+        await self._accept(sweep, len(sweep.trials) - 1)
+        return sweep
+
+    async def _accept_missing(self, sweep: SweepRecord) -> None:
+        """Accept the jobs of trials that were written down when the service ended, or refused."""
+        for number, trial in enumerate(sweep.trials):
+            waits = trial.ended is None and self._ledger.job(trial.job) is None
+            if waits and sweep.stopped_by is None:
+                await self._accept(sweep, number)
+
+    async def _accept(self, sweep: SweepRecord, number: int) -> None:
+        trial = sweep.trials[number]
+        submission = self._submission(sweep, number, trial)
+        await self._admission.accept_as(self._caller(sweep), submission, trial.job)
+
+    @staticmethod
+    def _to_stop(
+        sweep: SweepRecord, trials: Sequence[SweepTrial], early: Sequence[int]
+    ) -> Iterator[tuple[int, str]]:
+        """Return which trials are ended, and why."""
+        if sweep.stopped_by is not None and not sweep.let_finish:
+            for trial in trials:
+                if trial.state is TrialState.OPEN:
+                    yield trial.number, f"{sweep.stopped_by} stopped sweep {sweep.name}."
+            return
+        for number in early:
+            yield number, words.why_stopped(sweep.plan, trials, number, sweep.name)
+
+    async def _stop(self, job_id: str, why: str) -> None:
+        job = self._ledger.job(job_id)
+        if job is not None and job.live and not (job.wish is not None and job.wish.early):
+            await self._commands.stop_early(job.id, why)
+
+    @staticmethod
+    def _submission(sweep: SweepRecord, number: int, trial: TrialRecord) -> JobSubmission:
+        return trial_submissions.of_record(sweep, number, trial.parameters)
+
+    def _caller(self, sweep: SweepRecord) -> Caller:
+        """Return the sweep's owner with the rights that they have now."""
+        if sweep.by_service:
+            return Caller(sweep.user, kind="service")
+        known = self._observed.now.hub_user(sweep.user)
+        if known is None:
+            return Caller(sweep.user)
+        return Caller(sweep.user, admin=known.admin, groups=frozenset(known.groups))
+
+    @property
+    def _now(self) -> float:
+        return self._observed.settings.clock.now()

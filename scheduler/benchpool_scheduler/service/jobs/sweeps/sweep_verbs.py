@@ -1,0 +1,254 @@
+"""The verbs of sweeps, with the caller's rights checked: begin, look, stop."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec.structs import replace
+
+from benchpool_scheduler.contract.sweeps import (
+    Sweep,
+    SweepPlan,
+    SweepPreview,
+    SweepRequest,
+    SweepsQuery,
+    SweepState,
+    SweepStop,
+    TrialRow,
+)
+from benchpool_scheduler.errors import (
+    BenchpoolError,
+    InvalidInput,
+    Refused,
+    TooMany,
+)
+from benchpool_scheduler.phrases import count, visible_value
+from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.jobs.admission import Admission
+from benchpool_scheduler.service.jobs.commands import Commands
+from benchpool_scheduler.service.jobs.lookup import visible_record
+from benchpool_scheduler.service.jobs.sweeps import trial_submissions
+from benchpool_scheduler.service.jobs.sweeps.sweep_book import SweepBook
+from benchpool_scheduler.service.jobs.sweeps.sweep_runner import SweepRunner
+from benchpool_scheduler.service.jobs.sweeps.trial_table import TrialTable
+from benchpool_scheduler.service.ledger.job_curves import JobCurves
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.store.sweep_files import SweepRecord
+from benchpool_scheduler.sweeps import words
+from benchpool_scheduler.sweeps.costs import cost
+from benchpool_scheduler.sweeps.decisions import enough_reason
+from benchpool_scheduler.sweeps.proposals import check, propose, size
+from benchpool_scheduler.sweeps.trials import SweepTrial, TrialState, ranked
+
+MOST_UNDER_WAY = 20
+"""So many sweeps of one user may be under way."""
+SHOWN = 5
+"""So many trials are shown before a sweep is sent."""
+
+
+class Sweeps:
+    """What callers may do with sweeps; ``sweep`` is an id, or its only prefix of 4 signs.
+
+    Attributes:
+        book: All that are known. ``runner``: carries them on.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        observed: Observed,
+        admission: Admission,
+        book: SweepBook,
+        table: TrialTable,
+        runner: SweepRunner,
+    ) -> None:
+        self._ledger = ledger
+        self._observed = observed
+        self._admission = admission
+        self._table = table
+        self.book = book
+        self.runner = runner
+
+    @classmethod
+    def of(
+        cls,
+        ledger: Ledger,
+        observed: Observed,
+        admission: Admission,
+        commands: Commands,
+        book: SweepBook,
+        curves: JobCurves,
+    ) -> Sweeps:
+        """Return the verbs, and make what carries sweeps on."""
+        table = TrialTable(ledger, curves)
+        runner = SweepRunner(ledger, observed, admission, commands, book, table)
+        return cls(ledger, observed, admission, book, table, runner)
+
+    async def begin(self, caller: Caller, asked: SweepRequest) -> Sweep:
+        """Accept a sweep; its first trials are jobs when this returns.
+
+        Errors: those of submitting a job; InvalidInput for a plan that cannot be carried out.
+        """
+        known = None if asked.key is None else self.book.by_key(caller.name, asked.key)
+        if known is not None:
+            _check_repeat(known, asked)
+            return await self._shown(known)
+        sweep = self._checked(caller, asked)
+        mine = [it for it in self.book.under_way() if it.user == caller.name]
+        if len(mine) >= MOST_UNDER_WAY:
+            raise TooMany(
+                f"{count(len(mine), 'sweep')} of yours are under way, {MOST_UNDER_WAY} is the "
+                "most: let one end, or stop one.",
+                code="too-many-sweeps",
+                numbers={"sweeps": len(mine), "limit": MOST_UNDER_WAY},
+            )
+        await self.book.put(sweep)
+        try:
+            await self.runner.carry_on(sweep.id)
+        except BenchpoolError as error:
+            begun = self.book.get(sweep.id) or sweep
+            if not any(self._ledger.job(trial.job) for trial in begun.trials):
+                await self.book.drop(begun)
+                raise
+            self.runner.tell(begun.id, error.message)
+        return await self._shown(self.book.get(sweep.id) or sweep)
+
+    async def preview(self, caller: Caller, asked: SweepRequest) -> SweepPreview:
+        """Say what a sweep would try and cost. Errors: those of ``begin``."""
+        sweep = self._checked(caller, asked)
+        plan, trials = sweep.plan, list[SweepTrial]()
+        while len(trials) < SHOWN and (values := propose(plan, trials)) is not None:
+            trials.append(SweepTrial(len(trials), values, TrialState.OPEN))
+        at_once, quota = self._at_once(sweep)
+        each_h, gpus = asked.trial_hours, asked.submission.total_gpus
+        costs = None if each_h is None else cost(plan, each_h, asked.trial_steps, gpus, at_once)
+        return SweepPreview(
+            text=words.forecast(size(plan), costs, at_once, quota, array=plan.array),
+            trials=size(plan),
+            gpu_hours=None if costs is None else costs.gpu_hours,
+            hours=None if costs is None else costs.hours,
+            first=[visible_value(dict(one.parameters)) for one in trials],
+        )
+
+    def _at_once(self, sweep: SweepRecord) -> tuple[int, int | None]:
+        """Return how many trials run at a time within the quota, and the quota where it binds."""
+        settings = self._observed.now.configuration.project(sweep.project)
+        quota = None if settings is None else settings.project.quota
+        if not quota:  # as much as there is; or nothing of its own, only what others leave
+            return sweep.plan.max_concurrent, None
+        fitting = max(1, quota // sweep.submission.total_gpus)
+        binds = fitting < sweep.plan.max_concurrent
+        return min(fitting, sweep.plan.max_concurrent), quota if binds else None
+
+    async def select(self, caller: Caller, query: SweepsQuery) -> list[Sweep]:
+        """Return the caller's sweeps, newest first; with ``all`` each that it may see."""
+        found = [
+            it
+            for it in self.book.all()
+            if self._may_see(caller, it) and (query.all or it.user == caller.name)
+        ]
+        return [await self._shown(it) for it in found[: query.limit]]
+
+    async def show(self, caller: Caller, sweep: str) -> Sweep:
+        """Return a sweep with its trials, best first. Errors: NotFound, InvalidInput."""
+        return await self._shown(self._find(caller, sweep))
+
+    async def stop(self, caller: Caller, sweep: str, asked: SweepStop) -> Sweep:
+        """Begin no further trial of a sweep, and end those under way unless they may finish.
+
+        Repeating it does nothing. Errors: NotFound, InvalidInput, Unavailable.
+        """
+        found = self._find(caller, sweep)
+        rights.require_reason(caller, found.user, "cancel", asked.reason)
+        if found.over is None and (found.stopped_by is None or found.let_finish):
+            finish = asked.let_finish and (found.stopped_by is None or found.let_finish)
+            await self.book.put(replace(found, stopped_by=caller.name, let_finish=finish))
+            await self.runner.carry_on(found.id)
+        return await self._shown(self.book.get(found.id) or found)
+
+    # ------------------------------------------------------------------ inside
+
+    def _checked(self, caller: Caller, asked: SweepRequest) -> SweepRecord:
+        """Return the sweep that a request would be, with all of its trials as yet to come."""
+        check(asked.plan)
+        values = propose(asked.plan, ())
+        if values is None:
+            raise InvalidInput("The sweep has no trial: name values.", field="parameters")
+        name = asked.name or asked.submission.name or "sweep"
+        sweep = SweepRecord(
+            id=self._observed.settings.new_id(),
+            name=name,
+            user=caller.name,
+            project=asked.submission.project or "",
+            created=self._observed.settings.clock.now(),
+            plan=asked.plan,
+            submission=asked.submission,
+            key=asked.key,
+            by_service=caller.kind == "service",
+        )
+        job = self._admission.checked(caller, trial_submissions.of_record(sweep, 0, values))
+        submission = replace(asked.submission, project=job.project)
+        return replace(sweep, project=job.project, submission=submission)
+
+    def _find(self, caller: Caller, sweep: str) -> SweepRecord:
+        configuration = self._observed.now.configuration
+        return visible_record(self.book, configuration, caller, sweep, "sweeps")
+
+    def _may_see(self, caller: Caller, sweep: SweepRecord) -> bool:
+        configuration = self._observed.now.configuration
+        return rights.may_use_of(caller, sweep.user, sweep.project, configuration)
+
+    async def _shown(self, sweep: SweepRecord) -> Sweep:
+        trials = await self._table.of(sweep, self._observed.settings.clock.now())
+        enough = enough_reason(sweep.plan, trials, stopped=sweep.stopped_by is not None)
+        best = ranked(trials, sweep.plan.goal)
+        plan = msgspec.convert(visible_value(msgspec.to_builtins(sweep.plan)), SweepPlan)
+        first = [one.number for one in best]
+        rest = [one.number for one in trials if one.number not in set(first)]
+        state = SweepState.RUNNING if enough is None else SweepState.ENDING
+        return Sweep(
+            id=sweep.id,
+            name=sweep.name,
+            user=sweep.user,
+            project=sweep.project,
+            state=state if sweep.over is None else SweepState.OVER,
+            text=words.standing(plan, trials, size(sweep.plan), enough),
+            problem=self.runner.problems.get(sweep.id),
+            created=datetime.fromtimestamp(sweep.created, UTC),
+            ended=None if sweep.over is None else datetime.fromtimestamp(sweep.over, UTC),
+            plan=plan,
+            size=size(sweep.plan),
+            trials=[self._row(sweep, trials[number]) for number in (*first, *rest)],
+            best=best[0].number if best else None,
+            gpu_hours=round(sum(one.gpu_hours for one in trials), 6),
+            url=f"{self._observed.settings.base_url}/sweeps/{sweep.id}",
+        )
+
+    def _row(self, sweep: SweepRecord, trial: SweepTrial) -> TrialRow:
+        job = self._ledger.job(sweep.trials[trial.number].job)
+        return TrialRow(
+            number=trial.number,
+            job=None if job is None else job.id,
+            parameters=visible_value(dict(trial.parameters)),
+            state=str(trial.state),
+            job_state=None if job is None else str(job.state),
+            value=trial.value,
+            step=trial.points[-1].step if trial.points else None,
+            gpu_hours=round(trial.gpu_hours, 6),
+        )
+
+
+def _check_repeat(known: SweepRecord, asked: SweepRequest) -> None:
+    same = known.plan == asked.plan and known.submission == replace(
+        asked.submission, project=known.project
+    )
+    if not same:
+        raise Refused(
+            f"Sweep {known.id[:8]} ({known.name}) of {known.user} has the key {known.key!r} "
+            "already, with another content; choose another key, or none.",
+            code="repeated-key",
+            field="key",
+        )

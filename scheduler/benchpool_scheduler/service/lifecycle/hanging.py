@@ -1,0 +1,114 @@
+"""A job that hangs: its note says so, and where it is to be tried again it is stopped: pure.
+
+All that is known of a hang is in the note of the running job. It goes with a new start, with the
+job's end, and with the next sign of life.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from msgspec.structs import replace
+
+from benchpool_scheduler.contract.causes import EndCause
+from benchpool_scheduler.contract.hanging import IfHanging
+from benchpool_scheduler.core.lifecycle import retries
+from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
+from benchpool_scheduler.core.lifecycle.retries import AttemptEnd, PastRetry, RetryRules
+from benchpool_scheduler.core.lifecycle.states import JobState
+from benchpool_scheduler.phrases import duration
+from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId
+from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
+from benchpool_scheduler.service.lifecycle import notices, retry_words
+from benchpool_scheduler.store.records import JobRecord, Note, StopIntent
+
+STOPPED = "stopped"
+"""The number of a note that says whether the job was told to stop."""
+
+
+def hangs(job: JobRecord) -> bool:
+    """Tell whether a running job was found to hang."""
+    return (
+        job.state is JobState.RUNNING
+        and job.note is not None
+        and job.note.code == ReasonCode.HANGING
+    )
+
+
+def is_stopped(job: JobRecord) -> bool:
+    """Tell whether it was told to stop for that."""
+    return hangs(job) and job.note is not None and bool(job.note.numbers.get(STOPPED))
+
+
+def begin(
+    work: UnitOfWork,
+    job: JobRecord,
+    since: float,
+    now: float,
+    act: IfHanging,
+    policy: RetryRules,
+    grace_s: float,
+) -> None:
+    """Note that a job hangs; stop it where it is to be tried again, and may be.
+
+    Args:
+        since: When it last showed a sign of life. ``policy``: what the site says of failures.
+    """
+    end = AttemptEnd(EndCause.HANGING, None)
+    past = tuple(PastRetry(it.cause, it.traceback) for it in job.retried)
+    decided = retries.decide(end, past, job.spec, policy)
+    stops = act is IfHanging.REQUEUE and decided.again
+    named = bool(job.spec.retry_on)
+    why_not = (
+        ""
+        if act is not IfHanging.REQUEUE or stops
+        else retry_words.why_not(decided.verdict, EndCause.HANGING, decided.number, named)
+    )
+    job = replace(job, note=note(job, since, now, stops=stops, why_not=why_not))
+    work.save_job(job)
+    wish, attempt = stop_of(job, grace_s), work.attempt(job)
+    if wish is not None and attempt is not None:
+        for worker in attempt.live_workers:
+            who = WorkerId(job.id, job.attempt, worker.index)
+            work.stops.append((who, notices.notice(wish)))
+
+
+def note(job: JobRecord, since: float, now: float, *, stops: bool, why_not: str = "") -> Note:
+    """Return what people are told of a job that hangs.
+
+    Args:
+        why_not: Why it is not tried again although that was asked for.
+    """
+    silent = (
+        f"It shows no sign of life, which was noticed after {duration(now - since)}: no progress, "
+        "no output, no processor time and no work on its GPUs."
+    )
+    peek = f"`benchpool peek --hanging {job.id[:8]}` shows where all workers stood then."
+    if stops:
+        text, remedy = f"{silent} It is stopped and tried again.", peek
+    else:
+        text = f"{silent} {why_not}".rstrip()
+        remedy = f"{peek} Pausing and resuming it starts it again from its checkpoint."
+    numbers: dict[str, int | float | str | None] = {"since": since, "at": now, STOPPED: int(stops)}
+    return Note(ReasonCode.HANGING, text, remedy, numbers)
+
+
+def end(work: UnitOfWork, job: JobRecord) -> None:
+    """Note that a job that hung shows signs of life again; nothing where it was told to stop."""
+    if hangs(job) and not is_stopped(job):
+        work.save_job(replace(job, note=None))
+
+
+def stop_of(job: JobRecord, grace_s: float) -> StopIntent | None:
+    """Return how a job was told to stop because it hangs; None where it was not."""
+    if not is_stopped(job) or job.note is None:
+        return None
+    at = float(job.note.numbers["at"] or 0)
+    return notices.hangs(at, grace_s)
+
+
+def told_why(job: JobRecord, event: WorkerEnded) -> WorkerEnded:
+    """Return the end of a worker with its cause, where it was told to stop because it hung."""
+    if not is_stopped(job) or event.by is not EndedBy.NOTICE:
+        return event
+    return dataclasses.replace(event, cause=EndCause.HANGING, traceback=None)

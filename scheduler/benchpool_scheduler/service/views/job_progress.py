@@ -1,0 +1,43 @@
+"""How far a job is and which runs it has in trackers, from what it said of itself."""
+
+from __future__ import annotations
+
+from benchpool_scheduler import contract
+from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, JobState
+from benchpool_scheduler.phrases import tracker_link, visible
+from benchpool_scheduler.service.process.clock import moment
+from benchpool_scheduler.service.views import pace
+from benchpool_scheduler.store.records import JobRecord
+
+
+def progress_of(record: JobRecord) -> contract.Progress | None:
+    """Return how far a job is, as everybody is told it; None where it said nothing."""
+    said = record.progress
+    if said is None or (said.fraction is None and said.text is None):
+        return None
+    # An attempt that has said nothing yet stands where the job saved.
+    silent = 0 < said.attempt < record.attempt and record.state in HOLDS_GPUS
+    text = None if said.text is None or silent else visible(said.text)
+    fraction = said.fraction
+    if silent and fraction is not None:
+        fraction = said.saved or 0.0
+    elif fraction is None:
+        fraction = said.saved or None  # it counts cells or nothing: what is saved is known
+    fell_from = None
+    if fraction is not None:
+        # What is saved stays done: a new attempt begins there, whatever it says at first.
+        fraction = 1.0 if record.state is JobState.SUCCEEDED else max(fraction, said.saved or 0.0)
+        most = max(said.before or 0.0, (said.fraction or 0.0) if silent else 0.0)
+        fell_from = most if most > fraction else None
+    ends = pace.ends_at(said) if record.state is JobState.RUNNING else None
+    return contract.Progress(
+        fraction, text, moment(said.at), fell_from, None if ends is None else moment(ends)
+    )
+
+
+def tracker_runs_of(record: JobRecord) -> list[contract.TrackerLink]:
+    """Return the ways to its runs in trackers, the newest last."""
+    runs = () if record.progress is None else record.progress.runs
+    return [
+        contract.TrackerLink(it.tracker, it.url, tracker_link(it.tracker, it.url)) for it in runs
+    ]

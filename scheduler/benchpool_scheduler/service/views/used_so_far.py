@@ -1,0 +1,79 @@
+"""What jobs and benches that hold GPUs have used until now: GPU-hours, energy and cost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchpool_scheduler.contract import Lease
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.telemetry import ActivityBucket
+from benchpool_scheduler.telemetry.database import Database
+
+HOUR_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class UsedSoFar:
+    """What one of them has used.
+
+    Attributes:
+        energy_j: Joules, as far as measured; None where none were. ``cost``: by the prices of the
+            configuration; None where there are none.
+    """
+
+    gpu_h: float
+    energy_j: float | None
+    cost: float | None
+
+
+class UsedSoFarReader:
+    """Counts from the records, and reads energy from what was measured."""
+
+    def __init__(self, ledger: Ledger, observed: Observed, telemetry: Database) -> None:
+        self._ledger = ledger
+        self._observed = observed
+        self._telemetry = telemetry
+
+    async def read(
+        self, jobs: Collection[str], benches: Collection[Lease]
+    ) -> Mapping[str, UsedSoFar]:
+        """Return what they have used, by the id of the job or of the bench's lease."""
+        held = {job: list(self._of_job(job)) for job in jobs}
+        now = self._observed.settings.clock.now()
+        for lease in benches:
+            held[lease.id] = [(gpu, max(0.0, now - lease.since.timestamp())) for gpu in lease.gpus]
+        energy = await asyncio.to_thread(self._energy, list(jobs), [it.id for it in benches])
+        return {name: self._used(held[name], energy[name]) for name in held}
+
+    def _of_job(self, job: str) -> Iterable[tuple[str, float]]:
+        """Yield each GPU that a worker of the job had, with for how many seconds."""
+        now = self._observed.settings.clock.now()
+        for attempt in self._ledger.attempts(job):
+            for worker in attempt.workers:
+                if worker.started is not None:
+                    lasted = max(0.0, (worker.ended or now) - worker.started)
+                    yield from ((gpu, lasted) for gpu in worker.gpus)
+
+    def _energy(self, jobs: Sequence[str], benches: Sequence[str]) -> Mapping[str, float | None]:
+        of = {name: self._telemetry.totals_of(name) for name in jobs}
+        of |= {name: self._telemetry.totals_of_bench(name) for name in benches}
+        return {name: _joules(buckets) for name, buckets in of.items()}
+
+    def _used(self, held: Sequence[tuple[str, float]], energy_j: float | None) -> UsedSoFar:
+        seen = self._observed.now
+        prices, devices = seen.configuration.prices.gpu_hour, seen.inventory.by_uuid
+        cost = sum(
+            seconds / HOUR_S * prices.get(devices[gpu].model, 0.0)
+            for gpu, seconds in held
+            if gpu in devices
+        )
+        gpu_h = sum(seconds for _, seconds in held) / HOUR_S
+        return UsedSoFar(gpu_h, energy_j, cost if prices else None)
+
+
+def _joules(buckets: Sequence[ActivityBucket]) -> float | None:
+    found = sum(it.energy_j for it in buckets)
+    return found if found > 0 else None
