@@ -1,0 +1,77 @@
+"""What all requests at the gate share, and how many one caller may have open."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from benchpool_scheduler.api.bodies import Bodies
+from benchpool_scheduler.api.identity import Identity
+from benchpool_scheduler.api.limits import Limits
+from benchpool_scheduler.api.stream import Timing
+from benchpool_scheduler.errors import TooMany
+from benchpool_scheduler.gate.backend_connections import BackendConnections
+from benchpool_scheduler.gate.directory import ServiceDirectory
+from benchpool_scheduler.gate.figures import RequestFigures
+from benchpool_scheduler.service import Caller
+
+MOST_OPEN = 256
+"""Requests and websockets that one user may have open at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateDesk:
+    """What a request at the gate needs.
+
+    Attributes:
+        prefix: Where benchpool lies, with a slash at its end; ``hub_prefix`` where the Hub does.
+        now: Seconds, of the figures.
+        hidden: Further cookies, in lower case, that no program sees.
+        timing: How often whoever has something open is asked for again.
+        open_of: Open requests by the caller's name; ``quiet`` is set while there are none.
+        under_way: What ends those that wait or have become a websocket.
+    """
+
+    directory: ServiceDirectory
+    identity: Identity
+    prefix: str
+    hub_prefix: str
+    now: Callable[[], float]
+    figures: RequestFigures
+    limits: Limits
+    bodies: Bodies
+    hidden: frozenset[str] = frozenset()
+    timing: Timing = field(default_factory=Timing)
+    connections: BackendConnections = field(default_factory=BackendConnections)
+    open_of: Counter[str] = field(default_factory=Counter)
+    under_way: set[asyncio.Event] = field(default_factory=set)
+    quiet: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.quiet.set()
+
+    @contextmanager
+    def place_of(self, caller: Caller, gone: asyncio.Event) -> Iterator[None]:
+        """Hold one of the places of a caller. Errors: TooMany."""
+        if caller.kind == "user" and self.open_of[caller.name] >= MOST_OPEN:
+            raise TooMany(
+                f"{caller.name} has {MOST_OPEN} requests open at services, the limit is "
+                f"{MOST_OPEN}: wait until some are answered, or close some pages.",
+                code="too-many-open",
+                numbers={"limit": MOST_OPEN, "retry_after_s": 1},
+            )
+        self.open_of[caller.name] += 1
+        self.under_way.add(gone)
+        self.quiet.clear()
+        try:
+            yield
+        finally:
+            self.under_way.discard(gone)
+            self.open_of[caller.name] -= 1
+            if not self.open_of[caller.name]:
+                del self.open_of[caller.name]
+            if not self.open_of:
+                self.quiet.set()

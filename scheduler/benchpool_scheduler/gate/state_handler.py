@@ -1,0 +1,90 @@
+"""The question of a page that waits: is it still as I know it? It is answered when it is not."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+from tornado.web import HTTPError, RequestHandler
+
+from benchpool_scheduler.errors import (
+    BenchpoolError,
+    InvalidInput,
+    NotAuthenticated,
+    ServerFault,
+    Unavailable,
+)
+from benchpool_scheduler.gate import refusals, waiting
+from benchpool_scheduler.gate.desk import GateDesk
+
+HELD_S = 25.0
+"""Proxies on the way close a connection that is silent for half a minute or more."""
+
+
+class ServiceStateHandler(RequestHandler):
+    """State and sentence of a service, for a page with its XSRF token or a program with a token."""
+
+    def initialize(self, desk: GateDesk) -> None:
+        """Take what the gate gives every request."""
+        self._desk = desk
+        self.gone = asyncio.Event()
+
+    def set_default_headers(self) -> None:
+        """Set what holds for the gate's own answers."""
+        self.clear_header("Server")
+        for name, value in refusals.HEADERS.items():
+            self.set_header(name, value)
+
+    async def get(self, name: str) -> None:
+        """Answer at once where the page has seen something else, else at the next change."""
+        desk = self._desk
+        caller = await desk.identity.authenticate(self)
+        if caller is None:
+            raise NotAuthenticated("Your session has ended: open the page again to log in.")
+        desk.limits.request(caller)
+        seen = self.get_query_argument("seen", "")
+        with desk.place_of(caller, self.gone):
+            route = await waiting.seen_changed(
+                desk.directory, name, caller, self.gone, seen, HELD_S if seen else 0.0
+            )
+        self.set_header("Content-Type", "application/json; charset=utf-8")
+        self.finish(
+            msgspec.json.encode(
+                {
+                    "ready": waiting.answers(route),
+                    "state": route.state.value,
+                    "heading": waiting.HEADINGS[route.state],
+                    "sentence": waiting.sentence(route),
+                    "seen": waiting.fingerprint(route),
+                }
+            )
+        )
+
+    def log_exception(self, typ: Any, value: BaseException | None, tb: Any) -> None:
+        """Log what is ours; a refusal is an answer, not an incident."""
+        if not isinstance(value, BenchpoolError):
+            super().log_exception(typ, value, tb)
+
+    def send_error(self, status_code: int = 500, **kwargs: Any) -> None:
+        """Answer with the status that belongs to the error."""
+        failed = kwargs.get("exc_info", (None, None, None))[1]
+        if isinstance(failed, BenchpoolError):
+            status_code = failed.http_status
+        super().send_error(status_code, **kwargs)
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """Answer with the one error object."""
+        failed = kwargs.get("exc_info", (None, None, None))[1]
+        if not isinstance(failed, BenchpoolError):
+            if isinstance(failed, HTTPError) and status_code < 500:
+                failed = InvalidInput("The request cannot be read.", code="malformed")
+            else:
+                failed = ServerFault("The gate has a fault in answering this; see its log.")
+        if isinstance(failed, Unavailable):
+            self.set_header("Retry-After", str(failed.numbers.get("retry_after_s", 1)))
+        self.finish(refusals.as_json(self, failed))
+
+    def on_connection_close(self) -> None:
+        """Wait no more."""
+        self.gone.set()

@@ -1,0 +1,88 @@
+"""Who comes to the gate, and from which page: nobody passes without the Hub's word.
+
+A program shows a token. A browser shows the session of benchpool; since a served page knows nothing
+of XSRF tokens, what a session asks must come from a page of the Hub's own origin or be the opening
+of a page. Pages of that origin cannot be told apart: only domains of their own could do that.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from tornado.httputil import HTTPHeaders
+
+from benchpool_scheduler.errors import Forbidden
+
+READS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def refuse_other_sites(method: str, headers: HTTPHeaders, host: str, *, websocket: bool) -> None:
+    """Let a request through that no page of another site has caused.
+
+    Args:
+        method: In capitals.
+        headers: As they came.
+        host: That the client named, with its port.
+        websocket: Whether it asks for one; browsers let any page open one.
+
+    Raises:
+        Forbidden: It came from another site's page, or a session does not say from where.
+
+    >>> refuse_other_sites("POST", HTTPHeaders({"Origin": "https://hub"}), "hub", websocket=False)
+    >>> refuse_other_sites(
+    ...     "GET", HTTPHeaders({"Origin": "https://no.hub"}), "hub", websocket=True)
+    Traceback (most recent call last):
+    ...
+    benchpool_scheduler.errors.Forbidden: This came from a page of another site (https://no.hub), \
+which may not call this service: open the service's own page.
+    """
+    site, origin = headers.get("Sec-Fetch-Site"), headers.get("Origin")
+    if site is not None:
+        if site in ("same-origin", "none") or _opens_page(method, headers, websocket):
+            return
+        raise _elsewhere(origin or site)
+    if origin is not None:
+        if origin != "null" and _netloc(origin) == host.lower():
+            return
+        raise _elsewhere(origin)
+    session = "Cookie" in headers and "Authorization" not in headers
+    if session and (websocket or method not in READS):
+        raise Forbidden(
+            "A browser's session says nothing of the page that this came from: programs send a "
+            "token of the Hub as `Authorization: token …`.",
+            code="xsrf",
+        )
+
+
+def opens_page(method: str, headers: HTTPHeaders) -> bool:
+    """Say whether a browser opens a page, so that the answer is shown to a person.
+
+    >>> opens_page("GET", HTTPHeaders({"Accept": "text/html,*/*"}))
+    True
+    >>> opens_page("GET", HTTPHeaders({"Accept": "text/html", "Sec-Fetch-Mode": "cors"}))
+    False
+    """
+    wants = "text/html" in headers.get("Accept", "")
+    return method == "GET" and wants and headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
+
+
+def _opens_page(method: str, headers: HTTPHeaders, websocket: bool) -> bool:
+    """Say whether another site's link leads here; nothing is given to that site by it."""
+    opens = headers.get("Sec-Fetch-Mode") == "navigate"
+    alone = headers.get("Sec-Fetch-Dest", "document") == "document"
+    return method in ("GET", "HEAD") and opens and alone and not websocket
+
+
+def _netloc(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
+
+
+def _elsewhere(where: str) -> Forbidden:
+    return Forbidden(
+        f"This came from a page of another site ({where[:100]}), which may not call this service: "
+        "open the service's own page.",
+        code="other-site",
+    )

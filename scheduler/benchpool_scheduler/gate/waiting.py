@@ -1,0 +1,134 @@
+"""Requests that come before their service answers: how long they are held, and what is said."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.gate.directory import Openness, ServiceDirectory, ServiceRoute
+from benchpool_scheduler.service import Caller
+
+MOST_HELD_S = 300
+"""``Prefer: wait=N`` (RFC 7240) holds a request so long at most."""
+
+HEADINGS: Mapping[Openness, str] = {
+    Openness.READY: "answers",
+    Openness.STARTING: "is starting",
+    Openness.ASLEEP: "is asleep",
+    Openness.PAUSED: "is paused",
+    Openness.FAILED: "has failed",
+}
+
+_WAIT = re.compile(r"wait\s*=\s*\"?([0-9]{1,6})\"?")
+
+
+def wait_s(prefer: str) -> int:
+    """Return how long a client prefers to wait, in seconds.
+
+    >>> wait_s("respond-async, wait=20"), wait_s("wait=99999"), wait_s("wait=-1"), wait_s("")
+    (20, 300, 0, 0)
+    """
+    for part in re.split("[,;]", prefer.lower()):
+        if (found := _WAIT.fullmatch(part.strip())) is not None:
+            return min(int(found[1]), MOST_HELD_S)
+    return 0
+
+
+def answers(route: ServiceRoute) -> bool:
+    """Say whether a request can be passed on."""
+    return route.state is Openness.READY and bool(route.backends)
+
+
+def sentence(route: ServiceRoute) -> str:
+    """Return why a service does not answer and what comes next."""
+    if route.sentence:
+        return route.sentence
+    if route.state is Openness.READY:
+        return "None of its replicas is ready at this moment: it goes on as soon as one is."
+    return f"It {HEADINGS[route.state]}."
+
+
+def not_yet(route: ServiceRoute) -> Unavailable:
+    """Return what a program is told."""
+    state = Openness.STARTING if route.state is Openness.READY else route.state
+    return Unavailable(
+        f"{route.name}: {sentence(route)}",
+        code=f"service-{state}",
+        numbers={"retry_after_s": max(1, route.retry_after_s)},
+    )
+
+
+async def held(
+    directory: ServiceDirectory, name: str, caller: Caller, gone: asyncio.Event, longest_s: float
+) -> ServiceRoute:
+    """Return where requests go, at once if they can, else when they can or the time is over.
+
+    Args:
+        directory: Knows the services.
+        name: Of the service, which is woken.
+        caller: Who asks; the right is asked for again each time.
+        gone: Set when nobody waits any more.
+        longest_s: Seconds; 0 for not at all.
+
+    Raises:
+        NotFound: There is no such service for the caller.
+    """
+    route = directory.route(name, caller)
+    directory.asked(name)
+    if answers(route) or longest_s <= 0:
+        return route
+    loop = asyncio.get_running_loop()
+    last = loop.time() + longest_s
+    while True:
+        change = asyncio.ensure_future(directory.changed(name))
+        try:
+            route = directory.route(name, caller)
+            left_s = last - loop.time()
+            if answers(route) or left_s <= 0 or gone.is_set():
+                return route
+            await _first(change, gone, left_s)
+        finally:
+            change.cancel()
+
+
+async def seen_changed(
+    directory: ServiceDirectory,
+    name: str,
+    caller: Caller,
+    gone: asyncio.Event,
+    seen: str,
+    longest_s: float,
+) -> ServiceRoute:
+    """Return what is known of a service once it is not what a page has seen, or time is over.
+
+    Raises:
+        NotFound: There is no such service for the caller.
+    """
+    loop = asyncio.get_running_loop()
+    last = loop.time() + longest_s
+    while True:
+        change = asyncio.ensure_future(directory.changed(name))
+        try:
+            route = directory.route(name, caller)
+            left_s = last - loop.time()
+            if answers(route) or fingerprint(route) != seen or left_s <= 0 or gone.is_set():
+                return route
+            await _first(change, gone, left_s)
+        finally:
+            change.cancel()
+
+
+def fingerprint(route: ServiceRoute) -> str:
+    """Return what a page says to tell what it has seen."""
+    return f"{route.state} {sentence(route)}"
+
+
+async def _first(change: asyncio.Future[Any], gone: asyncio.Event, longest_s: float) -> None:
+    left: asyncio.Future[Any] = asyncio.ensure_future(gone.wait())
+    try:
+        await asyncio.wait({change, left}, timeout=longest_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        left.cancel()
