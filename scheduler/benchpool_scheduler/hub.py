@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
+from urllib.parse import quote
 
 import httpx
 from msgspec import DecodeError, Struct, ValidationError
@@ -17,6 +18,9 @@ from benchpool_scheduler.errors import Unavailable
 
 SCOPES = ("list:users", "read:users", "read:servers", "list:groups", "read:groups")
 """What the service's token must be allowed to ask."""
+
+STOP_SCOPE = "delete:servers"
+"""What it must be allowed besides, to stop idle benches."""
 
 PAGE = 200
 TIMEOUT_S = 10.0
@@ -55,6 +59,7 @@ class HubServer:
         held: Its bench, as far as the Hub lets us know; ``started`` in seconds since the epoch,
             ``last_active`` when the Hub saw something of it last; servers that differ in nothing
             else are the same, since it changes all the time.
+        profile: The one that it was started with, where the Hub offers any.
     """
 
     user: str
@@ -63,6 +68,7 @@ class HubServer:
     held: HeldBench | None = None
     started: float | None = None
     last_active: float | None = field(default=None, compare=False)
+    profile: str = ""
 
 
 class Directory(Protocol):
@@ -79,6 +85,14 @@ class Directory(Protocol):
 
     def problems(self) -> tuple[str, ...]:
         """Return a sentence for each thing of the Hub that could not be read."""
+
+
+@runtime_checkable
+class StopsServers(Protocol):
+    """The side of a Hub that stops servers."""
+
+    async def stop_server(self, user: str, name: str) -> None:
+        """Have a server stopped; one that is gone is no error. Errors: Unavailable."""
 
 
 @dataclass
@@ -114,6 +128,7 @@ class _Server(Struct):
     started: datetime | None = None
     last_activity: datetime | None = None
     state: dict[str, object] | None = None
+    user_options: dict[str, object] | None = None
 
 
 class _User(Struct):
@@ -209,6 +224,29 @@ class HubDirectory:
         """Return what of the groups could not be read, as of the last refresh."""
         return self._problems
 
+    async def stop_server(self, user: str, name: str) -> None:
+        """Have a server stopped; one that is gone, or is stopping already, is no error.
+
+        Errors: Unavailable.
+        """
+        of = f"users/{quote(user, safe='')}"
+        path = f"{of}/servers/{quote(name, safe='')}" if name else f"{of}/server"
+        try:
+            answer = await self._http.delete(path)
+        except httpx.HTTPError as error:
+            raise Unavailable(
+                f"the Hub does not answer ({type(error).__name__}); it is asked again.",
+                code="hub-unreachable",
+            ) from None
+        if answer.status_code in (202, 204, 400, 404):
+            return  # 400: it does not run, or is being stopped
+        raise Unavailable(
+            f"the Hub refuses to stop it (HTTP {answer.status_code}); give the service benchpool "
+            f"the scope {STOP_SCOPE}.",
+            code="hub-refuses",
+            numbers={"status": answer.status_code},
+        )
+
     async def close(self) -> None:
         """Close the connections."""
         await self._http.aclose()
@@ -250,7 +288,11 @@ def _servers(users: Iterable[_User]) -> Iterable[HubServer]:
             if server.ready or server.pending or not server.stopped:
                 started = None if server.started is None else server.started.timestamp()
                 last = None if server.last_activity is None else server.last_activity.timestamp()
-                yield HubServer(user.name, name, server.ready, _held(server), started, last)
+                held, profile = _held(server), (server.user_options or {}).get("profile")
+                yield HubServer(
+                    *(user.name, name, server.ready, held, started, last),
+                    profile=profile if isinstance(profile, str) else "",
+                )
 
 
 def _held(server: _Server) -> HeldBench | None:

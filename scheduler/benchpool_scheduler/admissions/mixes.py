@@ -20,7 +20,12 @@ QUOTA, LIMIT = 20, 120
 PolicyName = Literal["eager", "protected"]
 POLICIES: Mapping[PolicyName, Policy] = {
     # Kueue knows neither a bound on evictions nor a minimum run time, and evicts at once.
-    "eager": Policy(grace_s=0.0, min_runtime_s=0.0, preemptions_per_hour=1_000_000),
+    "eager": Policy(
+        grace_s=0.0,
+        min_runtime_s=0.0,
+        preemptions_per_hour=1_000_000,
+        preemptions_per_day=1_000_000,
+    ),
     # No job of the mixes runs longer: who has started ends.
     "protected": Policy(grace_s=0.0, min_runtime_s=1.0, preemptions_per_hour=4),
 }

@@ -12,6 +12,7 @@ from benchpool_scheduler.api import (
     access,
     audit,
     configuration,
+    idle_benches,
     jobs,
     leases,
     logs,
@@ -21,10 +22,15 @@ from benchpool_scheduler.api import (
     openapi,
     operation,
     planning,
+    runs,
+    schedules,
+    serving,
+    shells,
+    sweeps,
     views,
 )
 from benchpool_scheduler.api.bodies import Bodies, BodyBounds
-from benchpool_scheduler.api.callers import Callers
+from benchpool_scheduler.api.callers import Callers, NodeIdentity
 from benchpool_scheduler.api.endpoint import Endpoint, Service
 from benchpool_scheduler.api.identity import HubIdentity, Identity
 from benchpool_scheduler.api.limits import Limits, Rate
@@ -34,7 +40,7 @@ from benchpool_scheduler.api.stream import Timing
 from benchpool_scheduler.contract import API_VERSION
 from benchpool_scheduler.service import Pool
 
-__all__ = ["Api", "BodyBounds", "HubIdentity", "Identity", "Rate", "Timing"]
+__all__ = ["Api", "BodyBounds", "HubIdentity", "Identity", "NodeIdentity", "Rate", "Timing"]
 
 END_PATIENCE_S = 2.0
 """At the end of the process a request has this long to be answered."""
@@ -49,6 +55,7 @@ class Api:
         rate: Bounds for one user. ``timing``: seconds of event streams.
         bodies: Bounds for bodies that are on their way.
         metrics_token: Opens the figures besides the Hub's tokens; empty for none.
+        nodes: Knows the agents of nodes; None where there are none.
     """
 
     def __init__(
@@ -60,12 +67,13 @@ class Api:
         timing: Timing | None = None,
         bodies: BodyBounds | None = None,
         metrics_token: str = "",
+        nodes: NodeIdentity | None = None,
     ) -> None:
         traffic = Traffic()
         self.routes = _routes(traffic, timing or Timing(), openapi.text().encode())
         self._service = Service(
             pool,
-            Callers(identity, metrics_token),
+            Callers(identity, metrics_token, nodes),
             Limits(rate or Rate()),
             traffic,
             Bodies(bodies),
@@ -117,7 +125,13 @@ def _routes(traffic: Traffic, timing: Timing, document: bytes) -> tuple[Route, .
         jobs.HANDLERS,
         logs.handlers(timing),
         views.handlers(timing),
+        runs.HANDLERS,
+        shells.HANDLERS,
+        schedules.HANDLERS,
+        serving.HANDLERS,
+        sweeps.HANDLERS,
         leases.HANDLERS,
+        idle_benches.HANDLERS,
         objects.HANDLERS,
         access.HANDLERS,
         notifications.HANDLERS,

@@ -88,6 +88,18 @@ def query(pairs: Mapping[str, Sequence[Any]], type_: type[T]) -> T:
         raise _invalid(str(bad), msgspec.json.encode(flat), type_) from bad
 
 
+def plain(data: Any, type_: type[T]) -> T:
+    """Read plain data, such as that of a file of YAML.
+
+    Raises:
+        InvalidInput: It is not of this type.
+    """
+    try:
+        return msgspec.convert(data, type_)
+    except msgspec.ValidationError as bad:
+        raise _invalid(str(bad), msgspec.json.encode(data, enc_hook=str), type_) from bad
+
+
 def _invalid(text: str, data: bytes, type_: type[Any]) -> InvalidInput:
     match = _PLACE.match(text)
     what, path = (match["what"], match["path"] or "") if match else (text, "")

@@ -8,10 +8,11 @@ from typing import Any
 from msgspec import structs
 
 from benchpool_scheduler.api.routing import Answer, Handle, Request
-from benchpool_scheduler.contract import JobsQuery
+from benchpool_scheduler.contract import JobsQuery, MetricsQuery
 from benchpool_scheduler.contract.actions import JobActions
 from benchpool_scheduler.contract.operation import Operation, declared
 from benchpool_scheduler.contract.operations import Operations
+from benchpool_scheduler.contract.stacks import PeekQuery
 from benchpool_scheduler.service.access import rights
 
 
@@ -45,6 +46,18 @@ async def why(request: Request) -> Answer:
 async def usage(request: Request) -> Answer:
     """Answer how an ended job used what it held."""
     return Answer(request.pool.jobs.usage(request.caller, request.path["job"]))
+
+
+async def job_metrics(request: Request) -> Answer:
+    """Answer the curves that a job has reported."""
+    query: MetricsQuery = request.query
+    return Answer(await request.pool.logs.metrics(request.caller, request.path["job"], query))
+
+
+async def peek(request: Request) -> Answer:
+    """Answer what a running job does."""
+    query: PeekQuery = request.query
+    return Answer(await request.pool.inside.peeks.peek(request.caller, request.path["job"], query))
 
 
 async def submission(request: Request) -> Answer:
@@ -86,6 +99,8 @@ HANDLERS: Mapping[Operation[Any], Handle] = {
     Operations.job: show,
     Operations.why: why,
     Operations.usage: usage,
+    Operations.job_metrics: job_metrics,
+    Operations.peek: peek,
     Operations.submission: submission,
     Operations.discard: discard,
     Operations.code: code,

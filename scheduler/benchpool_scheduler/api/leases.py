@@ -43,6 +43,23 @@ async def list_leases(request: Request) -> Answer:
     return Answer(request.pool.benches.leases(request.caller, request.query.user))
 
 
+async def parked_benches(request: Request) -> Answer:
+    """Answer the parked benches that the caller may see."""
+    return Answer(request.pool.reservations.parking.benches(request.caller))
+
+
+async def park_bench(request: Request) -> Answer:
+    """Begin to park a bench."""
+    parking = request.pool.reservations.parking
+    return Answer(await parking.park(request.caller, request.path["lease"]), status=202)
+
+
+async def unpark_bench(request: Request) -> Answer:
+    """Begin to bring a parked bench back."""
+    parking = request.pool.reservations.parking
+    return Answer(await parking.unpark(request.caller, request.path["lease"]), status=202)
+
+
 HANDLERS: Mapping[Operation[Any], Handle] = {
     Operations.reserve: reserve,
     Operations.wait_in_line: wait_in_line,
@@ -50,4 +67,7 @@ HANDLERS: Mapping[Operation[Any], Handle] = {
     Operations.leases: list_leases,
     Operations.release: release,
     Operations.ask_back: ask_back,
+    Operations.parked_benches: parked_benches,
+    Operations.park_bench: park_bench,
+    Operations.unpark_bench: unpark_bench,
 }

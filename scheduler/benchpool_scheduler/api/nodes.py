@@ -39,10 +39,17 @@ async def maintain(request: Request) -> Answer:
     return Answer(await care.maintain(request.caller, request.path["node"], request.body))
 
 
+async def report(request: Request) -> Answer:
+    """Take what the agent of a node reports."""
+    metering = request.pool.metering
+    return Answer(metering.take_report(request.path["node"], request.body))
+
+
 HANDLERS: Mapping[Operation[Any], Handle] = {
     Operations.nodes: nodes,
     Operations.drain_node: drain,
     Operations.open_node: open_,
     Operations.note_node: note,
     Operations.maintain_node: maintain,
+    Operations.report_node: report,
 }

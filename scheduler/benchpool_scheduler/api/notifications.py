@@ -25,8 +25,14 @@ async def test(request: Request) -> Answer:
     return Answer(await request.pool.notifier.test(request.caller))
 
 
+async def reload(request: Request) -> Answer:
+    """Read what the site allows again."""
+    return Answer(await request.pool.notifier.reload(request.caller))
+
+
 HANDLERS: Mapping[Operation[Any], Handle] = {
     Operations.notifications: read,
     Operations.change_notifications: change,
     Operations.test_notifications: test,
+    Operations.reload_notifications: reload,
 }

@@ -117,10 +117,12 @@ def nothing_at(path: str) -> NotFound:
     There is no job with the id 'my-fit' that you may see; `benchpool jobs --all` lists ids.
     >>> print(nothing_at("/services/benchpool/api/v1/leases/susan/ask-back"))
     There is no bench 'susan': the pool's page shows the id of each.
+    >>> print(nothing_at("/services/benchpool/api/v1/benches/susan/keep"))
+    There is no bench 'susan': `benchpool benches` lists ids.
     >>> print(nothing_at("/services/benchpool/api/v1/nodes/lab%201/drain"))
     The pool has no machine 'lab 1': `benchpool nodes` lists them.
     """
-    named = re.search(r"/api/v1/(jobs|leases|nodes)/([^/]+)", path)
+    named = re.search(r"/api/v1/(jobs|leases|benches|nodes)/([^/]+)", path)
     if named is None:
         return NotFound("There is no such address: see openapi.json for those there are.")
     name = unquote(named[2])
@@ -128,4 +130,6 @@ def nothing_at(path: str) -> NotFound:
         return rights.no_job(name)
     if named[1] == "leases":
         return NotFound(f"There is no bench {name[:40]!r}: the pool's page shows the id of each.")
+    if named[1] == "benches":
+        return NotFound(f"There is no bench {name[:40]!r}: `benchpool benches` lists ids.")
     return NotFound(f"The pool has no machine {name[:40]!r}: `benchpool nodes` lists them.")

@@ -13,27 +13,29 @@ import contextlib
 import logging
 import os
 import signal
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from tornado.web import Application
 
-from benchpool_scheduler.api import Api, HubIdentity
-from benchpool_scheduler.api.workers import Agents
-from benchpool_scheduler.app import serving, standby
+from benchpool_scheduler import contract
+from benchpool_scheduler.api import Api, HubIdentity, workers
+from benchpool_scheduler.api.agent_endpoint import Agents
+from benchpool_scheduler.app import cluster_sampling, pool_services, rereading, serving, standby
 from benchpool_scheduler.app.cluster_configuration import ClusterConfiguration
 from benchpool_scheduler.app.cluster_copies import ClusterCopies, how_to_copy
 from benchpool_scheduler.app.cluster_options import ClusterOptions, own_name
 from benchpool_scheduler.app.cluster_status import ClusterStatus
+from benchpool_scheduler.app.request_origin import RequestOrigins
 from benchpool_scheduler.app.settings import SchedulerApp
+from benchpool_scheduler.client.name_lookup import ProxyAddresses
 from benchpool_scheduler.contract.kubernetes import ELECTION_LEASE
 from benchpool_scheduler.hub import HubDirectory
 from benchpool_scheduler.kube import Connection, Election, ElectionTiming, NotLeading, connect
 from benchpool_scheduler.runtime.kubernetes import KubernetesRuntime
 from benchpool_scheduler.service import Containers, Pool
 from benchpool_scheduler.store.kubernetes import FsspecObjects, KubernetesStore
-from benchpool_scheduler.telemetry import NO_SAMPLING, Sampling
-from benchpool_scheduler.telemetry.dcgm import DcgmSampler
 
 log = logging.getLogger("benchpool_scheduler")
 
@@ -50,7 +52,11 @@ class Replica:
         self._state = Path(settings.state).absolute()
         self._secret = self._options.secret(self._state)
         self._stop = asyncio.Event()
+        self._leading: Pool | None = None
+        self._reading: set[asyncio.Task[None]] = set()
         self._standing_by = standby.client()
+        self._proxies = ProxyAddresses(settings.proxies)
+        self._origins = RequestOrigins(lambda: self._proxies.now, self._secret)
         self._identity = HubIdentity()
         hub_auth = self._identity.hub_auth
         self._directory = HubDirectory(hub_auth.api_url, hub_auth.api_token)
@@ -64,8 +70,9 @@ class Replica:
             namespace = options.namespace or connection.namespace
             election = self._election(for_election, options.own_namespace or namespace)
             connection.guard = election.guard
-            front = serving.Front(self._standby(election))
+            front = serving.Front(self._standby(election), self._origins)
             server = serving.http_server(front)
+            looking_up = asyncio.create_task(self._proxies.keep())
             host, port = self._settings.address
             server.listen(port, host)
             log.info("standing by; serving %s on %s:%s", self._settings.prefix, host, port)
@@ -73,6 +80,7 @@ class Replica:
                 if await self._wins(election):
                     await self._lead(election, connection, namespace, front)
             finally:
+                looking_up.cancel()
                 server.stop()
                 await serving.within(serving.END_PATIENCE_S, server.close_all_connections())
                 for closing in (self._standing_by.aclose, self._directory.close):
@@ -101,7 +109,9 @@ class Replica:
             return known.holder, known.address.rstrip("/")
 
         token = self._settings.metrics_token
-        rules = standby.rules(self._settings.prefix, leader, self._standing_by, token)
+        rules = standby.rules(
+            self._settings.prefix, leader, self._standing_by, token, self._origins
+        )
         return serving.application(rules, self._secret)
 
     async def _wins(self, election: Election) -> bool:
@@ -137,6 +147,7 @@ class Replica:
         )
         pool = await self._make_pool(election, connection, namespace, runtime, configuration)
         await pool.open()
+        self._leading = pool
         status = ClusterStatus(connection, configuration, election.epoch)
         own = self._options.own_namespace or namespace
         copies = ClusterCopies(connection, own, self._options.copying)
@@ -147,17 +158,12 @@ class Replica:
         ]
         for task in tasks:
             task.add_done_callback(partial(_tell_end, pool))
-        api = Api(pool, self._identity, metrics_token=self._settings.metrics_token)
-        agents = Agents(
-            runtime.agent_api,
-            runtime.tokens,
-            pool.contents,
-            self._options.runtime(namespace).carry_bytes,
-        )
-        prefix = self._settings.prefix
+        api, prefix = self._api(pool, connection), self._settings.prefix
+        hidden = self._settings.hidden_cookies
+        gate = pool_services.gate_of(pool, self._identity, prefix, hidden)
         rules = [
-            *agents.rules(prefix),
-            *serving.rules_of(pool, api, self._identity, prefix),
+            *workers.rules(self._agents(pool, runtime), prefix),
+            *serving.rules_of(pool, api, self._identity, prefix, gate.routes()),
         ]
         front.application = serving.application(rules, self._secret)
         log.info("leading %s, epoch %d", namespace, election.epoch)
@@ -167,6 +173,7 @@ class Replica:
             log.info("ending; jobs run on")
             front.application = self._standby(election)
             await api.end()
+            await gate.end()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -176,6 +183,18 @@ class Replica:
             with contextlib.suppress(NotLeading, asyncio.CancelledError):
                 await keeping
             await election.resign()
+
+    def _agents(self, pool: Pool, runtime: KubernetesRuntime) -> Agents:
+        carry_bytes = self._options.runtime(runtime.namespace).carry_bytes
+        return Agents(runtime.agent_api, runtime.tokens, pool.contents, carry_bytes)
+
+    def _api(self, pool: Pool, connection: Connection) -> Api:
+        return Api(
+            pool,
+            self._identity,
+            metrics_token=self._settings.metrics_token,
+            nodes=cluster_sampling.node_identity(self._options, connection),
+        )
 
     async def _make_pool(
         self,
@@ -221,10 +240,11 @@ class Replica:
                 ),
             ),
             default_amounts=self._options.default_amounts,
-            announce=store.announce,
+            announce=partial(_announce, store, runtime),
             contents=objects,
             keep_configuration=configuration.keep,
-            sampling=dcgm_sampling(self._options.prometheus, runtime, self._settings.sample_s),
+            notifications_file=Path(self._settings.notifications_file),
+            sampling=cluster_sampling.chosen(self._options, runtime, self._settings.sample_s),
         )
         reports.append(pool)
         return pool
@@ -238,21 +258,24 @@ class Replica:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
-        # The settings are followed by watch: there is nothing to read again.
-        loop.add_signal_handler(signal.SIGHUP, lambda: None)
+        loop.add_signal_handler(signal.SIGHUP, self._read_again)
+
+    def _read_again(self) -> None:
+        """Read `notifications.yaml` again (SIGHUP); the settings are followed by watch."""
+        if self._leading is not None:
+            reading = asyncio.create_task(rereading.notifications(self._leading))
+            self._reading.add(reading)
+            reading.add_done_callback(self._reading.discard)
 
 
-def dcgm_sampling(address: str, runtime: KubernetesRuntime, every_s: float) -> Sampling:
-    """Return what reads the figures of dcgm-exporter; without an address nothing is measured."""
-
-    def pods() -> dict[tuple[str, str], tuple[str, ...]]:
-        return {
-            (pod.namespace, pod.name): pod.slots
-            for pod in list(runtime.seen_pods)
-            if pod.slots and pod.node and not pod.over
-        }
-
-    return Sampling(DcgmSampler(address, pods), every_s) if address else NO_SAMPLING
+def _announce(
+    store: KubernetesStore, runtime: KubernetesRuntime, jobs: Sequence[contract.Job]
+) -> None:
+    """Say why jobs wait at their objects, and on the pods of others."""
+    store.announce(jobs)
+    for job in jobs:
+        if job.reason is not None:
+            runtime.admits.say(job.id, f"Job {job.id[:8]}: {job.reason.text}")
 
 
 def _tell_end(pool: Pool, task: asyncio.Task[None]) -> None:

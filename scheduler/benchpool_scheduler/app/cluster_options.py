@@ -13,9 +13,14 @@ from benchpool_scheduler.app.serving import cookie_secret
 from benchpool_scheduler.app.settings import variable
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.runtime.kubernetes import ClusterSettings
+from benchpool_scheduler.runtime.kubernetes.admitted.namespaces import (
+    AdmittedNamespace,
+    read_namespaces,
+)
 from benchpool_scheduler.service import DefaultAmounts
 
 SECRET_BYTES = 32
+EVERY_IPV4, EVERY_IPV6 = "0.0.0.0", "::"  # noqa: S104 (of a pod, which only the scheduler reaches)
 
 
 class ClusterOptions(Configurable):
@@ -36,6 +41,12 @@ class ClusterOptions(Configurable):
     pod_ip = traitlets.Unicode("", help="Where other replicas reach this one.").tag(
         config=True, env="BENCHPOOL_POD_IP"
     )
+    pod_labels = traitlets.Unicode(
+        "",
+        help="Labels that pods of the scheduler have and no others of its namespace, NAME=VALUE, "
+        "separated by commas: they alone are let to the ports of services. Without them whoever "
+        "reaches pods of jobs reaches services too.",
+    ).tag(config=True, env="BENCHPOOL_POD_LABELS")
     objects = traitlets.Unicode(
         "", help="Uploaded code: any URL of fsspec; by default a folder of the state folder."
     ).tag(config=True, env="BENCHPOOL_OBJECTS")
@@ -72,11 +83,26 @@ class ClusterOptions(Configurable):
     priority_class = traitlets.Unicode("", help="Priority class of workers.").tag(
         config=True, env="BENCHPOOL_PRIORITY_CLASS"
     )
+    admitted_namespaces = traitlets.Unicode(
+        "",
+        help="Namespaces whose pods get their GPUs here, as JSON: a list of name, project, user "
+        "and projects.",
+    ).tag(config=True, env="BENCHPOOL_ADMITTED_NAMESPACES")
     prometheus = traitlets.Unicode(
         "",
         help="Address of Prometheus that reads dcgm-exporter, or of one exporter's page, ending "
         "with /metrics; without one the use of GPUs is not measured.",
     ).tag(config=True, env="BENCHPOOL_PROMETHEUS")
+    telemetry_database = traitlets.Unicode(
+        "",
+        help="Where what GPUs did is kept, postgresql+psycopg2://USER:PASSWORD@HOST/DATABASE; a "
+        "file in the state folder by default.",
+    ).tag(config=True, env="BENCHPOOL_TELEMETRY_DATABASE")
+    node_agent = traitlets.Unicode(
+        "",
+        help="Account of the agents of nodes, system:serviceaccount:NAMESPACE:NAME, that report "
+        "what GPUs and workers do; none are expected without one.",
+    ).tag(config=True, env="BENCHPOOL_NODE_AGENT")
     copies = traitlets.Unicode(
         "", help="CronJobs of its own namespace that copy volumes, separated by commas."
     ).tag(config=True, env="BENCHPOOL_COPIES")
@@ -116,8 +142,22 @@ class ClusterOptions(Configurable):
             cpu_limit=self.cpu_limit,
             priority_class=self.priority_class,
             pull_secrets=tuple(_words(self.pull_secrets)),
+            scheduler_namespace=self.own_namespace or namespace,
+            scheduler_labels=dict(_pair(word) for word in _words(self.pod_labels)),
+            listen=EVERY_IPV6 if ":" in self.pod_ip else EVERY_IPV4,
             tolerations=tuple({"key": key, "operator": "Exists"} for key in _words(self.tolerated)),
+            admitted_namespaces=self._admitted(namespace),
         )
+
+    def _admitted(self, namespace: str) -> tuple[AdmittedNamespace, ...]:
+        found = read_namespaces(self.admitted_namespaces)
+        if any(one.name == namespace for one in found):
+            raise InvalidInput(
+                f"The namespace {namespace} is that of notebooks and jobs: pods of others are not "
+                "admitted there. List another one.",
+                field="admitted_namespaces",
+            )
+        return found
 
     @property
     def default_amounts(self) -> DefaultAmounts:
@@ -150,6 +190,17 @@ def own_name(options: ClusterOptions) -> str:
 
 def _read(trait: Any, text: str) -> Any:
     return float(text) if isinstance(trait, traitlets.Float) else text
+
+
+def _pair(label: str) -> tuple[str, str]:
+    """Return name and value of a label. Errors: InvalidInput for a text without both."""
+    name, equals, value = label.partition("=")
+    if not (name and equals and value):
+        raise InvalidInput(
+            f"BENCHPOOL_POD_LABELS has {label!r}; write NAME=VALUE, separated by commas.",
+            field="pod_labels",
+        )
+    return name, value
 
 
 def _words(text: str) -> list[str]:

@@ -12,14 +12,25 @@ from pathlib import Path
 from typing import Literal
 
 from benchpool_scheduler.api import Api, HubIdentity
-from benchpool_scheduler.app import last_good, serving, start_faults, starting
+from benchpool_scheduler.app import (
+    last_good,
+    pool_services,
+    rereading,
+    serving,
+    start_faults,
+    starting,
+)
+from benchpool_scheduler.app.request_origin import RequestOrigins
 from benchpool_scheduler.app.settings import SchedulerApp
 from benchpool_scheduler.app.start_status import StartReport
+from benchpool_scheduler.client.name_lookup import ProxyAddresses
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.hub import HubDirectory
 from benchpool_scheduler.runtime import SandboxLevel
 from benchpool_scheduler.runtime.local import DeviceSource, LocalRuntime, find_devices, simulated
+from benchpool_scheduler.runtime.local.parking.gpu_facts import NvmlFacts
+from benchpool_scheduler.runtime.local.parking.parker import LocalParker
 from benchpool_scheduler.service import CONFIGURATION, Pool, allowed_environment
 from benchpool_scheduler.store.sqlite import SqliteStore
 from benchpool_scheduler.telemetry import Sampling
@@ -49,16 +60,24 @@ class EmbeddedServer:
     async def run(self) -> None:
         """Answer from the first moment on, open the pool, serve, and close everything in order."""
         self._listen_to_signals()
-        front = serving.Front(starting.application(self._settings.prefix, self._report))
+        proxies = ProxyAddresses(self._settings.proxies)
+        origins = RequestOrigins(lambda: proxies.now)
+        front = serving.Front(starting.application(self._settings.prefix, self._report), origins)
         server = serving.http_server(front)
+        looking_up = asyncio.create_task(proxies.keep())
         host, port = self._settings.address
         server.listen(port, host)
         log.info("serving %s on %s:%s", self._settings.prefix, host, port)
         try:
             pool = self._pool = await self._opened()
             api = Api(pool, self._identity, metrics_token=self._settings.metrics_token)
+            gate = pool_services.gate_of(
+                pool, self._identity, self._settings.prefix, self._settings.hidden_cookies
+            )
             try:
-                rules = serving.rules_of(pool, api, self._identity, self._settings.prefix)
+                rules = serving.rules_of(
+                    pool, api, self._identity, self._settings.prefix, gate.routes()
+                )
                 cookies = serving.cookie_secret(self._state / "scheduler" / "cookie-secret")
                 front.application = serving.application(rules, cookies)
                 self._report.ready()
@@ -67,9 +86,11 @@ class EmbeddedServer:
                 log.info("ending; jobs run on")
                 server.stop()
                 await api.end()
+                await gate.end()
                 await serving.within(serving.END_PATIENCE_S, server.close_all_connections())
                 await pool.close()
         finally:
+            looking_up.cancel()
             server.stop()
             await self._directory.close()
             await self._identity.close()
@@ -154,11 +175,13 @@ class EmbeddedServer:
                 **settings.worker_variables(os.environ),
             },
             configuration_file=file,
+            notifications_file=Path(settings.notifications_file),
             keep_configuration=self._keep,
             ended=self._end,
             backups_kept=settings.backups,
             step=self._report.step,
             sampling=Sampling(NvmlSampler(), settings.sample_s),
+            parker=None if settings.simulated_gpus else LocalParker(self._state, NvmlFacts()),
         )
 
     def _listen_to_signals(self) -> None:
@@ -171,9 +194,10 @@ class EmbeddedServer:
         self._reloading = asyncio.get_running_loop().create_task(self._read_again())
 
     async def _read_again(self) -> None:
-        """Read the configuration again and say what came of it (SIGHUP)."""
+        """Read both files again and say what came of it (SIGHUP)."""
         if self._pool is None:
-            return  # it reads the file anyway
+            return  # it reads the files anyway
+        await rereading.notifications(self._pool)
         try:
             change = await self._pool.configuration.reload()
         except BenchpoolError as refused:

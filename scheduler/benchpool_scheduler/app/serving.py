@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import secrets
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,12 @@ from tornado.httputil import (
     RequestStartLine,
     ResponseStartLine,
 )
+from tornado.routing import URLSpec
 from tornado.web import Application, RequestHandler
 
 from benchpool_scheduler import web
 from benchpool_scheduler.api import Api, HubIdentity
+from benchpool_scheduler.app.request_origin import RequestOrigins
 from benchpool_scheduler.app.settings import variable
 from benchpool_scheduler.contract.operation import KIB
 from benchpool_scheduler.service import Pool
@@ -34,10 +36,11 @@ END_PATIENCE_S = 5.0
 
 
 class Front(HTTPServerConnectionDelegate):
-    """Hands each request to whatever answers at the moment."""
+    """Hands each request to whatever answers at the moment, and says where it came from."""
 
-    def __init__(self, application: Application) -> None:
+    def __init__(self, application: Application, origins: RequestOrigins | None = None) -> None:
         self.application = application
+        self.origins = origins or RequestOrigins()
 
     def start_request(
         self, server_conn: object, request_conn: HTTPConnection
@@ -55,10 +58,15 @@ class _Late(HTTPMessageDelegate):
     def __init__(self, front: Front, server: object, connection: HTTPConnection) -> None:
         self._front, self._server, self._connection = front, server, connection
         self._chosen: HTTPMessageDelegate | None = None
+        context: Any = connection.context  # type: ignore[attr-defined]
+        self._context = context
+        self._peer: tuple[str, str] = (context.remote_ip, context.protocol)
 
     def headers_received(
         self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders
     ) -> Awaitable[None] | None:
+        origin = self._front.origins.of(*self._peer, headers)
+        self._context.remote_ip, self._context.protocol = origin.address, origin.scheme
         application = self._front.application
         self._chosen = application.start_request(self._server, self._connection)
         return self._chosen.headers_received(start_line, headers)
@@ -69,20 +77,25 @@ class _Late(HTTPMessageDelegate):
     def finish(self) -> None:
         if self._chosen is not None:
             self._chosen.finish()
+        self._forget()
 
     def on_connection_close(self) -> None:
         if self._chosen is not None:
             self._chosen.on_connection_close()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Leave the connection as it was: its next request may come from elsewhere."""
+        self._context.remote_ip, self._context.protocol = self._peer
 
 
 def http_server(front: Front) -> HTTPServer:
-    """Return the server; it does not listen yet.
+    """Return the server; it does not listen yet. What proxies say is read by ``front`` alone.
 
     What may be larger or take longer says so itself once it knows who sends it.
     """
     return HTTPServer(
         front,
-        xheaders=True,
         max_body_size=64 * KIB,
         max_header_size=64 * KIB,
         body_timeout=20,
@@ -91,28 +104,36 @@ def http_server(front: Front) -> HTTPServer:
 
 
 def application(rules: list[Any], cookies: bytes) -> Application:
-    """Return an application of these rules."""
+    """Return an application of these rules.
+
+    The XSRF token's cookie is for no script: pages carry the token, and a script of a service's
+    page, whose address lies below ours, could read the cookie.
+    """
+    options = json.loads(variable("JUPYTERHUB_COOKIE_OPTIONS", "{}"))
     return Application(
         rules,
         cookie_secret=cookies,
-        xsrf_cookie_kwargs=json.loads(variable("JUPYTERHUB_COOKIE_OPTIONS", "{}")),
+        xsrf_cookie_kwargs={**options, "httponly": True},
         log_function=log_request,
         compress_response=False,
     )
 
 
-def rules_of(pool: Pool, api: Api, identity: HubIdentity, prefix: str) -> list[Any]:
-    """Return the rules of API and pages."""
+def rules_of(
+    pool: Pool, api: Api, identity: HubIdentity, prefix: str, gate: Sequence[URLSpec] = ()
+) -> list[Any]:
+    """Return the rules of API and pages; ``gate``: those of people's services, if there are."""
     return [
         *api.rules(prefix),
         *identity.routes(),
-        *web.routes(
-            pool,
-            identity,
-            prefix=prefix,
-            hub_prefix=variable("JUPYTERHUB_BASE_URL", "/") + "hub/",
-        ),
+        *gate,
+        *web.routes(pool, identity, prefix=prefix, hub_prefix=hub_prefix()),
     ]
+
+
+def hub_prefix() -> str:
+    """Return where the Hub's own pages lie."""
+    return variable("JUPYTERHUB_BASE_URL", "/") + "hub/"
 
 
 def cookie_secret(path: Path) -> bytes:

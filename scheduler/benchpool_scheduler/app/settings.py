@@ -11,12 +11,18 @@ from urllib.parse import urlsplit
 import traitlets
 from traitlets.config import Application
 
+from benchpool_scheduler.contract.forwarding import LOOPBACK, Proxies, listed
 from benchpool_scheduler.runtime import SandboxLevel
 
 
 def variable(name: str, default: str = "") -> str:
     """Return a variable of the process's environment; an empty one is as if not set."""
     return os.environ.get(name) or default
+
+
+def _words(name: str) -> list[str]:
+    """Return the words of a variable, which commas separate."""
+    return [word.strip() for word in variable(name).split(",") if word.strip()]
 
 
 class SchedulerApp(Application):
@@ -33,6 +39,9 @@ class SchedulerApp(Application):
     state = traitlets.Unicode(help="State folder; BENCHPOOL_STATE.").tag(config=True)
     configuration_file = traitlets.Unicode(
         help="benchpool.yaml; BENCHPOOL_CONFIG, else the one in the state folder."
+    ).tag(config=True)
+    notifications_file = traitlets.Unicode(
+        help="notifications.yaml; BENCHPOOL_NOTIFICATIONS, else the one in the state folder."
     ).tag(config=True)
     settings_file = traitlets.Unicode(
         help="A traitlets file (Python) with settings of SchedulerApp; BENCHPOOL_SETTINGS."
@@ -75,6 +84,22 @@ class SchedulerApp(Application):
         help="How often the use of GPUs, processors and memory is measured, in seconds from 1 to "
         "60; 0 measures nothing; BENCHPOOL_SAMPLE_S, else 10.",
     ).tag(config=True)
+    hub_proxies = traitlets.List(
+        traitlets.Unicode(),
+        help="Where the Hub's own proxy comes from, whose word on who asks counts: addresses, "
+        "networks, or names that are looked up; BENCHPOOL_HUB_PROXIES, separated by commas, else "
+        "this machine.",
+    ).tag(config=True)
+    trusted_proxies = traitlets.List(
+        traitlets.Unicode(),
+        help="The same for proxies that stand before that one; BENCHPOOL_TRUSTED_PROXIES, none by "
+        "default.",
+    ).tag(config=True)
+    hidden_cookies = traitlets.List(
+        traitlets.Unicode(),
+        help="Names of cookies that no served program sees, beside the Hub's own: those of a proxy "
+        "that logs people in before it; BENCHPOOL_HIDDEN_COOKIES, separated by commas.",
+    ).tag(config=True)
     public_url = traitlets.Unicode(
         help="Address of the service for people, for links to jobs; JUPYTERHUB_PUBLIC_URL, else "
         "the path below the Hub's own address."
@@ -93,6 +118,10 @@ class SchedulerApp(Application):
     @traitlets.default("configuration_file")
     def _default_configuration_file(self) -> str:
         return variable("BENCHPOOL_CONFIG") or str(Path(self.state) / "benchpool.yaml")
+
+    @traitlets.default("notifications_file")
+    def _default_notifications_file(self) -> str:
+        return variable("BENCHPOOL_NOTIFICATIONS") or str(Path(self.state) / "notifications.yaml")
 
     @traitlets.default("settings_file")
     def _default_settings_file(self) -> str:
@@ -116,7 +145,19 @@ class SchedulerApp(Application):
 
     @traitlets.default("worker_environment")
     def _default_worker_environment(self) -> list[str]:
-        return [one for one in variable("BENCHPOOL_WORKER_ENVIRONMENT").split(",") if one]
+        return _words("BENCHPOOL_WORKER_ENVIRONMENT")
+
+    @traitlets.default("hub_proxies")
+    def _default_hub_proxies(self) -> list[str]:
+        return _words("BENCHPOOL_HUB_PROXIES") or LOOPBACK.split(",")
+
+    @traitlets.default("trusted_proxies")
+    def _default_trusted_proxies(self) -> list[str]:
+        return _words("BENCHPOOL_TRUSTED_PROXIES")
+
+    @traitlets.default("hidden_cookies")
+    def _default_hidden_cookies(self) -> list[str]:
+        return _words("BENCHPOOL_HIDDEN_COOKIES")
 
     @traitlets.default("backups")
     def _default_backups(self) -> int:
@@ -140,6 +181,13 @@ class SchedulerApp(Application):
     @traitlets.default("public_url")
     def _default_public_url(self) -> str:
         return variable("JUPYTERHUB_PUBLIC_URL") or variable("JUPYTERHUB_SERVICE_PREFIX", "/")
+
+    @property
+    def proxies(self) -> Proxies:
+        """Whose word on where requests come from counts. Errors: InvalidInput."""
+        return Proxies(
+            listed(self.hub_proxies, "hub_proxies"), listed(self.trusted_proxies, "trusted_proxies")
+        )
 
     @property
     def prefix(self) -> str:

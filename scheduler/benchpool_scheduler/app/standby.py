@@ -10,28 +10,36 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import msgspec
+from tornado.httputil import HTTPHeaders
 from tornado.iostream import StreamClosedError
 from tornado.web import RequestHandler, stream_request_body
 
 from benchpool_scheduler.api.bodies import Bodies, Body, BodyBounds
 from benchpool_scheduler.api.callers import shows
 from benchpool_scheduler.api.metrics import CONTENT_TYPE, standing_by
+from benchpool_scheduler.app.request_origin import HANDED_ON, RequestOrigins
+from benchpool_scheduler.app.socket_relay import SocketRelay
 from benchpool_scheduler.contract import API_VERSION, Liveness
+from benchpool_scheduler.contract.forwarding import RequestSource
 from benchpool_scheduler.errors import BenchpoolError, TooMany, Unavailable
+from benchpool_scheduler.gate.backend_connections import ConnectionRefused
 from benchpool_scheduler.service.jobs.uploads import OBJECT_BYTES
 
 log = logging.getLogger(__name__)
 
+Answer = TypeVar("Answer")
+
 RETRY_S = 2
-HANDED_ON = "X-Benchpool-Handed-On"
 QUIET_S = 120.0
+"""After so long without a word in the middle of an answer it is looked whether the leader is alive.
+"""
 LOOK_S = 2.0
 """While an answer is waited for, it is looked this often whether the leader is alive; ...
 """
@@ -47,19 +55,32 @@ HOP = frozenset(
 )
 """Headers that are about one connection, not about the request."""
 
+SAID_AGAIN = frozenset({"x-forwarded-for", "x-forwarded-proto", HANDED_ON.lower()})
+"""Headers that we say ourselves to the leader."""
+
 Leader = Callable[[], tuple[str, str] | None]
 """Returns name and URL (without a slash at its end) of the leader; None while nobody leads."""
 
 
 def rules(
-    prefix: str, leader: Leader, http: httpx.AsyncClient, metrics_token: str = ""
+    prefix: str,
+    leader: Leader,
+    http: httpx.AsyncClient,
+    metrics_token: str = "",
+    origins: RequestOrigins | None = None,
 ) -> list[Any]:
-    """Return Tornado's rules below a prefix that ends in a slash."""
+    """Return Tornado's rules below a prefix that ends in a slash; ``origins`` signs for us."""
     bounds = BodyBounds()
     # Who sends is not known here; the leader counts what each of them may.
     bodies = Bodies(replace(bounds, user_requests=bounds.all_requests))
     root = f"{prefix}api/{API_VERSION}"
-    handing_on = {"leader": leader, "http": http, "bodies": bodies, "health": f"{root}/health"}
+    handing_on = {
+        "leader": leader,
+        "http": http,
+        "bodies": bodies,
+        "health": f"{root}/health",
+        "origins": origins or RequestOrigins(),
+    }
     return [
         (rf"{root}/health", _Health),
         (rf"{root}/metrics", _Metrics, {**handing_on, "token": metrics_token}),
@@ -70,10 +91,12 @@ def rules(
 def client() -> httpx.AsyncClient:
     """Return what requests are handed on by."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=50)
-    timeout = httpx.Timeout(QUIET_S, connect=3.0)
-    return httpx.AsyncClient(
+    timeout = httpx.Timeout(QUIET_S, connect=3.0, read=None)
+    made = httpx.AsyncClient(
         limits=limits, timeout=timeout, follow_redirects=False, trust_env=False
     )
+    made.headers.clear()  # those of who asks, and no others
+    return made
 
 
 class _Health(RequestHandler):
@@ -86,9 +109,15 @@ class _Health(RequestHandler):
 @stream_request_body
 class _Elsewhere(RequestHandler):
     def initialize(
-        self, leader: Leader, http: httpx.AsyncClient, bodies: Bodies, health: str
+        self,
+        leader: Leader,
+        http: httpx.AsyncClient,
+        bodies: Bodies,
+        health: str,
+        origins: RequestOrigins,
     ) -> None:
         self._leader = leader
+        self._origins = origins
         self._bodies = bodies
         self._counted: Body | None = None
         self._http = http
@@ -116,7 +145,8 @@ class _Elsewhere(RequestHandler):
                 self._answer(refused)
                 return
             self._counted.watch(self._cut_off)
-        self._asking = asyncio.create_task(self._ask(*found))
+        ask = self._ask_for_socket if self._wants_websocket() else self._ask
+        self._asking = asyncio.create_task(ask(*found))
 
     async def data_received(self, chunk: bytes) -> None:
         await self._pass_on(chunk)
@@ -165,21 +195,19 @@ class _Elsewhere(RequestHandler):
         headers = self.request.headers
         return "Transfer-Encoding" in headers or headers.get("Content-Length", "0") != "0"
 
+    def _wants_websocket(self) -> bool:
+        upgrade = self.request.headers.get("Upgrade", "").lower()
+        return self.request.method == "GET" and upgrade == "websocket" and not self._has_body()
+
     def check_xsrf_cookie(self) -> None:
         """Leave that to who answers."""
 
     async def _ask(self, name: str, url: str) -> None:
-        request = self.request
-        headers = [
-            (key, value) for key, value in request.headers.get_all() if key.lower() not in HOP
-        ]
+        request, headers = self.request, self._kept_headers()
         length = request.headers.get("Content-Length")
         content = self._pieces() if self._has_body() else None
         if length is not None:
             headers.append(("Content-Length", length))
-        headers.append((HANDED_ON, "1"))
-        if "X-Forwarded-For" not in request.headers:
-            headers.append(("X-Forwarded-For", request.remote_ip or ""))
         asked = self._http.build_request(
             request.method or "GET", url + (request.uri or "/"), headers=headers, content=content
         )
@@ -192,23 +220,37 @@ class _Elsewhere(RequestHandler):
             self._refuse(name)
             return
         try:
-            await self._hand_back(answer)
-        except httpx.HTTPError as failed:
+            await self._hand_back(answer, name, url)
+        except (httpx.HTTPError, TimeoutError) as failed:
             log.warning("the answer of %s broke off: %r", name, failed)
             # Half an answer must not look like a whole one.
             request.connection.stream.close()  # type: ignore[union-attr]
         finally:
             await answer.aclose()
 
+    def _told(self, origin: RequestSource) -> list[tuple[str, str]]:
+        """Return what the leader is told of where a request came from."""
+        return [
+            ("X-Forwarded-For", origin.address),
+            ("X-Forwarded-Proto", origin.scheme),
+            (HANDED_ON, self._origins.signature(origin)),
+        ]
+
     async def _answered(self, asked: httpx.Request, name: str, url: str) -> httpx.Response:
         """Return the beginning of the leader's answer, for which it may take its time.
 
         Errors: httpx.HTTPError; TimeoutError as soon as it is not alive, or another one leads.
         """
-        sending = asyncio.ensure_future(self._http.send(asked, stream=True))
+        return await self._of_leader(self._http.send(asked, stream=True), name, url, LOOK_S)
+
+    async def _of_leader(
+        self, work: Awaitable[Answer], name: str, url: str, look_s: float
+    ) -> Answer:
+        """Return what comes of the leader, of whom it is seen now and then whether it is alive."""
+        sending = asyncio.ensure_future(work)
         try:
             while True:
-                done, _ = await asyncio.wait([sending], timeout=LOOK_S)
+                done, _ = await asyncio.wait([sending], timeout=look_s)
                 if done:
                     return sending.result()
                 now = self._leader()
@@ -228,7 +270,28 @@ class _Elsewhere(RequestHandler):
             return False
         return True
 
-    async def _hand_back(self, answer: httpx.Response) -> None:
+    def _kept_headers(self) -> list[tuple[str, str]]:
+        """Return the headers of the request that are not about its connection, and ours."""
+        kept = [
+            (key, value)
+            for key, value in self.request.headers.get_all()
+            if key.lower() not in HOP and key.lower() not in SAID_AGAIN
+        ]
+        return kept + self._told(RequestSource(self.request.remote_ip or "", self.request.protocol))
+
+    async def _ask_for_socket(self, name: str, url: str) -> None:
+        headers = HTTPHeaders()
+        for key, value in self._kept_headers():
+            headers.add(key, value)
+        try:
+            began = await SocketRelay(self).ask(url, headers)
+        except ConnectionRefused as failed:
+            log.warning("%s at %s does not answer: %r", name, url, failed)
+            began = False
+        if not began:
+            self._refuse(name)
+
+    async def _hand_back(self, answer: httpx.Response, name: str, url: str) -> None:
         self.set_status(answer.status_code)
         for key, value in answer.headers.multi_items():
             if key.lower() not in HOP:
@@ -236,7 +299,8 @@ class _Elsewhere(RequestHandler):
         if answer.status_code != 204 and "content-length" in answer.headers:
             self.set_header("Content-Length", answer.headers["content-length"])
         await self.flush()
-        async for piece in answer.aiter_raw():
+        pieces = answer.aiter_raw()
+        while (piece := await self._of_leader(_next(pieces), name, url, QUIET_S)) is not None:
             self.write(piece)
             await self.flush()
         await self.finish()
@@ -271,6 +335,10 @@ class _Elsewhere(RequestHandler):
         self.set_header("Retry-After", str(error.numbers.get("retry_after_s", RETRY_S)))
         self.set_header("Content-Type", "application/json")
         self.finish(msgspec.json.encode(error.as_json()))
+
+
+async def _next(pieces: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(pieces, None)
 
 
 class _Metrics(_Elsewhere):

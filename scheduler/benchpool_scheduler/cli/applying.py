@@ -10,16 +10,15 @@ applies it; applied again it is the same job: ``suspend`` pauses and resumes it,
 from __future__ import annotations
 
 import hashlib
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import yaml
 
-from benchpool_scheduler.cli import config_views
+from benchpool_scheduler.cli import config_views, text_files
 from benchpool_scheduler.cli.screen import Screen
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Options
@@ -62,7 +61,7 @@ def apply(session: Session, options: Options) -> int:
     """Apply a file; everything in it is read before anything is done."""
     path = Path(options["file"])
     source = "standard input" if str(path) == "-" else str(path)
-    file = read(_text(path), source)
+    file = read(text_files.read(path), source)
     client, screen = session.client, session.screen
     me = client.quota().user if any(it.spec.user for it in file.jobs) else None
     for wanted in file.jobs:
@@ -70,8 +69,10 @@ def apply(session: Session, options: Options) -> int:
     text = file.configuration
     change = None if text is None else client.apply_config(text, file=source)
     jobs = []
+    ids: dict[str, str] = {}
     for wanted in file.jobs:
-        job, text = _apply_job(client, wanted)
+        job, text = _apply_job(client, _with_ids(wanted, ids))
+        ids[wanted.name] = job.id
         jobs.append(job)
         if not screen.json:
             screen.line(clean(f"{wanted.name}: job {short(job.id)} {text}, {job.state.value}."))
@@ -79,11 +80,10 @@ def apply(session: Session, options: Options) -> int:
     return 0
 
 
-def _text(path: Path) -> str:
-    try:
-        return sys.stdin.read() if str(path) == "-" else path.read_text()
-    except (OSError, UnicodeDecodeError) as failed:
-        raise InvalidInput(f"{path} cannot be read ({failed}).", field="file") from failed
+def _with_ids(wanted: Wanted, ids: Mapping[str, str]) -> Wanted:
+    """Return a job that waits for the jobs of the same file by their ids."""
+    after = tuple(ids.get(ref, ref) for ref in wanted.spec.after)
+    return replace(wanted, spec=msgspec.structs.replace(wanted.spec, after=after))
 
 
 def _show(screen: Screen, change: ConfigurationChange | None, jobs: Sequence[Job]) -> None:

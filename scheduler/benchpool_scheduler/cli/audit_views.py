@@ -5,13 +5,11 @@ from __future__ import annotations
 from benchpool_scheduler import phrases
 from benchpool_scheduler.cli.screen import Column, Screen
 from benchpool_scheduler.contract import AuditCheck, AuditPage
+from benchpool_scheduler.contract.audit import AuditOutcome, AuditRecord
 
 AUDIT_COLUMNS = (
     Column("AT"),
     Column("ACTOR", width=14),
-    Column("ACTION"),
-    Column("TARGET", width=10),
-    Column("OUTCOME"),
     Column("WHAT", rest=True, wrap=True),
 )
 
@@ -27,16 +25,21 @@ def audit(screen: Screen, page: AuditPage) -> None:
             (
                 one.at.astimezone().strftime("%Y-%m-%d %H:%M:%S"),
                 one.actor or "(nobody known)",
-                one.action,
-                one.target,
-                one.outcome.value,
-                phrases.changed(one.before, one.after, one.reason),
+                _what(one),
             )
             for one in page.records
         ],
     )
     if page.more:
         screen.aside("There are older ones: narrow them down, or ask for more with --limit.")
+
+
+def _what(one: AuditRecord) -> str:
+    """Return an act in one piece: four columns of it would leave no room for what it changed."""
+    outcome = "" if one.outcome is AuditOutcome.DONE else f" {one.outcome.value}"
+    act = " ".join(part for part in (one.action, one.target) if part) + outcome
+    changed = phrases.changed(one.before, one.after, one.reason)
+    return f"{act}: {changed}" if changed else act
 
 
 def audit_check(screen: Screen, check: AuditCheck) -> None:

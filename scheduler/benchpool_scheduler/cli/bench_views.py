@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from benchpool_scheduler.cli import words
 from benchpool_scheduler.cli.screen import Column, Screen
-from benchpool_scheduler.contract import Lease
+from benchpool_scheduler.contract import Lease, ParkedBench
+from benchpool_scheduler.contract.idle_benches import BenchAct, BenchCommand, BenchIdleness
 from benchpool_scheduler.contract.use import IdleBenches
-from benchpool_scheduler.phrases import count, gpu_hours, server_called
+from benchpool_scheduler.phrases import (
+    bench_goes,
+    bench_kept,
+    bench_next,
+    bench_state,
+    count,
+    data_size,
+    gpu_hours,
+    server_called,
+)
+
+BENCH_COLUMNS = (
+    Column("LEASE"),
+    Column("WHOSE", width=18),
+    Column("GPUS", align="right"),
+    Column("HOW IT STANDS", rest=True, wrap=True),
+)
+"""The ids are whole: they are typed to keep a bench and to give it back."""
 
 IDLE_COLUMNS = (
     Column("USER", width=16),
@@ -15,6 +35,40 @@ IDLE_COLUMNS = (
     Column("TIMES", align="right"),
     Column("GPU-HOURS", align="right"),
 )
+EXEMPT_COLUMNS = (
+    Column("EXEMPT", width=24),
+    Column("UNTIL"),
+    Column("NOW"),
+    Column("SERVERS", align="right"),
+    Column("GPU-HOURS", align="right"),
+    Column("WHY"),
+)
+
+PARKED_COLUMNS = (
+    Column("LEASE"),
+    Column("WHOSE", width=18),
+    Column("MEMORY", align="right"),
+    Column("HOW IT STANDS", rest=True, wrap=True),
+)
+
+
+def parked(screen: Screen, benches: Sequence[ParkedBench]) -> None:
+    """Print the benches that are parked."""
+    if not benches:
+        screen.line("No bench is parked.")
+        return
+    screen.table(
+        PARKED_COLUMNS,
+        [
+            (
+                one.lease,
+                _whose(one.user, one.server),
+                data_size(one.bytes),
+                f"{one.step.value}: {words.clean(one.text)}",
+            )
+            for one in benches
+        ],
+    )
 
 
 def asked_back(screen: Screen, lease: Lease) -> None:
@@ -24,6 +78,39 @@ def asked_back(screen: Screen, lease: Lease) -> None:
         f"Asked {user} for {count(len(lease.gpus), 'GPU')} of {server}: {user} reads "
         "it on the pool's page and in JupyterLab. Nothing was stopped."
     )
+
+
+def benches(screen: Screen, found: list[BenchIdleness]) -> None:
+    """Print benches, and what is known of their idle time."""
+    if not found:
+        screen.line("No bench holds a GPU, as far as you may see.")
+        return
+    screen.table(
+        BENCH_COLUMNS,
+        [
+            (
+                one.lease,
+                _whose(one.user, one.server),
+                str(len(one.gpus)),
+                "; ".join(said for said in (bench_state(one), bench_next(one)) if said),
+            )
+            for one in found
+        ],
+    )
+
+
+def _whose(user: str, server: str) -> str:
+    return f"{words.clean(user)} {words.clean(server) or '(default)'}"
+
+
+def answered(screen: Screen, bench: BenchIdleness) -> None:
+    """Print what comes of what an owner said of a bench: it is kept, or it goes."""
+    if bench.kept_until is not None and not bench.asked:
+        rule = bench.act is not BenchAct.NONE
+        screen.line(bench_kept(bench.kept_until, bench.keeps_left, rule=rule))
+        return
+    stops = bench.command is not BenchCommand.RELEASE
+    screen.line(bench_goes(words.clean(bench.server), len(bench.gpus), stops=stops))
 
 
 def idle(screen: Screen, answer: IdleBenches) -> None:
@@ -45,3 +132,18 @@ def idle(screen: Screen, answer: IdleBenches) -> None:
         )
     for note in answer.notes:
         screen.line(words.clean(note))
+    if answer.exemptions:
+        screen.table(
+            EXEMPT_COLUMNS,
+            [
+                (
+                    words.clean(one.who),
+                    str(one.until),
+                    "in force" if one.in_force else "ended",
+                    str(one.servers),
+                    gpu_hours(one.gpu_h),
+                    words.clean(one.why),
+                )
+                for one in answer.exemptions
+            ],
+        )

@@ -11,12 +11,13 @@ from benchpool_scheduler import __version__
 from benchpool_scheduler.cli import entry
 from benchpool_scheduler.cli.config_verbs import SET
 from benchpool_scheduler.cli.machine_verbs import MACHINE_VERBS
+from benchpool_scheduler.cli.mcp_verb import MCP
 from benchpool_scheduler.cli.pool_verbs import POOL_VERBS
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Verb, option
 from benchpool_scheduler.cli.whatif_verb import WHATIF
 
-VERBS: tuple[Verb, ...] = (*POOL_VERBS, SET, WHATIF, *MACHINE_VERBS)
+VERBS: tuple[Verb, ...] = (*POOL_VERBS, SET, WHATIF, MCP, *MACHINE_VERBS)
 """Everything that ``benchpool`` can be told."""
 
 GROUPS = {
@@ -43,7 +44,9 @@ class JobCommand(click.Command):
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """Say what follows our own options."""
         pieces = super().collect_usage_pieces(ctx)
-        return [*pieces, "(SCRIPT | NOTEBOOK | -m MODULE | -- COMMAND...)", "[ARGS...]"]
+        named = any(isinstance(it, click.Argument) for it in self.params)
+        what = "SCRIPT" if named else "SCRIPT | NOTEBOOK"
+        return [*pieces, f"({what} | -m MODULE | -- COMMAND...)", "[ARGS...]"]
 
 
 def command(verb: Verb) -> click.Command:

@@ -22,6 +22,7 @@ from benchpool_scheduler.contract import (
     Entry,
     ModuleEntry,
     NotebookEntry,
+    PodsEntry,
     ScriptEntry,
     durations,
 )
@@ -29,16 +30,23 @@ from benchpool_scheduler.errors import InvalidInput
 
 
 def split(words: Sequence[str], options: Sequence[click.Parameter]) -> tuple[list[str], list[str]]:
-    """Return our own words and those of the job, which begin with script, ``-m`` or ``--``."""
+    """Return our own words and those of the job, which begin with script, ``-m`` or ``--``.
+
+    Arguments of our own come before those.
+    """
     valued = {
         name
         for option in options
         if isinstance(option, click.Option) and not option.is_flag and not option.count
         for name in option.opts
     }
+    own = sum(isinstance(option, click.Argument) for option in options)
     at = 0
     while at < len(words):
         word = words[at]
+        if own and not word.startswith("-"):
+            own, at = own - 1, at + 1
+            continue
         if word in ("--", "-m") or not word.startswith("-") or word == "-":
             break
         at += 2 if word in valued else 1
@@ -79,6 +87,26 @@ def read(words: Sequence[str], folder: Path) -> Entry:
     raise AssertionError("all lists are covered")
 
 
+def parameters_after(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the words of the job, and the ``NAME=VALUE`` of each ``-p`` behind a notebook.
+
+    >>> parameters_after(["a.ipynb", "-p", "lr=0.1"]), parameters_after(["a.py", "-p", "x"])
+    ((['a.ipynb'], ['lr=0.1']), (['a.py', '-p', 'x'], []))
+    """
+    kept, pairs = list(words[:1]), []
+    if not kept or not kept[0].endswith(".ipynb"):
+        return list(words), []
+    rest = iter(words[1:])
+    for word in rest:
+        if word in ("-p", "--parameter"):
+            pairs.append(next(rest, ""))
+        elif word.startswith("--parameter="):
+            pairs.append(word.partition("=")[2])
+        else:
+            kept.append(word)
+    return kept, pairs
+
+
 def name_of(entry: Entry) -> str:
     """Return the name of a job that was given none.
 
@@ -92,8 +120,10 @@ def name_of(entry: Entry) -> str:
             name = module
         case CommandEntry(argv=argv):
             name = PurePath(argv[0]).name
-        case _:
-            name = PurePath(entry.name).stem
+        case NotebookEntry(name=file):
+            name = PurePath(file).stem
+        case PodsEntry(pods=pods):
+            name = pods[0]
     return name[:100] or "job"
 
 

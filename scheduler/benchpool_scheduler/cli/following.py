@@ -6,11 +6,8 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from benchpool_scheduler.cli import words
-from benchpool_scheduler.client import Client
-from benchpool_scheduler.contract import ENDED, Job, LogText, State
-
-BEFORE_A_PASS = "next-pass"
-WAITING = frozenset({State.QUEUED, State.PAUSED})
+from benchpool_scheduler.client import Client, following
+from benchpool_scheduler.contract import LogText
 
 
 def log_of(
@@ -42,39 +39,16 @@ def follow(
 
     ``say`` gets a sentence for each wait in between.
     """
-    shown = 0
-    while True:
-        job = _next(client, id_, shown, say)
-        if job.attempt <= shown:
-            return
-        shown = job.attempt
-        if show_log:
-            for piece in client.follow_log(id_, attempt=shown, worker=worker, since=since):
-                yield from _pieces(piece)
-
-
-def _next(client: Client, id_: str, shown: int, say: Callable[[str], None]) -> Job:
-    """Wait for an attempt that was not shown yet, or for the end of the job."""
     said = ""
-    for job in _changes(client, id_):
-        if job.state in ENDED or (job.attempt > shown and job.state not in WAITING):
-            return job
-        if job.reason is not None and job.reason.code == BEFORE_A_PASS:
-            continue  # over in a moment, and no news
-        text = f"{job.state}: {words.note(job)}".removesuffix(": ")
-        if text != said and job.state in WAITING:
-            say(f"{words.short(id_)} {text}")
+    for each in following.follow(client, id_, worker=worker, log=show_log, since=since):
+        if isinstance(each, LogText):
+            said = ""
+            yield from _pieces(each)
+        elif following.waits(each):
+            text = f"{each.state}: {words.note(each)}".removesuffix(": ")
+            if text != said:
+                say(f"{words.short(id_)} {text}")
             said = text
-    raise AssertionError("events never end")
-
-
-def _changes(client: Client, id_: str) -> Iterator[Job]:
-    """Yield the job as it is, then whenever it changes."""
-    for event in client.events():
-        if event.kind in ("open", "reset"):
-            yield client.job(id_).job
-        elif isinstance(event.data, Job) and event.data.id == id_:
-            yield event.data
 
 
 def _pieces(piece: LogText) -> Iterator[bytes]:

@@ -40,6 +40,8 @@ def _up(session: Session, options: Options) -> int:
         public_host=options["public_host"],
         subdomains=options["subdomains"],
         insecure=options["insecure"],
+        trusted_proxies=tuple(options["trusted_proxy"]),
+        hidden_cookies=tuple(options["hide_cookie"]),
         sandbox=options["sandbox"],
         server_sandbox=options["server_sandbox"],
         server_memory=options["server_memory"],
@@ -94,7 +96,8 @@ def _backup(session: Session, options: Options) -> int:
         if session.screen.json:
             session.screen.value(made)
         else:
-            session.screen.line(f"Copied to {options['to']}: {', '.join(sorted(made.files))}.")
+            inside = restoring.summary(made.files)
+            session.screen.line(f"Copied to {options['to']}: {inside}.")
     return 1 if made.missing else 0
 
 
@@ -117,7 +120,10 @@ def _doctor(session: Session, options: Options) -> int:
     from benchpool_scheduler.workstation import doctor
     from benchpool_scheduler.workstation.options import DoctorOptions
 
-    return doctor.run(DoctorOptions(_state(session, options), json=session.screen.json))
+    asked = DoctorOptions(
+        _state(session, options), session.screen.json, try_parking=options["try_parking"]
+    )
+    return doctor.run(asked)
 
 
 def _login_link(session: Session, options: Options) -> int:
@@ -207,6 +213,12 @@ MACHINE_VERBS: tuple[Verb, ...] = (
                  help="Each user's servers at a name of their own below --public-host."),
           option("--insecure", is_flag=True,
                  help="Listen elsewhere than on loopback without encryption."),
+          option("--trusted-proxy", multiple=True, metavar="ADDRESS",
+                 help="A proxy before this one, by address or network, whose word on who asks "
+                      "counts; may be given several times."),
+          option("--hide-cookie", multiple=True, metavar="NAME",
+                 help="A cookie of such a proxy that no served program sees; may be given several "
+                      "times."),
           option("--sandbox", type=click.Choice(["auto", "full", "off"]), default="auto",
                  help="How jobs are kept from each other; full gives each job a /tmp of its own "
                       "also where all run under one account."),
@@ -238,7 +250,11 @@ MACHINE_VERBS: tuple[Verb, ...] = (
          (argument("copy", metavar="DIR|FILE|-"), _STATE),
          "What is replaced stays beside it under another name.", remote=False),
     Verb(("doctor",), "Say what was found on this machine and what is degraded.", _doctor,
-         (_STATE,), remote=False),
+         (_STATE,
+          option("--try-parking", is_flag=True,
+                 help="Only try, with a tiny process on a free GPU, whether CUDA state goes to "
+                      "host memory and comes back (experimental).")),
+         remote=False),
     Verb(("login-link",), "Print a one-time link to log in to a running `benchpool up`.",
          _login_link, (_STATE, option("--user", help="Whom it logs in; you by default.")),
          remote=False),

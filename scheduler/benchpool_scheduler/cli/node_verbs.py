@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from benchpool_scheduler.cli import node_views
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Options, Verb, argument, option
-from benchpool_scheduler.contract import durations
+from benchpool_scheduler.contract import durations, instants
 from benchpool_scheduler.errors import InvalidInput
-
-
-def begins(text: str, now: datetime) -> datetime:
-    """Read ``--from``: a time, in the terminal's zone where it names none, or how long from now.
-
-    Raises:
-        InvalidInput: It is neither.
-
-    >>> begins("2h", datetime.fromisoformat("2026-01-01T12:00:00+00:00")).isoformat()
-    '2026-01-01T14:00:00+00:00'
-    """
-    ahead = durations.seconds(text)
-    if ahead is not None:
-        return now + timedelta(seconds=min(ahead, 10 * 366 * 86_400))
-    try:
-        return datetime.fromisoformat(text.strip()).astimezone()
-    except ValueError as bad:
-        raise InvalidInput(
-            f"--from is {text}: give a time such as '2026-11-28 08:00', or how long from now, "
-            "such as 90m.",
-            field="begins",
-        ) from bad
 
 
 def lasts_s(text: str) -> int:
@@ -44,7 +22,7 @@ def lasts_s(text: str) -> int:
 def _window(session: Session, options: Options) -> int:
     answer = session.client.maintain_node(
         options["id"],
-        begins(options["begins"], datetime.now().astimezone()),
+        instants.read(options["begins"], "--from", "begins", datetime.now().astimezone()),
         lasts_s(options["lasts"]),
         options["reason"],
     )

@@ -2,58 +2,39 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from benchpool_scheduler.errors import InvalidInput
-
-CODE = ("code", "markdown", "raw")
+from benchpool_scheduler.client import notebooks
+from benchpool_scheduler.contract.parameters import ParameterValue
 
 
 def cells_of(path: Path) -> bytes:
     """Return the notebook that a job runs: equal cells give equal bytes.
 
-    Errors: InvalidInput for what is no notebook, an old one, or one that is not in Python.
+    Errors: InvalidInput for what is no notebook, or one that is not in Python.
     """
-    try:
-        found: Any = json.loads(path.read_text(encoding="utf-8"))
-        metadata, cells = found["metadata"], [_cell(*each) for each in enumerate(found["cells"], 1)]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise InvalidInput(
-            f"{path.name} cannot be read as a notebook (nbformat 4): open it in JupyterLab and "
-            "save it again.",
-            field="entry",
-        ) from None
-    language = str((metadata.get("kernelspec") or {}).get("language") or "python")
-    if language.lower() != "python":
-        raise InvalidInput(
-            f"{path.name} is written in {language}; a job runs notebooks in Python.", field="entry"
-        )
-    notebook = {
-        "nbformat": 4,
-        "nbformat_minor": 5,
-        "metadata": {
-            "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
-            "language_info": {"name": "python"},
-            "benchpool": {"path": path.name},
-        },
-        "cells": cells,
-    }
-    return json.dumps(notebook, indent=1).encode()
+    return notebooks.build(_cells(path), path=path.name)
 
 
-def _cell(number: int, cell: Any) -> dict[str, Any]:
-    """Return a cell as it is sent; ``number`` is its place on the sender's screen."""
-    kind, source = cell["cell_type"], cell["source"]
-    if kind not in CODE:
-        raise ValueError(kind)
-    made: dict[str, Any] = {
-        "cell_type": kind,
-        "id": cell.get("id") or f"cell-{number}",
-        "metadata": {"benchpool": {"number": number}},
-        "source": source if isinstance(source, str) else "".join(source),
-    }
-    if kind == "code":
-        made |= {"execution_count": None, "outputs": []}
-    return made
+def parametrized(
+    path: Path, given: Mapping[str, object]
+) -> tuple[bytes, Mapping[str, ParameterValue]]:
+    """Return the notebook with values of its parameters, and all parameters by name.
+
+    Errors: as ``cells_of``; InvalidInput for a parameter that it has not, or of another type.
+    """
+    made = notebooks.with_values(_cells(path), given, path.name)
+    return notebooks.build(made.cells, path=path.name), made.values
+
+
+def names(path: Path) -> list[str]:
+    """Return the names of a notebook's parameters. Errors: as ``cells_of``."""
+    return [one.name for one in notebooks.declared(_cells(path))]
+
+
+def _cells(path: Path) -> list[notebooks.JobCell]:
+    return [
+        notebooks.JobCell(each.id, number, each.source, each.cell_type, each.tags, each.attachments)
+        for number, each in enumerate(notebooks.read(path).cells, 1)
+    ]

@@ -7,18 +7,15 @@ from datetime import UTC, datetime
 from benchpool_scheduler import phrases
 from benchpool_scheduler.cli import words
 from benchpool_scheduler.cli.screen import Column, Screen
-from benchpool_scheduler.contract.notifications import NotificationSettings
+from benchpool_scheduler.contract.notifications import NotificationSettings, SiteKinds
 
 COLUMNS = (Column("ADDRESS", width=32), Column("REACHED"), Column("NEWEST MESSAGE", rest=True))
 
 
 def settings(screen: Screen, found: NotificationSettings) -> None:
     """Print what the caller is told, and where."""
-    if not found.kinds:
-        screen.line(
-            "This site sends no messages: an administrator sets it up by `notifications.yaml` in "
-            "the state folder."
-        )
+    if found.off is not None:
+        screen.line(words.clean(found.off))
         return
     if not found.addresses:
         screen.line("You are told nothing yet: add an address on the page Notifications.")
@@ -41,4 +38,13 @@ def settings(screen: Screen, found: NotificationSettings) -> None:
     screen.line(
         f"Told of: {told}; of a start after {phrases.exactly(found.wait_s)} in line, of a pause "
         f"after {phrases.exactly(found.paused_s)}."
+    )
+
+
+def site(screen: Screen, found: SiteKinds) -> None:
+    """Print what is in force of ``notifications.yaml``."""
+    kinds = ", ".join(map(words.clean, found.kinds)) or "none"
+    screen.line(
+        f"{'In force now' if found.changed else 'Nothing changes'}. Users may give addresses of "
+        f"these kinds: {kinds}. The site's own addresses: {found.pool}."
     )

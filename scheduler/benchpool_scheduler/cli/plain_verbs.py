@@ -19,6 +19,10 @@ from benchpool_scheduler.cli import (
     config_views,
     node_views,
     notification_views,
+    peek_view,
+    schedule_views,
+    service_views,
+    sweep_views,
     views,
     words,
 )
@@ -35,6 +39,7 @@ from benchpool_scheduler.contract import (
     JobDetail,
     JobUsage,
     Lease,
+    ParkedBench,
     Quota,
     SentCode,
     StartEstimates,
@@ -43,11 +48,16 @@ from benchpool_scheduler.contract import (
 from benchpool_scheduler.contract.access import AccessRequest
 from benchpool_scheduler.contract.configuration import ConfigurationText, ConfigurationVersion
 from benchpool_scheduler.contract.forms import Field, PlainVerb, fields, filled_in
+from benchpool_scheduler.contract.idle_benches import BenchIdleness
 from benchpool_scheduler.contract.nodes import PoolNode
-from benchpool_scheduler.contract.notifications import NotificationSettings
+from benchpool_scheduler.contract.notifications import NotificationSettings, SiteKinds
 from benchpool_scheduler.contract.operation import Given, Media, Operation
 from benchpool_scheduler.contract.options import FLAGS
 from benchpool_scheduler.contract.people import Person
+from benchpool_scheduler.contract.schedules import Schedule
+from benchpool_scheduler.contract.serving import PoolService
+from benchpool_scheduler.contract.stacks import Peek
+from benchpool_scheduler.contract.sweeps import Sweep
 from benchpool_scheduler.contract.use import IdleBenches
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 
@@ -57,11 +67,16 @@ SHOWN: Mapping[Any, Callable[[Screen, Any], None]] = {
     JobDetail: views.job,
     Why: views.why,
     JobUsage: views.usage,
+    Peek: peek_view.peek,
     SentCode: views.code,
     Quota: views.quota,
     list[Person]: views.people,
     list[InLine]: views.line,
     IdleBenches: bench_views.idle,
+    list[ParkedBench]: bench_views.parked,
+    ParkedBench: lambda screen, bench: screen.line(words.clean(bench.text)),
+    list[BenchIdleness]: bench_views.benches,
+    BenchIdleness: bench_views.answered,
     ConfigurationChange: config_views.change,
     ConfigurationText: config_views.text,
     list[ConfigurationVersion]: config_views.versions,
@@ -74,6 +89,13 @@ SHOWN: Mapping[Any, Callable[[Screen, Any], None]] = {
     Lease: bench_views.asked_back,
     list[AccessRequest]: access_views.requests,
     NotificationSettings: notification_views.settings,
+    SiteKinds: notification_views.site,
+    list[Schedule]: schedule_views.schedules,
+    Schedule: schedule_views.schedule,
+    list[PoolService]: service_views.services,
+    PoolService: service_views.service,
+    list[Sweep]: sweep_views.sweeps,
+    Sweep: sweep_views.sweep,
 }
 """How an answer is shown to people, by its type."""
 
@@ -186,7 +208,7 @@ def _params(one: Operation[Any], verb: PlainVerb) -> Iterator[click.Parameter]:
             yield _option(field)
 
 
-METAVARS = {"job": "ID"}
+METAVARS = {"job": "ID", "service": "NAME"}
 """What a part of an address is called in the help; others by their own name."""
 
 

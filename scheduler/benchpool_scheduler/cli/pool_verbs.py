@@ -12,11 +12,23 @@ from typing import Any
 import click
 
 from benchpool_scheduler import phrases
-from benchpool_scheduler.cli import audit_views, entry, following, submitting, views
+from benchpool_scheduler.cli import (
+    audit_views,
+    entry,
+    following,
+    scheduling,
+    submitting,
+    sweeping,
+    views,
+)
+from benchpool_scheduler.cli.change_verbs import CHANGES
+from benchpool_scheduler.cli.metric_verbs import COMPARE, METRICS
 from benchpool_scheduler.cli.node_verbs import WINDOW
 from benchpool_scheduler.cli.plain_verbs import plain
 from benchpool_scheduler.cli.report_verb import REPORT
+from benchpool_scheduler.cli.serving import SERVE
 from benchpool_scheduler.cli.session import Session
+from benchpool_scheduler.cli.shell_verb import SHELL
 from benchpool_scheduler.cli.verb import Options, Verb, argument, option, submit_option
 from benchpool_scheduler.client import results
 from benchpool_scheduler.contract import AuditOutcome
@@ -66,6 +78,11 @@ def _status(session: Session, options: Options) -> int:
     return 0
 
 
+NEVER = "No log yet: the job has not started."
+QUIET = "Nothing was written to the log since then."
+EMPTY = "The log is empty: nothing was written to it, or the job's files are not there any more."
+
+
 def _logs(session: Session, options: Options) -> int:
     client, id_, worker = session.client, options["id"], options["worker"]
     attempt, screen = options["attempt"], session.screen
@@ -90,9 +107,8 @@ def _logs(session: Session, options: Options) -> int:
     if not written:
         detail = client.job(id_)
         gone = phrases.no_longer_kept(detail.kept, "logs", datetime.now(UTC))
-        never = "" if detail.attempts else "No log yet: the job has not started."
-        if gone or never:
-            screen.aside(gone or never)
+        empty = EMPTY if since is None else QUIET
+        screen.aside(gone or (empty if detail.attempts else NEVER))
     return 0
 
 
@@ -100,7 +116,10 @@ def _results(session: Session, options: Options) -> int:
     client, screen = session.client, session.screen
     detail = client.job(options["id"])
     job = detail.job
-    folder = Path(options["to"] or session.folder / submitting.RESULTS / job.id[:8])
+    if options["to"]:
+        folder = Path(options["to"])
+    else:
+        folder = results.folder_of(client.submission(job.id).output_dir, session.folder, job.id)
     files = results.fetch(client, job.id, folder, detail.most_workers)
     if screen.json:
         screen.value({"folder": str(folder), "files": files})
@@ -130,6 +149,8 @@ _ID = argument("id", metavar="ID")
 
 _SUBMIT_PARAMS: Sequence[click.Parameter] = (
     *(submit_option(each) for each in OPTIONS),
+    *sweeping.PARAMS,
+    *scheduling.PARAMS,
     option("--key", help="Makes a repeat harmless: the same key is the same job."),
     option("--wait", is_flag=True, help="Follow until the end and exit as the job did."),
 )
@@ -158,7 +179,7 @@ LOGS = Verb(("logs",), "Print the log of a job.", _logs,
              ))  # fmt: skip
 RESULTS = Verb(("results",), "Fetch what a job has sent because no folder could take it.", _results,
                (_ID, option("--to", metavar="FOLDER",
-                            help="Where to; benchpool-results/ID.")))  # fmt: skip
+                            help="Where to; the folder that `submit` named.")))  # fmt: skip
 STATUS = Verb(("status",), "Show the pool and your own jobs.", _status)
 HISTORY = Verb(("history",), "Print what ran and ended as a trace that can be replayed.", _history,
                (option("--days", type=click.FloatRange(min=0, min_open=True), default=30.0,
@@ -198,6 +219,8 @@ APPLY = Verb(("apply",), "Apply YAML: a benchpool.yaml, or objects as kubectl ta
 
 _AFTER: Mapping[Operation[Any], tuple[Verb, ...]] = {
     Operations.job: (LOGS, RESULTS),
+    Operations.peek: (SHELL,),
+    Operations.usage: (METRICS, COMPARE, CHANGES),
     Operations.line: (STATUS, HISTORY, REPORT, EVENTS, AUDIT, APPLY),
     Operations.note_node: (WINDOW,),
 }
@@ -206,6 +229,7 @@ _AFTER: Mapping[Operation[Any], tuple[Verb, ...]] = {
 
 def _all() -> Iterator[Verb]:
     yield SUBMIT
+    yield SERVE
     for one in OPERATIONS:
         if one.verb is not None:
             yield plain(one)

@@ -10,6 +10,7 @@ import click
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Options, Verb, argument, option
 from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.phrases import count
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -31,8 +32,8 @@ def _replay(session: Session, options: Options) -> int:
         past = session.client.history(days)
         if len(past.splitlines()) < 2:
             raise InvalidInput(
-                f"No job ran and ended in the last {days:g} days, so there is nothing to replay: "
-                "name more days, or a trace.",
+                f"No job ran and ended in the last {count(days, 'day')}, so there is nothing to "
+                "replay: name more days, or a trace.",
                 field="history",
             )
         own.write_bytes(past)

@@ -28,9 +28,16 @@ SUMS: Sequence[tuple[str, Sequence[UseClass]]] = (
     ("BUSY", (UseClass.COMPUTING,)),
     ("IDLE", (UseClass.IDLE_BENCH, UseClass.IDLE_TRAINING)),
     ("LOST", (UseClass.LOST,)),
-    ("NOT HELD", tuple(one for one in UseClass if one not in HELD)),
 )
 """The columns of hours; ``--csv`` has one for each class."""
+
+UNHELD = tuple(one for one in UseClass if one not in HELD)
+"""What nobody held: of a node or a model a column, of people and projects a sentence."""
+
+PEOPLE = (UseBy.USER, UseBy.PROJECT)
+
+NAME_WIDTH = 14
+"""So that a row fits 80 columns with the cost and the hours of a month."""
 
 SHARE_COLUMNS = (Column("PROJECT", width=24), Column("STATIC SHARE", align="right"))
 
@@ -77,11 +84,9 @@ def show(screen: Screen, answer: UseReport) -> None:
         gpu_h = sum(answer.total.gpu_h.values())
         screen.table(CLASS_COLUMNS, [_class(row, gpu_h) for row in answer.rows])
     elif answer.rows:
-        screen.table(_columns(answer), [_cells(answer, row) for row in answer.rows])
-        screen.line(
-            "In GPU-hours: held by benches and jobs, of that busy, idle and lost to pauses; then "
-            "what half and 95 % of the jobs waited at most, and how often they made way for others."
-        )
+        rows = [row for row in answer.rows if row.held_gpu_h > 0 or answer.by not in PEOPLE]
+        screen.table(_columns(answer), [_cells(answer, row) for row in rows])
+        screen.line(_legend(answer))
     for note in answer.notes:
         screen.line(words.clean(note))
 
@@ -92,26 +97,52 @@ def _class(row: UseRow, gpu_h: float) -> Sequence[str]:
     return TITLES[one], phrases.gpu_hours(hours), phrases.share(hours / gpu_h) if gpu_h > 0 else "-"
 
 
+def _legend(answer: UseReport) -> str:
+    """Return what the columns are, and how much nobody held where no column says it."""
+    held = "In GPU-hours: held by benches and jobs, of that busy, idle and lost to pauses"
+    if answer.by not in PEOPLE:
+        return f"{held}; and held by nobody."
+    waits = "Then what half and 95 % of the jobs waited at most, and how often they made way."
+    unheld = sum(answer.total.gpu_h.get(one, 0.0) for one in UNHELD)
+    nobody = f" Nobody held {phrases.gpu_hours(unheld)} GPU-hours." if unheld else ""
+    return f"{held}. {waits}{nobody}"
+
+
 def _columns(answer: UseReport) -> Sequence[Column]:
-    titles = [*(title for title, _ in SUMS), *([answer.currency] if answer.currency else [])]
-    right = (Column(title, align="right") for title in (*titles, "50 %", "95 %", "PAUSED"))
-    return Column(answer.by.value.upper(), width=18), *right
+    titles = [title for title, _ in SUMS]
+    titles += [] if answer.by in PEOPLE else ["NOT HELD"]
+    titles += [answer.currency] if answer.currency else []
+    titles += ["50 %", "95 %", "PAUSED"] if answer.by in PEOPLE else []
+    right = (Column(title, align="right") for title in titles)
+    return Column(answer.by.value.upper(), width=NAME_WIDTH), *right
 
 
 def _cells(answer: UseReport, row: UseRow) -> Sequence[str]:
-    waits = row.waits
-    sums = [sum(row.gpu_h.get(one, 0.0) for one in classes) for _, classes in SUMS]
+    sums = [*(classes for _, classes in SUMS), *([] if answer.by in PEOPLE else [UNHELD])]
     return (
         words.clean(row.name or _nobody(answer.by)),
-        *map(phrases.gpu_hours, sums),
-        *((f"{row.cost or 0.0:.2f}",) if answer.currency else ()),
-        *(
-            ("-", "-")
-            if waits is None
-            else (phrases.duration(waits.p50_s), phrases.duration(waits.p95_s))
-        ),
-        str(row.preemptions_given),
+        *(_hours(sum(row.gpu_h.get(one, 0.0) for one in classes)) for classes in sums),
+        *((_money(row.cost or 0.0),) if answer.currency else ()),
+        *(_waits(row) if answer.by in PEOPLE else ()),
     )
+
+
+def _waits(row: UseRow) -> Sequence[str]:
+    waits = row.waits
+    known = (
+        ("-", "-")
+        if waits is None
+        else (phrases.duration(waits.p50_s), phrases.duration(waits.p95_s))
+    )
+    return *known, str(row.preemptions_given)
+
+
+def _money(amount: float) -> str:
+    return f"{amount:,.2f}" if amount < 100 else f"{amount:,.0f}"
+
+
+def _hours(hours: float) -> str:
+    return phrases.gpu_hours(hours).replace("under ", "<")
 
 
 def _nobody(by: UseBy) -> str:

@@ -84,7 +84,7 @@ class Screen:
     def facts(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Print names and values, one a line."""
         for name, value in pairs:
-            self._out.print(Text(f"{name:<12}"), Text(value), sep="", soft_wrap=True)
+            self._out.print(Text(f"{name:<11} "), Text(value), sep="", soft_wrap=True)
 
     def table(self, columns: Sequence[Column], rows: Iterable[Sequence[str | Cell]]) -> list[int]:
         """Print a table that fits the width; return the rows whose last column was cut."""

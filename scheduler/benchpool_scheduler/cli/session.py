@@ -30,6 +30,10 @@ class Session:
     @cached_property
     def credentials(self) -> Credentials:
         """Where the service is. Raises Unavailable or NotAuthenticated."""
+        return self.found()
+
+    def found(self) -> Credentials:
+        """Return where the service is now. Raises as ``credentials``."""
         return discover(self.environ, url=self.url, token=self.token)
 
     @cached_property

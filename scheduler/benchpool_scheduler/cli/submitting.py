@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from benchpool_scheduler.cli import entry as entries
-from benchpool_scheduler.cli import following, notebooks, words
+from benchpool_scheduler.cli import following, notebooks, scheduling, sweeping, words
 from benchpool_scheduler.cli.session import Session
-from benchpool_scheduler.client import imports, snapshot
+from benchpool_scheduler.client import imports, snapshot, sweep_plans
+from benchpool_scheduler.client.results import RESULTS
 from benchpool_scheduler.contract import (
     ENDED,
     CommandEntry,
@@ -22,21 +26,49 @@ from benchpool_scheduler.contract import (
     State,
 )
 from benchpool_scheduler.contract.options import fields_of, written
+from benchpool_scheduler.contract.parameters import ParameterValue
 from benchpool_scheduler.errors import InvalidInput
 
-RESULTS = "benchpool-results"
 INTERRUPTED = 130
 
 
 def submit(session: Session, command: Sequence[str], options: Mapping[str, Any]) -> int:
     """Send a job, say what becomes of it, and with ``--wait`` follow it to its end."""
+    sweeping.check_alone(options)
+    scheduling.check_alone(options)
+    command, pairs = entries.parameters_after(command)
+    options = {**options, "parameters": [*(options["parameters"] or ()), *pairs]}
     entry = entries.read(command, session.folder)
-    files = _snapshot(session, entry)
-    submission = _submission(session, entry, files, options)
-    _check_imports(session, submission, command)
+    asked = fields_of(written(options, session.environ))
+    given = asked.pop("parameters", {})
+    parameters: Mapping[str, ParameterValue] = {}
+    sent: dict[str, bytes] = {}
+    if isinstance(entry, NotebookEntry):
+        path = session.folder / command[0]
+        notebook, parameters = notebooks.parametrized(path, given)
+        entry = replace(entry, notebook=hashlib.sha256(notebook).hexdigest())
+        sent[entry.notebook] = notebook
+    elif given:
+        raise InvalidInput(
+            "-p is for notebooks: the arguments of a script stand after its name.",
+            field="parameters",
+        )
+    files = taken_files(session, entry)
+    submission = _submission(session, entry, files, options, asked | {"parameters": parameters})
+    check_imports(session, submission, command)
+    if sweeping.is_many(options):
+        if isinstance(entry, NotebookEntry) and options["sweep"]:
+            swept = dict(map(sweep_plans.pair_of, options["sweep"]))
+            sweep_plans.check_names(swept, notebooks.names(session.folder / command[0]))
+        return _sweep(session, submission, options, {**files.contents, **sent})
+    if options["every"]:
+        request = scheduling.request_of(submission, options)
+        session.client.preview_schedule(request)
+        snapshot.upload(session.client, {**files.contents, **sent})
+        return scheduling.begin(session, request)
     # What cannot be accepted is said before anything is uploaded.
     preview = session.client.preview(submission)
-    snapshot.upload(session.client, {**files.contents, **_notebook(session, entry, command)})
+    snapshot.upload(session.client, {**files.contents, **sent})
     job = session.client.submit(submission)
     if not options["wait"]:
         given_key = options["key"] is not None
@@ -57,6 +89,18 @@ def submit(session: Session, command: Sequence[str], options: Mapping[str, Any])
     return exit_status(job)
 
 
+def _sweep(
+    session: Session,
+    submission: JobSubmission,
+    options: Mapping[str, Any],
+    contents: Mapping[str, Any],
+) -> int:
+    request = sweeping.request_of(submission, options)
+    preview = session.client.preview_sweep(request)
+    snapshot.upload(session.client, contents)
+    return sweeping.begin(session, request, preview.text)
+
+
 def runs_on(job: Job) -> str:
     """Return what Ctrl-C says: the job is not ours to end."""
     id_ = words.short(job.id)
@@ -70,7 +114,8 @@ def exit_status(job: Job) -> int:
     return job.exit_code if job.exit_code and 0 < job.exit_code < 256 else 1
 
 
-def _snapshot(session: Session, entry: Entry) -> snapshot.FolderSnapshot:
+def taken_files(session: Session, entry: Entry) -> snapshot.FolderSnapshot:
+    """Return the files of the folder that go with a job; say what of them does not."""
     must = [entry.path] if isinstance(entry, ScriptEntry) else []
     taken = snapshot.take(session.folder, must=must)
     for left in taken.left_out:
@@ -81,15 +126,12 @@ def _snapshot(session: Session, entry: Entry) -> snapshot.FolderSnapshot:
     return taken
 
 
-def _notebook(session: Session, entry: Entry, command: Sequence[str]) -> dict[str, bytes]:
-    """Return the contents of the notebook that is sent, by their sum."""
-    if not isinstance(entry, NotebookEntry):
-        return {}
-    return {entry.notebook: notebooks.cells_of(session.folder / command[0])}
-
-
 def _submission(
-    session: Session, entry: Entry, files: snapshot.FolderSnapshot, options: Mapping[str, Any]
+    session: Session,
+    entry: Entry,
+    files: snapshot.FolderSnapshot,
+    options: Mapping[str, Any],
+    asked: Mapping[str, Any],
 ) -> JobSubmission:
     name = options["name"] or entries.name_of(entry)
     key = options["key"] or uuid.uuid4().hex
@@ -105,10 +147,10 @@ def _submission(
         "source": Source(kind="terminal", path=str(session.folder)),
         "image": options["image"] or session.environ.get(imports.IMAGE) or None,
     }
-    return JobSubmission(entry=entry, **fields_of(written(options, session.environ)) | here)
+    return JobSubmission(entry=entry, **{**asked, **here})
 
 
-def _check_imports(session: Session, submission: JobSubmission, command: Sequence[str]) -> None:
+def check_imports(session: Session, submission: JobSubmission, command: Sequence[str]) -> None:
     """Refuse what has imports that are known to fail in the Python that will run it.
 
     Raises:

@@ -49,7 +49,7 @@ def argument(name: str, **settings: Any) -> click.Argument:
 def submit_option(of: SubmitOption) -> click.Option:
     """Return an option of ``submit`` as the command line takes it."""
     takes = value_of(of)
-    names = (of.name, of.flag)
+    names = (of.name, of.flag, *([of.short] if of.short else []))
     if takes.type is bool:
         return option(*names, is_flag=True, help=of.help)
     settings: dict[str, Any] = {"help": of.help, "metavar": of.metavar or None}

@@ -101,8 +101,11 @@ def job(screen: Screen, detail: JobDetail) -> None:
     if detail.kept is not None:
         screen.facts([("Kept", phrases.kept_for(detail.kept, now))])
     screen.facts([("Page", words.clean(screen.link(one.url)))])
+    screen.facts(("Tracker", words.clean(screen.link(run.url))) for run in one.tracker_runs)
     if detail.usage is not None:
         screen.facts(_usage_facts(detail.usage))
+    if detail.retried:
+        screen.facts([("Retries", words.clean(detail.retried))])
     for pause in detail.pauses:
         screen.line(_pause(pause))
     if detail.attempts:
@@ -138,8 +141,10 @@ def _pause(pause: Preemption) -> str:
 
 def why(screen: Screen, answer: Why) -> None:
     """Show why a job waits."""
+    late = None if answer.deadline is None else words.clean(answer.deadline.text)
     if answer.reason is None:
         screen.heading("It does not wait.")
+        screen.facts([("Deadline", late)] if late else [])
         return
     screen.heading(words.clean(answer.reason.text))
     starts = phrases.start_sentence(answer.estimated_start, datetime.now(UTC))
@@ -152,6 +157,7 @@ def why(screen: Screen, answer: Why) -> None:
                 words.clean(answer.would_start_with or answer.reason.remedy),
             ),
             *_to_do(answer.job, advice_of(answer.reason)),
+            *([("Deadline", late)] if late else []),
             ("Code", answer.reason.code),
         ]
     )
@@ -222,12 +228,17 @@ def quota(screen: Screen, answer: Quota) -> None:
     """Show what a user has: the bench first, then the projects."""
     build = answer.build
     held = sum(len(one.gpus) for one in build.held)
+    lent = f", {build.lent} lent by parked benches" if build.lent else ""
     screen.heading(
-        f"{words.clean(answer.user)}: {held} of {build.quota} bench GPUs held, {build.free} free"
+        f"{words.clean(answer.user)}: {held} of {build.quota} bench GPUs held{lent}, "
+        f"{build.free} free"
     )
     screen.facts([("Rule", words.clean(build.rule))])
     screen.facts(
-        (f"Server {one.server or '(default)'}", f"{len(one.gpus)} GPUs: {', '.join(one.gpus)}")
+        (
+            f"Server {one.server or '(default)'}",
+            f"{phrases.count(len(one.gpus), 'GPU')}: {', '.join(one.gpus)}",
+        )
         for one in build.held
     )
     if answer.files:
@@ -283,6 +294,9 @@ def projects(screen: Screen, listed: Sequence[ProjectQuota]) -> None:
         for one in listed
         if one.gpu_hours is not None
     )
+    screen.facts(
+        (f"Guaranteed to {words.clean(one.name)}", it.text) for one in listed for it in one.reserved
+    )
 
 
 def status(screen: Screen, answer: Status, own: Sequence[Job]) -> None:
@@ -317,7 +331,7 @@ def _job_row(job: Job, now: datetime) -> tuple[str | Cell, ...]:
         gpus,
         job.project,
         words.age(job, now),
-        words.note(job, now),
+        words.note(job, now) or job.note,
     )
 
 
@@ -336,6 +350,9 @@ def _job_facts(job: Job, now: datetime) -> list[tuple[str, str]]:
         ("Project", f"{job.project}, of {job.user}, priority {job.priority}"),
         ("GPUs", f"{job.gpus}{workers}{', over quota' if job.over_quota else ''}"),
         *titled(job),
+        ("After", phrases.runs_after(job.awaits)),
+        ("Deadline", words.local(job.deadline) if job.deadline else ""),
+        ("In time", "" if job.deadline_standing is None else job.deadline_standing.text),
         ("Submitted", words.local(job.submitted)),
         ("Started", words.local(job.started) if job.started else ""),
         ("Ended", words.local(job.ended) if job.ended else ""),

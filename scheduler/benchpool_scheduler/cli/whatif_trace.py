@@ -65,7 +65,9 @@ def _after(options: Options, declared: str | None, pool: ReplayPool, before: Sid
         return after
     configuration = load(declared, str(options["config"]))
     projects = tuple(settings.project for settings in configuration.projects)
-    return replace(after, projects=projects, policy=configuration.policy)
+    # A trace has no dates: its zero is that of the clock, when a month begins in UTC.
+    hours = configuration.hour_budgets
+    return replace(after, projects=projects, policy=configuration.policy, hours=hours)
 
 
 def _grown(pool: ReplayPool, more: int) -> tuple[Node, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import TracebackType
@@ -10,7 +11,7 @@ from typing import TypeVar
 
 import httpx
 
-from benchpool_scheduler.client import answers, sending
+from benchpool_scheduler.client import answers, other_versions, sending
 from benchpool_scheduler.client.credentials import Credentials
 from benchpool_scheduler.client.streams import Followed, Parser, followed
 from benchpool_scheduler.contract import ENDED, Job
@@ -69,15 +70,23 @@ class AsyncClient(Operations, AsyncSender):
             try:
                 return await self._once(call, tries.silent)
             except BenchpoolError as failed:
+                if other_versions.lacks_key(call, failed):
+                    raise other_versions.lacking(call, failed, await self._document()) from failed
                 pause = tries.pause_after(call, failed)
             await asyncio.sleep(pause)
+
+    async def _document(self) -> object:
+        """Return the service's OpenAPI document, None where it cannot be read."""
+        with contextlib.suppress(BenchpoolError):
+            return await self._once(Operations.openapi.call(), False)
+        return None
 
     async def _once(self, call: Call[T], silent: bool) -> T:
         options, content = sending.request_options(call, silent), call.given.content
         if isinstance(content, Path):
             size = (await asyncio.to_thread(content.stat)).st_size
             options["headers"]["Content-Length"] = str(size)
-            options["content"] = _pieces(content)
+            options["content"] = _pieces(content, size)
         else:
             options["content"] = call.body if content is None else content
         try:
@@ -133,7 +142,8 @@ class AsyncClient(Operations, AsyncSender):
         raise AssertionError("events never end")
 
 
-async def _pieces(path: Path) -> AsyncIterator[bytes]:
+async def _pieces(path: Path, size: int) -> AsyncIterator[bytes]:
     with await asyncio.to_thread(path.open, "rb") as file:
-        while piece := await asyncio.to_thread(file.read, 1 << 18):
+        pieces = sending.pieces(file, size)
+        while piece := await asyncio.to_thread(next, pieces, b""):
             yield piece

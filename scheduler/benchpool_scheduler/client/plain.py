@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TypeVar
 
 import httpx
 
-from benchpool_scheduler.client import answers, sending
+from benchpool_scheduler.client import answers, other_versions, sending
 from benchpool_scheduler.client.credentials import Credentials
 from benchpool_scheduler.client.streams import Followed, Parser, followed
 from benchpool_scheduler.contract import ENDED, Job
@@ -69,8 +70,16 @@ class Client(Operations, PlainSender):
             try:
                 return self._once(call, tries.silent)
             except BenchpoolError as failed:
+                if other_versions.lacks_key(call, failed):
+                    raise other_versions.lacking(call, failed, self._document()) from failed
                 pause = tries.pause_after(call, failed)
             time.sleep(pause)
+
+    def _document(self) -> object:
+        """Return the service's OpenAPI document, None where it cannot be read."""
+        with contextlib.suppress(BenchpoolError):
+            return self._once(Operations.openapi.call(), False)
+        return None
 
     def _once(self, call: Call[T], silent: bool) -> T:
         options, content = sending.request_options(call, silent), call.given.content
@@ -78,8 +87,9 @@ class Client(Operations, PlainSender):
         try:
             if isinstance(content, Path):
                 with content.open("rb") as file:
-                    options["headers"]["Content-Length"] = str(content.stat().st_size)
-                    options["content"] = file
+                    size = content.stat().st_size
+                    options["headers"]["Content-Length"] = str(size)
+                    options["content"] = sending.pieces(file, size)
                     answer = self._http.request(method, path, **options)
             else:
                 options["content"] = call.body if content is None else content

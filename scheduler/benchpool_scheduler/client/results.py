@@ -9,12 +9,36 @@ import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import IO
 
 from benchpool_scheduler.client.aio import AsyncClient
 from benchpool_scheduler.client.plain import Client
 from benchpool_scheduler.errors import InvalidInput
+
+RESULTS = "benchpool-results"
+"""The folder of results, beside what was sent; in it each job has one of its own."""
+
+
+def folder_of(said: str | None, here: Path, job: str) -> Path:
+    """Return where the results of a job go: the folder that was named when it was sent.
+
+    Where the folder that it was sent from is not on this machine, one of that name below ``here``.
+
+    Args:
+        said: ``output_dir`` of the submission; it is heeded inside of a ``RESULTS`` folder only.
+        job: The job's id.
+
+    >>> folder_of("/no/such/folder/benchpool-results/train-1f2e3d4c", Path("/h"), "9x").as_posix()
+    '/h/benchpool-results/train-1f2e3d4c'
+    >>> folder_of("/etc/cron.d", Path("/h"), "01hzxk8qj9v4").as_posix()
+    '/h/benchpool-results/01hzxk8q'
+    """
+    named = PurePath(said or "")
+    if named.parent.name != RESULTS or not named.is_absolute() or ".." in named.parts:
+        return here / RESULTS / job[:8]
+    sent_from = Path(named.parent.parent)
+    return (sent_from if sent_from.is_dir() else here) / RESULTS / named.name
 
 
 def fetch(client: Client, job: str, folder: Path, workers: int = 1) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
 import httpx
@@ -23,6 +23,9 @@ ANSWER_S = 9.0
 a service that is silent for longer was stopped, or is at its bounds. What is sent again goes by a
 new connection, which a cluster leads to another replica."""
 
+PIECE = 1 << 20
+"""Files are read and sent in pieces of so many bytes."""
+
 SILENT_S = 30.0
 """How long the second try of what has no key waits for its answer."""
 
@@ -39,6 +42,18 @@ SAID_AFTER_S = 1.0
 """A wait that lasts longer is told to whoever looks."""
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def pieces(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """Yield what a file holds, up to the bytes that were announced: it may grow meanwhile.
+
+    >>> from io import BytesIO
+    >>> list(pieces(BytesIO(b"loss 0.5, loss 0.4"), 8))
+    [b'loss 0.5']
+    """
+    while size and (piece := file.read(min(PIECE, size))):
+        size -= len(piece)
+        yield piece
 
 
 def client_options(credentials: Credentials, timeout: httpx.Timeout) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -71,6 +72,9 @@ class Survey:
     left_out: tuple[LeftOut, ...]
 
 
+CHANGED = frozenset({"hash-differs", "upload-grew"})
+"""How the service refuses a file that was written to after it was hashed."""
+
 SAID = 1000
 _NAMED = 3
 
@@ -102,10 +106,15 @@ def survey(root: Path, *, must: Sequence[str] = (), limits: SnapshotLimits | Non
 
 
 def upload(client: Client, contents: Mapping[str, Path | bytes]) -> int:
-    """Send the contents that the service lacks; return how many were sent."""
+    """Send the contents that the service lacks; return how many were sent.
+
+    Raises:
+        InvalidInput: A file has changed since it was hashed; the sentence names it.
+    """
     missing = client.missing_objects(list(contents)).sha256 if contents else []
     for sha256 in missing:
-        client.put_object(sha256, contents[sha256])
+        with _naming(contents[sha256]):
+            client.put_object(sha256, contents[sha256])
     return len(missing)
 
 
@@ -113,8 +122,25 @@ async def upload_async(client: AsyncClient, contents: Mapping[str, Path | bytes]
     """Do as ``upload`` with an asynchronous client."""
     missing = (await client.missing_objects(list(contents))).sha256 if contents else []
     for sha256 in missing:
-        await client.put_object(sha256, contents[sha256])
+        with _naming(contents[sha256]):
+            await client.put_object(sha256, contents[sha256])
     return len(missing)
+
+
+@contextmanager
+def _naming(content: Path | bytes) -> Iterator[None]:
+    """Name the file that was written to between its hash and its upload."""
+    try:
+        yield
+    except (InvalidInput, TooLarge) as refused:
+        if refused.code not in CHANGED or isinstance(content, bytes):
+            raise
+        raise InvalidInput(
+            f"{content} changed while it was being sent: send again when nothing writes to it, or "
+            f"name it in {exclusions.IGNORE_FILE} beside your code if the job does not need it.",
+            code="file-changed",
+            field="files",
+        ) from refused
 
 
 def _found(

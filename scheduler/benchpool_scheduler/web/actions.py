@@ -15,14 +15,18 @@ from benchpool_scheduler.contract.forms import fields, filled_in
 from benchpool_scheduler.contract.jobs import JobDiscard
 from benchpool_scheduler.contract.operation import Operation, declared
 from benchpool_scheduler.contract.operations import Operations
+from benchpool_scheduler.contract.run_changes import JobAgain
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.service import Caller
+from benchpool_scheduler.service.jobs.run_again import run_again
 from benchpool_scheduler.web.pages import PageHandler
 
 MOST_REASON = 200
 
 FORMS: Mapping[str, Operation[Any]] = {
-    one.name: one for one in (*declared(JobActions), Operations.discard) if one.form is not None
+    one.name: one
+    for one in (*declared(JobActions), Operations.discard, Operations.again)
+    if one.form is not None
 }
 """What pages offer to do with a job, by its word in their addresses."""
 
@@ -36,14 +40,14 @@ class ActionHandler(PageHandler):
         self.refuse_forged()
         target = self.site.pool.jobs.detail(caller, job).job
         body = self._body(FORMS[verb].body or ActionReason, caller, target)
-        await self._act(caller, target, FORMS[verb], body)
-        query = urlencode({"did": verb, "of": target.id})
-        back = f"jobs/{target.id}" if self.get_body_argument("back", "") == "job" else ""
+        after = await self._act(caller, target, FORMS[verb], body)
+        query = urlencode({"did": verb, "of": after.id})
+        back = f"jobs/{after.id}" if self.get_body_argument("back", "") == "job" else ""
         self.redirect(f"{self.site.root}{back}?{query}", status=303)
 
     async def _act(
         self, caller: Caller, target: Job, operation: Operation[Any], body: Struct
-    ) -> None:
+    ) -> Job:
         """Act, and have it in the audit trail, as the same request to the API."""
         try:
             after = await self._done(caller, target.id, operation, body)
@@ -53,12 +57,15 @@ class ActionHandler(PageHandler):
         await self.site.pool.audit.record(
             audit.done(operation, caller, self.request, {"job": target.id}, body, after, target)
         )
+        return after
 
     async def _done(self, caller: Caller, job: str, operation: Operation[Any], body: Struct) -> Job:
         pool = self.site.pool
         if isinstance(body, JobDiscard):
             await pool.files.discard(caller, job, body)
             return pool.jobs.detail(caller, job).job
+        if isinstance(body, JobAgain):
+            return (await run_again(pool.jobs, caller, job, body))[0]
         return await pool.jobs.act(caller, job, operation.name, body)
 
     def _body(self, type_: type[Struct], caller: Caller, job: Job) -> Struct:

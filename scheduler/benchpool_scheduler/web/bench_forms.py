@@ -1,4 +1,4 @@
-"""What administrators do with benches from the pool's page."""
+"""What administrators do with benches from the pool's page and from *Fleet*."""
 
 from __future__ import annotations
 
@@ -28,4 +28,5 @@ class AskBackHandler(PageHandler):
         await pool.audit.record(
             audit.done(operation, caller, self.request, path, body, answer, None)
         )
-        self.redirect(f"{self.site.root}#benches", status=303)
+        at = "fleet#idle" if self.get_body_argument("back", "") == "fleet" else "#benches"
+        self.redirect(f"{self.site.root}{at}", status=303)

@@ -5,15 +5,13 @@ Pure.
 
 from __future__ import annotations
 
-import difflib
-import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 from benchpool_scheduler import phrases
+from benchpool_scheduler.changes.code import SAME_CODE, CodeLine, code_difference
+from benchpool_scheduler.changes.environments import environment_changes
 from benchpool_scheduler.contract import (
     CommandEntry,
     JobDetail,
@@ -22,25 +20,24 @@ from benchpool_scheduler.contract import (
     ScriptEntry,
     SentCode,
 )
-from benchpool_scheduler.contract.options import OPTIONS
+from benchpool_scheduler.contract.run_changes import RunChange
+from benchpool_scheduler.contract.run_environment import NAME, RunEnvironment
+from benchpool_scheduler.curves.parameters import NONE, command_line, options_of
 from benchpool_scheduler.web.job_rows import run_time
 
-MOST_LINES = 4000
-"""Code of more lines is not compared: it would take seconds."""
-LONGEST = 200
 NAMED_FILES = 8
-CONTEXT = 2
-
-Kind = Literal["new", "gone", "place", "same"]
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One of both; ``code`` is None where its content is no longer there."""
+    """One of both; ``code`` is None where its content is no longer there, and ``environment`` where
+    what it had around it is not known here.
+    """
 
     detail: JobDetail
     submission: JobSubmission
     code: SentCode | None
+    environment: RunEnvironment | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +55,18 @@ class CompareRow:
 
 
 @dataclass(frozen=True, slots=True)
-class CodeLine:
-    """A line of the difference: only in the second, only in the first, where it is, or in both."""
-
-    kind: Kind
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class SendComparison:
-    """Both side by side; ``code_note`` says what there is to say where ``code`` is empty."""
+    """Both side by side; ``code_note`` says what there is to say where ``code`` is empty.
+
+    ``around`` is what differs of what they had around them, ``around_note`` is said without any.
+    """
 
     answer: str
     outcome: tuple[CompareRow, ...]
     differing: tuple[CompareRow, ...]
     same: tuple[CompareRow, ...]
+    around: tuple[CompareRow, ...]
+    around_note: str
     code: tuple[CodeLine, ...]
     code_note: str
 
@@ -80,16 +74,41 @@ class SendComparison:
 def compare(first: Sent, second: Sent, now: datetime) -> SendComparison:
     """Compare two jobs; what was sent earlier comes first."""
     options = tuple(_rows(_asked(first.submission), _asked(second.submission)))
-    code, note = _code(first.code, second.code)
+    code, note = code_difference(first.code, second.code)
     differing = tuple(row for row in options if row.differs)
     return SendComparison(
         answer=_answer(differing, code, note),
         outcome=tuple(_rows(_outcome(first.detail, now), _outcome(second.detail, now))),
         differing=differing,
         same=tuple(row for row in options if not row.differs),
+        around=_around(first, second),
+        around_note=_around_note(first, second),
         code=code,
         code_note=note,
     )
+
+
+def _around(first: Sent, second: Sent) -> tuple[CompareRow, ...]:
+    if first.environment is None or second.environment is None:
+        return ()
+    found = environment_changes(first.environment, second.environment)
+    return tuple(CompareRow(_around_name(it), it.before or NONE, it.after or NONE) for it in found)
+
+
+def _around_name(change: RunChange) -> str:
+    shown = change.area in ("environment", "commit")
+    return change.name if shown else f"{change.area} {change.name}"
+
+
+def _around_note(first: Sent, second: Sent) -> str:
+    unknown = [it.detail.job.id[:8] for it in (first, second) if it.environment is None]
+    if unknown:
+        return (
+            f"{_listed(unknown)} {'has' if len(unknown) == 1 else 'have'} no {NAME} here: runs of "
+            "cells and notebooks write one beside their results, and it is here as long as they "
+            "are kept in the pool."
+        )
+    return "The same Python, packages, driver, image, commit, modules, data and seeds."
 
 
 def _answer(differing: tuple[CompareRow, ...], code: tuple[CodeLine, ...], note: str) -> str:
@@ -110,7 +129,7 @@ def _listed(parts: list[str]) -> str:
 
 def _rows(first: Mapping[str, str], second: Mapping[str, str]) -> Iterator[CompareRow]:
     for name in dict.fromkeys([*first, *second]):
-        yield CompareRow(name, first.get(name, "–"), second.get(name, "–"))
+        yield CompareRow(name, first.get(name, NONE), second.get(name, NONE))
 
 
 # --------------------------------------------------------------------------- how they went
@@ -140,80 +159,15 @@ def _outcome(detail: JobDetail, now: datetime) -> dict[str, str]:
 
 
 def _asked(submission: JobSubmission) -> dict[str, str]:
-    found = {
-        _title(option.field): _value(option.field, getattr(submission, option.field))
-        for option in OPTIONS
-        if option.field not in ("name", "env")
-    }
-    found |= {f"variable {name}": _cut(value) for name, value in sorted(submission.env.items())}
-    entry = submission.entry
-    match entry:
+    found = options_of(submission)
+    match submission.entry:
         case CommandEntry(argv=argv):
-            found["command"] = _cut(shlex.join(argv))
+            found["command"] = command_line(argv)
         case ScriptEntry(path=path, args=args) | ModuleEntry(module=path, args=args):
-            found["program"], found["arguments"] = path, _cut(shlex.join(args)) or "–"
+            found["program"], found["arguments"] = path, command_line(args) or NONE
     found["Python"] = submission.interpreter or "–"
     files = {file.path: file.sha256 for file in submission.files}
     return found | {f"file {path}": f"content {files[path][:8]}" for path in sorted(files)}
-
-
-def _title(field: str) -> str:
-    """Return a field as people call it.
-
-    >>> _title("gpu_models"), _title("time_limit_s"), _title("cpus")
-    ('GPU models', 'time limit', 'CPUs')
-    """
-    words = field.removesuffix("_s").removesuffix("_gib").replace("_", " ")
-    return re.sub(r"\b[gc]pu", lambda found: found.group().upper(), words)
-
-
-def _value(field: str, value: object) -> str:
-    match value:
-        case None | () | "":
-            return "–"
-        case bool():
-            return "yes" if value else "no"
-        case tuple() | list():
-            return _cut(", ".join(str(one) for one in value))
-        case int() | float() if field.endswith("_s"):
-            return phrases.duration(value)
-        case float() | int() if field.endswith("_gib"):
-            return f"{value:g} GiB" if value else "–"
-    return _cut(str(value))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
-
-
-# --------------------------------------------------------------------------- the code
-
-SAME_CODE = "The code is the same."
-
-
-def _code(first: SentCode | None, second: SentCode | None) -> tuple[tuple[CodeLine, ...], str]:
-    if first is None or second is None:
-        return (), "The code of one of them is no longer kept."
-    before, after = _lines(first), _lines(second)
-    if not before and not after:
-        return (), "No code travelled with them: they ran what lay in their folder."
-    if max(len(before), len(after)) > MOST_LINES:
-        return (), f"The code has more than {MOST_LINES} lines: too long to compare here."
-    lines = difflib.unified_diff(before, after, n=CONTEXT, lineterm="")
-    found = tuple(_line(line) for line in list(lines)[2:])
-    cut = first.cut or second.cut
-    return found, "" if found else ("The first MiB is the same." if cut else SAME_CODE)
-
-
-def _lines(code: SentCode) -> list[str]:
-    if code.text is not None:
-        return code.text.splitlines()
-    return [line for cell in code.cells for line in ("# %%", *cell.source.splitlines())]
-
-
-def _line(line: str) -> CodeLine:
-    kinds: Mapping[str, Kind] = {"+": "new", "-": "gone", "@": "place"}
-    return CodeLine(kinds.get(line[:1], "same"), line)
 
 
 def shortened(rows: Iterable[CompareRow]) -> tuple[tuple[CompareRow, ...], int]:

@@ -13,6 +13,7 @@ from benchpool_scheduler.contract.gpu_use import GpuUse
 from benchpool_scheduler.service import Caller
 from benchpool_scheduler.web import fleet_view, fleet_waste, health_page, report_view
 from benchpool_scheduler.web.pages import PageHandler
+from benchpool_scheduler.web.parked_view import parked_rows
 
 NEWEST = 8
 """So many preemptions and errors of the driver are shown."""
@@ -62,7 +63,9 @@ class FleetHandler(PageHandler):
         """Return what administrators act on."""
         pool, now = self.site.pool, self.site.now()
         week = await pool.use.fleet.week(caller)
-        waiting = pool.jobs.select(caller, all=True, state=State.QUEUED, limit=MOST_WAITING)
+        queued = pool.jobs.select(caller, all=True, state=State.QUEUED, limit=MOST_WAITING)
+        # Those that wait for other jobs ask for no GPU yet.
+        waiting = [job for job in queued if job.in_line_since is not None]
         paid, preemptions = pool.use.fleet.preemptions(caller, NEWEST)
         sort = self.get_query_argument("sort", "waste")
         at = self.site.clock.now()
@@ -73,7 +76,14 @@ class FleetHandler(PageHandler):
             "bench_waste": fleet_waste.idle_hours(week.total),
             "week": fleet_view.week_rows(week.hours),
             "starved": fleet_waste.starved_view(status.projects, waiting, now),
-            "idle": fleet_waste.idle_benches(pool.benches.leases(caller), uses, status.gpus, now),
+            "idle": fleet_waste.idle_benches(
+                pool.benches.leases(caller),
+                uses,
+                status.gpus,
+                {one.lease: one for one in pool.idle.list(caller)},
+                now,
+            ),
+            "parked": parked_rows(pool.reservations.parking.seen_by(caller), status.gpus, now),
             "paid": fleet_waste.paid_rows(paid, now),
             "preemptions": preemptions,
             "health": health_page.lines_of(pool, status.gpus),

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from benchpool_scheduler import phrases
 from benchpool_scheduler.accounting.cells import GpuCell
-from benchpool_scheduler.accounting.classes import HELD, TITLES, Occupation
+from benchpool_scheduler.accounting.classes import HELD, TITLES, Occupation, computed_part
 from benchpool_scheduler.accounting.occupancy import Occupant
 from benchpool_scheduler.contract import GpuState, Status
 from benchpool_scheduler.contract.gpu_use import GpuUse
@@ -238,10 +238,13 @@ def _means(hour: HourOfUse) -> Iterator[float | None]:
         yield round(gpus, 1) if known else None
 
 
-def computed(day: DayOfUse) -> str:
-    """Return what part of the time that GPUs were held they computed; empty where none was."""
-    held = sum(day.total.gpu_h.get(one, 0.0) for one in HELD)
-    return phrases.share(day.total.gpu_h.get(UseClass.COMPUTING, 0.0) / held) if held else ""
+def computed(day: DayOfUse) -> tuple[str, str]:
+    """Return what part of the held time computed, and what that is; or why that is not told."""
+    part = computed_part(day.total.gpu_h)
+    if part is not None:
+        return phrases.share(part), "of the time that GPUs were held and measured, they computed"
+    held = any(day.total.gpu_h.get(one, 0.0) > 0 for one in HELD)
+    return "", "What held GPUs did was not measured." if held else "No GPU was held."
 
 
 def grid_view(grid: HourGrid, gpus: Sequence[GpuUse], now: datetime) -> GridView:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from benchpool_scheduler import phrases
-from benchpool_scheduler.accounting.classes import WASTED
-from benchpool_scheduler.contract import Gpu, Job, Lease, ProjectQuota
+from benchpool_scheduler.accounting.classes import WASTED, computed_part
+from benchpool_scheduler.contract import AskedBack, Gpu, Job, Lease, ProjectQuota
 from benchpool_scheduler.contract.gpu_use import GpuUse
+from benchpool_scheduler.contract.idle_benches import BenchIdleness, BenchStep
 from benchpool_scheduler.contract.use import UseClass, UseRow
 from benchpool_scheduler.service.administration.preemption_ledger import PaidPreemption
 from benchpool_scheduler.telemetry.xids import XidSeen
@@ -85,7 +87,8 @@ def waste_rows(
     """
     oldest: dict[str, datetime] = {}
     for job in waiting:
-        oldest[job.project] = min(job.submitted, oldest.get(job.project, job.submitted))
+        since = job.in_line_since or job.submitted
+        oldest[job.project] = min(since, oldest.get(job.project, since))
     rows = [
         _waste(one, week.get(one.name), optional_moment(oldest.get(one.name), now))
         for one in projects
@@ -115,12 +118,12 @@ def _waste(one: ProjectQuota, used: UseRow | None, oldest: Moment | None) -> Was
 
 
 def wasted(used: UseRow | None) -> tuple[float, float, str]:
-    """Return GPU-hours that were wasted and held, and what part of what was held computed."""
+    """Return GPU-hours that were wasted and held, and what part of the measured ones computed."""
     if used is None or used.held_gpu_h <= 0:
         return 0.0, 0.0, "–"
     waste_h = sum(used.gpu_h.get(one, 0.0) for one in WASTED)
-    computed = used.gpu_h.get(UseClass.COMPUTING, 0.0) / used.held_gpu_h
-    return waste_h, used.held_gpu_h, phrases.share(computed)
+    computed = computed_part(used.gpu_h)
+    return waste_h, used.held_gpu_h, "not measured" if computed is None else phrases.share(computed)
 
 
 def idle_hours(used: UseRow) -> str:
@@ -179,13 +182,13 @@ def _starved(
         jobs = [job for job in waiting if job.project == one.name]
         if not jobs or one.quota is None or one.allocated >= one.quota:
             continue
-        first = min(jobs, key=lambda job: job.submitted)
+        first = min(jobs, key=lambda job: job.in_line_since or job.submitted)
         yield StarvedRow(
             project=one.name,
             holds=f"{one.allocated} of {one.quota}",
             waiting=len(jobs),
             job=first,
-            since=moment(first.submitted, now),
+            since=moment(first.in_line_since or first.submitted, now),
             reason=first.reason.text if first.reason else "The next pass will say why it waits.",
         )
 
@@ -195,20 +198,38 @@ def _starved(
 
 @dataclass(frozen=True, slots=True)
 class IdleBenchRow:
-    """A bench on whose GPUs no kernel has run for a while; ``gpu_h`` are lost so far."""
+    """A bench on whose GPUs no kernel has run for a while; ``gpu_h`` are lost so far.
+
+    ``stands`` is where it stands by the site's rule for idle benches; ``coming``, what comes next
+    at ``at``.
+    """
 
     user: str
     server: str
     gpus: str
     since: Moment
+    stands: str
+    coming: str
+    at: Moment | None
     seen: Moment | None
     gpu_h: str
+    lease: str
+    asked: AskedBack | None
+    asked_at: Moment | None
 
 
 def idle_benches(
-    leases: Sequence[Lease], uses: Sequence[GpuUse], gpus: Sequence[Gpu], now: datetime
+    leases: Sequence[Lease],
+    uses: Sequence[GpuUse],
+    gpus: Sequence[Gpu],
+    standing: Mapping[str, BenchIdleness],
+    now: datetime,
 ) -> Sequence[IdleBenchRow]:
-    """Return the benches all of whose GPUs are idle as measured, the longest first."""
+    """Return the benches all of whose GPUs are idle as measured, the longest first.
+
+    Args:
+        standing: Where each stands by the rule, by the id of its lease.
+    """
     of = {use.uuid: use.idle_since for use in uses}
     found: list[tuple[datetime, Lease]] = []
     for lease in leases:
@@ -222,11 +243,27 @@ def idle_benches(
             server=server_name(lease.server),
             gpus=gpu_places(gpus, lease.gpus),
             since=moment(since, now),
+            **_standing(standing.get(lease.id), now),
             seen=optional_moment(lease.last_active, now),
             gpu_h=phrases.gpu_hours((now - since).total_seconds() / 3600 * len(lease.gpus)),
+            lease=lease.id,
+            asked=lease.asked_back,
+            asked_at=optional_moment(lease.asked_back.at if lease.asked_back else None, now),
         )
         for since, lease in sorted(found, key=lambda it: (it[0], it[1].user))
     ]
+
+
+def _standing(bench: BenchIdleness | None, now: datetime) -> dict[str, Any]:
+    if bench is None:
+        return {"stands": "", "coming": "", "at": None}
+    spared = bench.exempt_until or bench.kept_until
+    works = bench.step in (BenchStep.CPU_PHASE, BenchStep.DOUBT, BenchStep.DUE)
+    return {
+        "stands": phrases.bench_state(bench) if spared or works else "",
+        "coming": phrases.bench_coming(bench),
+        "at": optional_moment(bench.next_at, now),
+    }
 
 
 # ---------------------------------------------------------------------------- preemptions, XIDs

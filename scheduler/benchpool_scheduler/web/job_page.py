@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchpool_scheduler.contract import JobDetail
+from benchpool_scheduler.contract import JobDetail, MetricsQuery
 from benchpool_scheduler.errors import NotFound
 from benchpool_scheduler.phrases import log_end, no_longer_kept
 from benchpool_scheduler.service import Caller
+from benchpool_scheduler.web.curve_view import LabelledCurves, pictures
 from benchpool_scheduler.web.flash import flash
 from benchpool_scheduler.web.job_files import kinds_of
 from benchpool_scheduler.web.job_rows import Reader
@@ -15,6 +16,7 @@ from benchpool_scheduler.web.job_view import job_view
 from benchpool_scheduler.web.log_lines import LogLine, around
 from benchpool_scheduler.web.log_text import tail
 from benchpool_scheduler.web.pages import PageHandler
+from benchpool_scheduler.web.runs_page import POINTS, SIZE
 from benchpool_scheduler.web.words import ENDED_STATES, optional_moment
 
 TAIL_BYTES = 64 * 1024
@@ -64,6 +66,7 @@ class JobHandler(PageHandler):
         detail = pool.jobs.detail(caller, job)
         progress = detail.job.progress
         reader = Reader(caller.name, caller.admin)
+        curves = await pool.logs.metrics(caller, detail.job.id, MetricsQuery(points=POINTS))
         await self.show(
             "job.html",
             self.facts(back="job"),
@@ -78,6 +81,8 @@ class JobHandler(PageHandler):
             progress_at=None if progress is None else optional_moment(progress.updated, now),
             log=await self._tail(caller, detail),
             usage=detail.usage,
+            pictures=pictures([LabelledCurves(job, curves.curves)]),
+            size=SIZE,
             files=kinds_of(await pool.files.sizes(caller, detail.job.id)),
         )
 

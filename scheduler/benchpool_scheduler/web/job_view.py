@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from benchpool_scheduler.contract import (
@@ -18,12 +18,14 @@ from benchpool_scheduler.contract import (
 from benchpool_scheduler.contract.actions import ActionReason
 from benchpool_scheduler.contract.changes import ROWS, Advised, advised
 from benchpool_scheduler.contract.forms import Field, fields, shown, titled
-from benchpool_scheduler.phrases import attempt_end, duration, kept_for
+from benchpool_scheduler.contract.operations import Operations
+from benchpool_scheduler.phrases import attempt_end, duration, kept_for, runs_after
 from benchpool_scheduler.web.actions import FORMS
-from benchpool_scheduler.web.job_rows import JobRow, Reader, job_row
+from benchpool_scheduler.web.job_rows import Action, JobRow, Reader, job_row
 from benchpool_scheduler.web.pool_view import gpu_places
 from benchpool_scheduler.web.words import (
     ACTIVE_STATES,
+    ENDED_STATES,
     Moment,
     moment,
     optional_moment,
@@ -32,11 +34,15 @@ from benchpool_scheduler.web.words import (
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A name and its value; ``at`` instead of ``text`` where the value is a time."""
+    """A name and its value; ``at`` instead of ``text`` where the value is a time.
+
+    ``url``: a page elsewhere that the text leads to, as the job named it.
+    """
 
     name: str
     text: str = ""
     at: Moment | None = None
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,7 @@ class JobView:
     terminal: tuple[str, ...]
     forms: tuple[JobForm, ...]
     advised: tuple[Advised, ...]
+    retried: str
 
 
 _REASON_NAMES = {
@@ -111,7 +118,7 @@ def job_view(detail: JobDetail, gpus: Sequence[Gpu], reader: Reader, now: dateti
     """Return the page of one job."""
     job = detail.job
     return JobView(
-        row=job_row(job, detail.attempts, gpus, reader, now),
+        row=_row(detail, gpus, reader, now),
         reason_name=_REASON_NAMES.get(job.state, "What goes on"),
         facts=_facts(detail, now),
         attempts=tuple(_attempt(attempt, gpus, now) for attempt in reversed(detail.attempts)),
@@ -119,7 +126,17 @@ def job_view(detail: JobDetail, gpus: Sequence[Gpu], reader: Reader, now: dateti
         terminal=_terminal(job),
         forms=_forms(detail),
         advised=advised(job),
+        retried=detail.retried,
     )
+
+
+def _row(detail: JobDetail, gpus: Sequence[Gpu], reader: Reader, now: datetime) -> JobRow:
+    """Return the job as a row; one's own that has ended may be run again here."""
+    row = job_row(detail.job, detail.attempts, gpus, reader, now)
+    again = Operations.again.form
+    if again is None or not row.mine or detail.job.state not in ENDED_STATES:
+        return row
+    return replace(row, actions=(*row.actions, Action("again", again.label, False, "")))
 
 
 def _forms(detail: JobDetail) -> tuple[JobForm, ...]:
@@ -174,6 +191,13 @@ def _facts(detail: JobDetail, now: datetime) -> tuple[Fact, ...]:
     if detail.kept is not None:
         facts.append(Fact("Kept", kept_for(detail.kept, now)))
     facts += [Fact(title, text) for title, text in titled(job)]
+    if job.deadline is not None:
+        facts.append(Fact("Deadline", at=moment(job.deadline, now)))
+    if job.deadline_standing is not None:
+        facts.append(Fact("In time", job.deadline_standing.text))
+    if job.awaits:
+        facts.append(Fact("After", runs_after(job.awaits)))
+    facts += [Fact("Tracker", run.text, url=run.url) for run in job.tracker_runs]
     facts.append(Fact("Id", job.id))
     return tuple(facts)
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 
 from benchpool_scheduler import phrases
-from benchpool_scheduler.contract import GpuState, State
+from benchpool_scheduler.contract import GpuState, Lease, State
+from benchpool_scheduler.service import Caller
+from benchpool_scheduler.service.views.used_so_far import UsedSoFar
 from benchpool_scheduler.web import mine_view
 from benchpool_scheduler.web.pages import PageHandler
+from benchpool_scheduler.web.parked_view import ParkedRow, parked_rows
 from benchpool_scheduler.web.words import moment
 
 MINUTE_S, HOUR_S = 60, 3600
@@ -42,6 +46,8 @@ class MineHandler(PageHandler):
             for job in pool.jobs.select(caller, state=state, limit=MOST)
         }
         waiting = pool.jobs.select(caller, state=State.QUEUED, limit=MOST)
+        benches = [one for one in pool.benches.leases(caller) if one.user == caller.name]
+        used = await pool.use.so_far.read({use.job for use in uses if use.job is not None}, benches)
         await self.show(
             "mine.html",
             self.facts(back="mine"),
@@ -49,7 +55,10 @@ class MineHandler(PageHandler):
             held=sum(len(one.gpus) for one in quota.build.held),
             projects=mine_view.project_cards(quota.projects, free),
             free=phrases.count(free, "GPU"),
-            holdings=mine_view.holdings(uses, jobs, past, begin, end, now),
+            holdings=mine_view.holdings(
+                uses, jobs, past, (begin, end), now, self._so_far(benches, used)
+            ),
+            parked=self._parked(caller),
             simulated=any(use.simulated for use in uses),
             waiting=[
                 (job, moment(job.submitted, now), phrases.start_range(job.estimated_start, now))
@@ -57,3 +66,16 @@ class MineHandler(PageHandler):
             ],
             size=(mine_view.WIDTH, mine_view.HEIGHT),
         )
+
+    def _parked(self, caller: Caller) -> Sequence[ParkedRow]:
+        """Return the reader's own benches that are parked."""
+        pool = self.site.pool
+        seen = pool.reservations.parking.seen_by(caller)
+        own = [one for one in seen if one.user == caller.name]
+        return parked_rows(own, pool.views.status(caller).gpus, self.site.now()) if own else ()
+
+    def _so_far(self, benches: Sequence[Lease], used: Mapping[str, UsedSoFar]) -> Mapping[str, str]:
+        """Return what each job, and each bench by its server, has used so far, in words."""
+        currency = self.site.pool.observed.now.configuration.prices.currency
+        names = {lease.id: f"bench-{lease.server}" for lease in benches}
+        return {names.get(of, of): mine_view.so_far(one, currency) for of, one in used.items()}

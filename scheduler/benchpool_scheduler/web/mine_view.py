@@ -10,6 +10,7 @@ from datetime import datetime
 from benchpool_scheduler import phrases
 from benchpool_scheduler.contract import Job, ProjectQuota
 from benchpool_scheduler.contract.gpu_use import GpuUse
+from benchpool_scheduler.service.views.used_so_far import UsedSoFar
 from benchpool_scheduler.telemetry import ActivityBucket
 from benchpool_scheduler.web.pool_view import server_name
 from benchpool_scheduler.web.words import Moment, optional_moment
@@ -28,6 +29,7 @@ class ProjectCard:
     waiting: int
     free: str
     hours: str
+    reserved: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class HoldingRow:
     idle: Moment | None
     memory: str
     sparkline: Sparkline
+    so_far: str
 
 
 def project_cards(projects: Sequence[ProjectQuota], free: int) -> Sequence[ProjectCard]:
@@ -64,6 +67,7 @@ def project_cards(projects: Sequence[ProjectQuota], free: int) -> Sequence[Proje
             waiting=one.waiting,
             free=borrowable(one, free),
             hours="" if one.gpu_hours is None else one.gpu_hours.text,
+            reserved=[it.text for it in one.reserved],
         )
         for one in projects
     ]
@@ -93,21 +97,22 @@ def holdings(
     uses: Sequence[GpuUse],
     jobs: Mapping[str, Job],
     past: Sequence[ActivityBucket],
-    begin: int,
-    end: int,
+    span: tuple[int, int],
     now: datetime,
+    used: Mapping[str, str],
 ) -> Sequence[HoldingRow]:
     """Return a row for each job and bench that holds GPUs, jobs first.
 
     Args:
-        uses: The reader's GPUs as measured last. ``past``: what was measured since ``begin``, by
-            holder, in minutes. ``end``: where the sparklines end, epoch seconds.
+        uses: The reader's GPUs as measured last. ``past``: what was measured in ``span``, by
+            holder, in minutes. ``span``: where the sparklines begin and end, epoch seconds.
+        used: What each has used so far, in words, by the key of its row.
     """
     grouped: dict[tuple[str, str], list[GpuUse]] = defaultdict(list)
     for use in uses:
         grouped[use.job or "", "" if use.job else use.server or ""].append(use)
     return [
-        _holding(key, held, jobs.get(key[0]), past, (begin, end), now)
+        _holding(key, held, jobs.get(key[0]), past, span, now, used)
         for key, held in sorted(grouped.items(), key=lambda it: (not it[0][0], it[0]))
     ]
 
@@ -119,6 +124,7 @@ def _holding(
     past: Sequence[ActivityBucket],
     span: tuple[int, int],
     now: datetime,
+    used: Mapping[str, str],
 ) -> HoldingRow:
     id, server = key
     of = {use.uuid for use in held}
@@ -133,9 +139,28 @@ def _holding(
         gpus=_places(held),
         now=phrases.percent(sum(known) / len(known)) if known else "not measured",
         idle=optional_moment(since if None not in idle else None, now),
-        memory=headroom(held),
+        memory=headroom(held) + mean_memory(own),
         sparkline=sparkline(own, *span),
+        so_far=used.get(id or f"bench-{server}", "–"),
     )
+
+
+def so_far(used: UsedSoFar, currency: str) -> str:
+    """Return what a job or bench has used so far.
+
+    >>> so_far(UsedSoFar(6.5, 5.04e6, 13.0), "CHF"), so_far(UsedSoFar(0.25, None, None), "")
+    ('6.50 GPU-hours, 1.40 kWh, 13.00 CHF', '0.25 GPU-hours')
+    """
+    parts = [f"{phrases.gpu_hours(used.gpu_h)} GPU-hours"]
+    parts += [] if used.energy_j is None else [phrases.energy(used.energy_j / 3600)]
+    parts += [] if used.cost is None else [f"{used.cost:,.2f} {currency}".rstrip()]
+    return ", ".join(parts)
+
+
+def mean_memory(past: Sequence[ActivityBucket]) -> str:
+    """Return the mean over minutes and GPUs of the most memory that was in use in each."""
+    known = [it.memory_max_gib for it in past if it.memory_max_gib is not None]
+    return f"; mean of the last hour {sum(known) / len(known):.0f} GB" if known else ""
 
 
 def _places(held: Sequence[GpuUse]) -> str:

@@ -83,6 +83,10 @@ class NotificationsHandler(PageHandler):
 class NotificationActHandler(NotificationsHandler):
     """``POST <prefix>notifications/<act>`` with the page's XSRF token."""
 
+    async def get(self, act: str) -> None:  # type: ignore[override]
+        """Lead to the page: who was refused and loads the address again gets here."""
+        self.redirect(f"{self.site.root}notifications", status=303)
+
     async def post(self, act: str) -> None:
         """Act, then lead back; what is refused is said on the page."""
         caller = await self.reader()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ from types import TracebackType
 from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from tornado.iostream import StreamClosedError
 from tornado.web import Finish, HTTPError, RequestHandler
 
 from benchpool_scheduler.api.identity import Identity
@@ -117,6 +119,8 @@ class PageHandler(RequestHandler):
         self.set_header("X-Content-Type-Options", "nosniff")
         self.set_header("Referrer-Policy", "same-origin")
         self.set_header("Cross-Origin-Opener-Policy", "same-origin")
+        # With it, pages of people's services, which are of this origin, are no openers of ours.
+        self.set_header("Cross-Origin-Embedder-Policy", "require-corp")
         self.set_header("Cross-Origin-Resource-Policy", "same-origin")
         self.set_header("Cache-Control", "no-store")
 
@@ -190,7 +194,8 @@ class PageHandler(RequestHandler):
         render = TEMPLATES.get_template(template).render
         text = await asyncio.to_thread(render, page=page, **context)
         self.set_header("Content-Type", "text/html; charset=utf-8")
-        await self.finish(text)
+        with suppress(StreamClosedError):  # the reader went to another page meanwhile
+            await self.finish(text)
 
     def log_exception(
         self,

@@ -31,6 +31,7 @@ class ProjectRow:
     waiting: int
     gave_back: str
     gpu_hours: str
+    reserved: Sequence[str]
     depth: int
     below: int
     folded: bool
@@ -108,6 +109,7 @@ def _row(
         waiting=project.waiting,
         gave_back=_gave_back(project),
         gpu_hours="" if project.gpu_hours is None else project.gpu_hours.text,
+        reserved=[it.text for it in project.reserved],
         depth=depth,
         below=below,
         folded=folded,

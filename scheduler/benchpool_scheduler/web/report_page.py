@@ -45,7 +45,6 @@ class ReportHandler(PageHandler):
         """Show the page."""
         found, period = await self._ask()
         months = self._months()
-        enough, wrong = await self._enough()
         chosen = {"period": period, "by": found.by.value}
         await self.show(
             "report.html",
@@ -60,10 +59,8 @@ class ReportHandler(PageHandler):
             rows=report_view.rows(found),
             asked=urlencode(chosen),
             typed=_typed(period, found.by),
-            enough=enough,
-            wrong=wrong,
-            enough_days=ENOUGH_DAYS,
             hours=gpu_hours,
+            **await self._enough(),
             **await self._idle(),
         )
 
@@ -83,15 +80,20 @@ class ReportHandler(PageHandler):
         query = decoding.query(given, UseQuery)
         return await self.site.pool.use.report(caller, query), period
 
-    async def _enough(self) -> tuple[EnoughGpus | None, str]:
-        """Return what would have been enough, or why that is not told; neither if nobody asks."""
+    async def _enough(self) -> dict[str, EnoughGpus | str | None]:
+        """Return what would have been enough, or why that is not told; if asked."""
         caller: Caller | None = self.caller
-        if caller is None or not self.get_query_argument("enough", ""):
-            return None, ""
+        days = self.get_query_argument("enough", "").strip()[:16]
+        told: dict[str, EnoughGpus | str | None] = {"enough": None, "enough_wrong": ""}
+        told["enough_days"] = str(ENOUGH_DAYS)
+        if caller is None or not days:
+            return told
         try:
-            return await self.site.pool.use.enough(caller, EnoughQuery(days=ENOUGH_DAYS)), ""
+            query = decoding.query({"days": [days]}, EnoughQuery)
+            found = await self.site.pool.use.enough(caller, query)
         except BenchpoolError as refused:
-            return None, refused.message
+            return {**told, "enough_wrong": refused.message}
+        return {**told, "enough": found, "enough_days": days}
 
     async def _idle(self) -> dict[str, IdleBenches | str | None]:
         """Return what idle benches would have given back, or why that is not told; if asked."""

@@ -94,7 +94,7 @@ def bars(report: UseReport) -> Sequence[Bar]:
     longest = max(row.held_gpu_h for row in rows)
     return [
         Bar(
-            row.name or nobody(report.by),
+            row.name or nobody(report),
             phrases.gpu_hours(row.held_gpu_h),
             tuple(_segments(row.gpu_h, HELD, longest)),
         )
@@ -102,9 +102,11 @@ def bars(report: UseReport) -> Sequence[Bar]:
     ]
 
 
-def nobody(by: UseBy) -> str:
-    """Return what the row without a name is called."""
-    return "no project: benches, and what nobody held" if by is UseBy.PROJECT else "nobody"
+def nobody(report: UseReport) -> str:
+    """Return what the row without a name is called; what nobody held administrators alone see."""
+    if report.by is not UseBy.PROJECT:
+        return "nobody"
+    return "no project: benches" + (", and what nobody held" if report.sight == "pool" else "")
 
 
 def _segments(
@@ -131,7 +133,7 @@ def _row(report: UseReport, row: UseRow) -> RowWords:
     waits = row.waits
     return RowWords(
         rank="–" if row.rank is None else str(row.rank),
-        name=row.name or nobody(report.by),
+        name=row.name or nobody(report),
         nobody=row.name is None,
         held=phrases.gpu_hours(row.held_gpu_h),
         computing=hours(UseClass.COMPUTING),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from tornado.routing import URLSpec
 
@@ -33,11 +34,24 @@ from benchpool_scheduler.web.notifications_page import (
 )
 from benchpool_scheduler.web.pages import NoPageHandler, Site
 from benchpool_scheduler.web.report_page import FILES, ReportFileHandler, ReportHandler
+from benchpool_scheduler.web.runs_page import RunsHandler
+from benchpool_scheduler.web.schedules_page import (
+    SCHEDULE_ACTS,
+    ScheduleActHandler,
+    SchedulesHandler,
+)
+from benchpool_scheduler.web.services_page import (
+    SERVICE_ACTS,
+    ServiceActHandler,
+    ServiceHandler,
+    ServicesHandler,
+)
 from benchpool_scheduler.web.settings_pages import (
     PreviewHandler,
     RevertHandler,
     SettingsHandler,
 )
+from benchpool_scheduler.web.sweeps_page import StopSweepHandler, SweepHandler, SweepsHandler
 
 STATIC = Path(__file__).parent / "static"
 
@@ -64,8 +78,6 @@ def routes(
     site = Site(pool, identity, prefix, hub_prefix, clock or SystemClock())
     args = {"site": site}
     base = re.escape(prefix)
-    node = f"(?P<node>{PARTS['node']})"
-    job = r"jobs/(?P<job>[a-z0-9]{4,26})"
     return [
         URLSpec(
             f"{base}?" if prefix.endswith("/") and prefix != "/" else base, DashboardHandler, args
@@ -74,6 +86,7 @@ def routes(
         URLSpec(f"{base}jobs/?", JobsHandler, args),
         URLSpec(f"{base}access/(?P<wish>{'|'.join(VERBS)})", AccessHandler, args),
         URLSpec(f"{base}benches/(?P<lease>[a-z0-9]{{26}})/ask-back", AskBackHandler, args),
+        URLSpec(f"{base}compare", RunsHandler, args),
         URLSpec(f"{base}estimates", EstimatesHandler, args),
         URLSpec(f"{base}(people|quotas)", SettingsHandler, args),
         URLSpec(f"{base}(people|quotas)/preview", PreviewHandler, args),
@@ -93,10 +106,30 @@ def routes(
             args,
         ),
         URLSpec(f"{base}machines", MachinesHandler, args),
-        URLSpec(f"{base}machines/{node}/(?P<act>{'|'.join(ACTS)})", MachineActHandler, args),
+        URLSpec(f"{base}sweeps/?", SweepsHandler, args),
+        URLSpec(f"{base}schedules/?", SchedulesHandler, args),
+        URLSpec(f"{base}services/?", ServicesHandler, args),
         URLSpec(f"{base}static/(.*)", AssetHandler, {"path": str(STATIC)}),
+        *_of_one(base, args),
+        URLSpec(f"{base}.*", NoPageHandler, args),
+    ]
+
+
+def _of_one(base: str, args: dict[str, Any]) -> list[URLSpec]:
+    """Return the rules of pages about one thing: a job, a sweep, a schedule, a machine."""
+    node = f"(?P<node>{PARTS['node']})"
+    job = f"jobs/(?P<job>{PARTS['job']})"
+    sweep = f"sweeps/(?P<sweep>{PARTS['sweep']})"
+    schedule = f"schedules/(?P<schedule>{PARTS['schedule']})"
+    service = f"services/(?P<service>{PARTS['service']})"
+    return [
+        URLSpec(f"{base}{service}", ServiceHandler, args),
+        URLSpec(f"{base}{service}/(?P<act>{'|'.join(SERVICE_ACTS)})", ServiceActHandler, args),
+        URLSpec(f"{base}{schedule}/(?P<act>{'|'.join(SCHEDULE_ACTS)})", ScheduleActHandler, args),
+        URLSpec(f"{base}machines/{node}/(?P<act>{'|'.join(ACTS)})", MachineActHandler, args),
+        URLSpec(f"{base}{sweep}", SweepHandler, args),
+        URLSpec(f"{base}{sweep}/stop", StopSweepHandler, args),
         URLSpec(f"{base}{job}", JobHandler, args),
         URLSpec(f"{base}{job}/compare", CompareHandler, args),
         URLSpec(f"{base}{job}/(?P<verb>{'|'.join(FORMS)})", ActionHandler, args),
-        URLSpec(f"{base}.*", NoPageHandler, args),
     ]

@@ -6,6 +6,9 @@ import os
 
 import msgspec
 
+from benchpool_scheduler.runtime.local.parking.gpu_facts import NvmlFacts
+from benchpool_scheduler.runtime.local.parking.libcuda_driver import LibcudaDriver
+from benchpool_scheduler.workstation import parking
 from benchpool_scheduler.workstation.finding import Finding
 from benchpool_scheduler.workstation.findings import look
 from benchpool_scheduler.workstation.options import DoctorOptions
@@ -13,11 +16,20 @@ from benchpool_scheduler.workstation.state import StateFolder
 
 
 def run(options: DoctorOptions) -> int:
-    """Print the report and return the exit status: 1 where something is broken."""
+    """Print the report and return the exit status: 1 where something is broken.
+
+    With ``try_parking`` a tiny process is parked and brought back, and that alone is reported.
+    """
     folder = StateFolder(options.state.expanduser().absolute())
-    found = look(folder, os.environ)
+    found = [_parking(folder)] if options.try_parking else look(folder, os.environ)
     print(msgspec.json.encode(found).decode() if options.json else report(found))
-    return 1 if any(one.level == "broken" for one in found) else 0
+    wrong = ("broken", "degraded") if options.try_parking else ("broken",)
+    return 1 if any(one.level in wrong for one in found) else 0
+
+
+def _parking(folder: StateFolder) -> Finding:
+    with LibcudaDriver() as driver:
+        return parking.attempt(folder.path, driver, NvmlFacts())
 
 
 def report(found: list[Finding]) -> str:

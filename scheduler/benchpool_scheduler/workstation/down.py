@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchpool_scheduler.client import AsyncClient, Credentials
 from benchpool_scheduler.contract import ENDED, Job, State
+from benchpool_scheduler.contract.serving import ServiceState
 from benchpool_scheduler.errors import BenchpoolError, Refused, Unavailable
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.workstation import hints, left_running, processes
@@ -25,6 +26,8 @@ from benchpool_scheduler.workstation.state import RunningInstance, StateFolder, 
 END_PATIENCE_S = 40.0
 JOBS_PATIENCE_S = 60.0
 REASON = "benchpool down"
+RESTS = {ServiceState.ASLEEP, ServiceState.STOPPED}
+MOST_SERVICES = 1_000
 
 
 def run(options: DownOptions) -> int:
@@ -95,11 +98,13 @@ async def _serve_and_clear(
 async def _clear(
     folder: StateFolder, running: RunningInstance, options: DownOptions, screen: StartupScreen
 ) -> None:
-    """Pause or cancel the jobs and stop the notebook servers, as far as asked."""
+    """Pause or cancel the jobs and stop services and notebook servers, as far as asked."""
     token = _token(folder.admin_token)
     if options.jobs != "keep":
         service = running.scheduler_api.removesuffix("/api/v1")
         async with AsyncClient(Credentials(service, token, source="down")) as client:
+            if options.jobs == "cancel":
+                await _stop_services(client, screen)
             changed = await _end_jobs(client, options.jobs)
         done = "paused" if options.jobs == "pause" else "cancelled"
         screen.event(
@@ -115,6 +120,17 @@ async def _clear(
         screen.event(
             "servers", f"{count(len(servers), 'notebook server')} stopped.", servers=len(servers)
         )
+
+
+async def _stop_services(client: AsyncClient, screen: StartupScreen) -> None:
+    """Stop services, which would begin another replica for each that is cancelled."""
+    found = await client.services(all=True, limit=MOST_SERVICES)
+    names = [one.name for one in found if one.state not in RESTS]
+    for name in names:
+        await client.stop_service(name, REASON)
+    if names:
+        text = f"{count(len(names), 'service')} stopped; benchpool wake-service NAME begins one"
+        screen.event("services", f"{text} again: {', '.join(names)}.", services=names)
 
 
 async def _end_jobs(client: AsyncClient, action: str) -> list[str]:

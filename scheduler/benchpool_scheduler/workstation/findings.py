@@ -17,7 +17,7 @@ from benchpool_scheduler.runtime.local import NvmlSource
 from benchpool_scheduler.store.diagnosis import sqlite_verdict
 from benchpool_scheduler.store.sqlite import NETWORK_FILE_SYSTEMS, file_system_of
 from benchpool_scheduler.worker.process_identity import identity
-from benchpool_scheduler.workstation import containment, files, proxy, units
+from benchpool_scheduler.workstation import containment, files, parking, proxy, units
 from benchpool_scheduler.workstation.finding import Finding, Level
 from benchpool_scheduler.workstation.options import DEFAULT_PORT, LOOPBACK
 from benchpool_scheduler.workstation.state import RunningInstance, StateFolder
@@ -36,6 +36,7 @@ def look(folder: StateFolder, environ: Mapping[str, str]) -> list[Finding]:
         _node(environ),
         _proxy(environ),
         _sqlite(),
+        parking.look(folder.path),
         *containment.look(_process(folder)),
         _disk(place),
         _file_system(place),

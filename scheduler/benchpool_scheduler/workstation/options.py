@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from benchpool_scheduler.contract.forwarding import listed
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.runtime import SandboxLevel
 
@@ -21,6 +22,7 @@ MOST_SAMPLE_S = 60
 LOOPBACK = "127.0.0.1"
 LEAST_SERVER_GIB, LEAST_SERVER_CPUS = 0.25, 0.1
 
+_COOKIE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
 _HOST = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*")
 
 JobsAtEnd = Literal["keep", "pause", "cancel"]
@@ -47,6 +49,8 @@ class UpOptions:
         sandbox: How jobs are kept from each other. ``server_sandbox``: and notebook servers.
         server_memory: GiB that a notebook server may take; None for no bound. ``server_cpus``:
             processor cores.
+        trusted_proxies: Addresses and networks of proxies before ours that say who asks.
+        hidden_cookies: Names of cookies of such a proxy, which no served program sees.
         backups: How many daily copies of the databases are kept; 0 makes none.
         sample_s: How often the use of GPUs is measured, seconds; 0 never.
         json: Print JSON lines.
@@ -69,6 +73,8 @@ class UpOptions:
     server_sandbox: SandboxLevel = "auto"
     server_memory: float | None = None
     server_cpus: float | None = None
+    trusted_proxies: tuple[str, ...] = ()
+    hidden_cookies: tuple[str, ...] = ()
     backups: int = 7
     sample_s: float = 10.0
     json: bool = False
@@ -91,10 +97,11 @@ class DownOptions:
 
 @dataclass(frozen=True, slots=True)
 class DoctorOptions:
-    """One look at this machine."""
+    """One look at this machine, or with ``try_parking`` one trial of parking."""
 
     state: Path
     json: bool = False
+    try_parking: bool = False
 
 
 def check(options: UpOptions) -> None:
@@ -138,6 +145,7 @@ def check(options: UpOptions) -> None:
             "never.",
             field="measure_every",
         )
+    _check_proxies(options)
     if options.backups < 0:
         raise InvalidInput(
             f"--backups is {options.backups}: give how many daily copies are kept, 0 for none.",
@@ -209,6 +217,23 @@ def _check_encryption(options: UpOptions) -> None:
             "where that is wanted.",
             field="bind",
         )
+
+
+def _check_proxies(options: UpOptions) -> None:
+    known = listed(options.trusted_proxies, field="trusted-proxy")
+    if known.names:
+        raise InvalidInput(
+            f"--trusted-proxy is {known.names[0]}: give its address or network, such as 10.0.0.7 "
+            "or 10.0.0.0/24.",
+            field="trusted-proxy",
+        )
+    for name in options.hidden_cookies:
+        if not _COOKIE.fullmatch(name):
+            raise InvalidInput(
+                f"--hide-cookie is {name[:100]!r}: give the name of one cookie, such as "
+                "_oauth2_proxy.",
+                field="hide-cookie",
+            )
 
 
 def _is_address(host: str) -> bool:

@@ -1,10 +1,10 @@
-"""Puts ``benchpool.yaml`` in force again when a signal asks for it, and says what came of it."""
+"""Puts both files in force again when a signal asks for it, and says what came of it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,13 +22,14 @@ from benchpool_scheduler.workstation.startup_screen import StartupScreen
 log = logging.getLogger(__name__)
 
 DONE, REFUSED = "configuration", "configuration-refused"
+TOLD, NOT_TOLD = "notifications", "notifications-refused"
 
 MOST_TRIES = 5
 """A file that is saved while it is read is read again, up to so many times in all."""
 
 
 class Reloading:
-    """Reads the configuration again, once for each time it is asked to, one after the other.
+    """Reads both files again, once for each time it is asked to, one after the other.
 
     Two at once could put the older of two texts in force last.
 
@@ -36,7 +37,8 @@ class Reloading:
         file: ``benchpool.yaml``.
         scheduler: Where the scheduler answers.
         token_file: Holds the administrator's token, which may be exchanged at any time.
-        screen: Hears what came of it: an event for each time, whatever happens.
+        screen: Hears what came of it: an event of the configuration for each time, whatever
+            happens, and one of notifications where they change, or their file is wrong.
     """
 
     def __init__(self, file: Path, scheduler: str, token_file: Path, screen: StartupScreen) -> None:
@@ -54,18 +56,31 @@ class Reloading:
         task.add_done_callback(self._tasks.discard)
 
     async def _reload(self) -> None:
+        async with self._one:
+            await self._try(REFUSED, self._configuration, self._file)
+            await self._try(NOT_TOLD, self._notifications, Path("notifications.yaml"))
+
+    async def _try(self, refused: str, read: Callable[[], Awaitable[None]], file: Path) -> None:
         try:
-            async with self._one:
-                change = await self._apply()
+            await read()
         except BenchpoolError as error:
-            self._screen.event(REFUSED, error.message, **error.as_json())
+            self._screen.event(refused, error.message, **error.as_json())
         except Exception as fault:
-            told = _told(fault, self._file)
-            self._screen.event(REFUSED, told.message, **told.as_json())
+            told = _told(fault, file)
+            self._screen.event(refused, told.message, **told.as_json())
             log.exception("reading the configuration again failed")
-        else:
-            said = "; ".join(change.changes) or "nothing changes"
-            self._screen.event(DONE, f"Configuration: {said}", changes=change.changes)
+
+    async def _configuration(self) -> None:
+        change = await self._apply()
+        said = "; ".join(change.changes) or "nothing changes"
+        self._screen.event(DONE, f"Configuration: {said}", changes=change.changes)
+
+    async def _notifications(self) -> None:
+        async with AsyncClient(await self._credentials()) as client:
+            site = await client.reload_notifications()
+        if site.changed:
+            said = ", ".join(site.kinds) or "users are sent nothing"
+            self._screen.event(TOLD, f"Notifications: {said}", kinds=site.kinds)
 
     async def _apply(self) -> ConfigurationChange:
         for _ in range(MOST_TRIES - 1):
@@ -75,10 +90,12 @@ class Reloading:
 
     async def _apply_once(self) -> ConfigurationChange:
         text = await asyncio.to_thread(_read, self._file, _unreadable)
-        token = await asyncio.to_thread(_read, self._token_file, _without_token)
-        mine = Credentials(self._scheduler, token.strip(), source="up")
-        async with AsyncClient(mine) as client:
+        async with AsyncClient(await self._credentials()) as client:
             return await client.apply_config(text, file=str(self._file))
+
+    async def _credentials(self) -> Credentials:
+        token = await asyncio.to_thread(_read, self._token_file, _without_token)
+        return Credentials(self._scheduler, token.strip(), source="up")
 
 
 def _read(file: Path, error: Callable[[Path, str], BenchpoolError]) -> str:
@@ -108,5 +125,6 @@ def _without_token(file: Path, why: str) -> BenchpoolError:
 def _told(fault: Exception, file: Path) -> BenchpoolError:
     return ServerFault(
         f"A fault of benchpool ({type(fault).__name__}: {fault}): whether {file} is in force now "
-        "is not known. `benchpool config log` says what is."
+        "is not known. `benchpool config log` says what is in force of the configuration, "
+        "`benchpool notifications` of notifications."
     )

@@ -1,9 +1,10 @@
 """``benchpool backup`` and ``benchpool restore``: a copy taken away, and put back.
 
 A copy is a folder with ``pool.sqlite``, ``jupyterhub.sqlite``, ``benchpool.yaml``, the audit
-trail, what past jobs used, the configuration's versions and who asks to belong to a project, or the
-same as a tar file. What is replaced stays beside it under another name; of the last four only what
-is missing is put back.
+trail, what past jobs used, the code of jobs that have not ended, the configuration's versions, who
+asks to belong to a project, who is told what and what may be sent to people, or the same as a tar
+file. What is replaced stays beside it under another name; of what comes after ``benchpool.yaml``
+only what is missing is put back.
 """
 
 from __future__ import annotations
@@ -13,19 +14,26 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from benchpool_scheduler.contract import BackupMade
 from benchpool_scheduler.errors import InvalidInput, Unavailable
 from benchpool_scheduler.phrases import count, is_are
+from benchpool_scheduler.runtime.local import orphans
 from benchpool_scheduler.store import (
     access_wishes,
     audit_copies,
     configuration_versions,
+    content_copies,
     copies,
+    curve_files,
     hold,
     past_jobs,
+    schedule_files,
+    service_files,
+    subscription_files,
+    sweep_files,
 )
 from benchpool_scheduler.store.checking import fault_of
 from benchpool_scheduler.workstation import state as states
@@ -33,6 +41,7 @@ from benchpool_scheduler.workstation.state import StateFolder
 
 FILES = ("pool.sqlite", "jupyterhub.sqlite", "benchpool.yaml")
 DATABASES = FILES[:2]
+MOST_NAMED = 20
 
 
 def take(made: BackupMade, target: str) -> None:
@@ -55,7 +64,7 @@ def take(made: BackupMade, target: str) -> None:
             )
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name in sorted(made.files):
-            (folder / name).parent.mkdir(exist_ok=True, mode=0o700)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             shutil.copyfile(source / name, folder / name)
             (folder / name).chmod(0o600)
     except OSError as failed:
@@ -87,9 +96,33 @@ def restore(state: Path, copy: str) -> list[str]:
         scheduler = folder.path / "scheduler"
         done += _put_trail(source / audit_copies.FOLDER, scheduler / audit_copies.FOLDER)
         done += _put_past(source / past_jobs.FOLDER, scheduler / past_jobs.FOLDER)
+        done += _put_curves(source / curve_files.FOLDER, scheduler / curve_files.FOLDER)
+        done += _put_sweeps(source / sweep_files.FOLDER, scheduler / sweep_files.FOLDER)
+        schedules = schedule_files.FOLDER
+        done += _put_schedules(source / schedules, scheduler / schedules)
+        services = service_files.FOLDER
+        done += _put_services(source / services, scheduler / services)
         versions = configuration_versions.FOLDER
         done += _put_versions(source / versions, scheduler / versions)
-        return done + _put_wishes(source / access_wishes.FILE, scheduler / access_wishes.FILE)
+        done += _put_contents(source, folder.path)
+        done += _put_wishes(source / access_wishes.FILE, scheduler / access_wishes.FILE)
+        done += _put_subscriptions(source, scheduler)
+        done += _put_site(source, folder.path / subscription_files.SITE)
+        return done + _orphans(folder.path)
+
+
+def _orphans(state: Path) -> list[str]:
+    """Say which processes run that no start finds again by their folders."""
+    found = orphans.find(state)
+    if not found:
+        return []
+    named = ", ".join(f"{one.pid} (job {one.name or one.job})" for one in found[:MOST_NAMED])
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    return [
+        f"Still running, of jobs whose folders are gone: {named}{more}. The next start ends what "
+        "belongs to jobs in the copy; end the others yourself, with kill and the number: they hold "
+        "their GPUs."
+    ]
 
 
 def _place(folder: StateFolder) -> Callable[[str], Path]:
@@ -113,7 +146,7 @@ def _unpacked(copy: str, folder: Path) -> Path:
             for member in tar:
                 content = tar.extractfile(member) if member.isreg() else None
                 if _is_known(member.name) and content is not None:
-                    (folder / member.name).parent.mkdir(exist_ok=True, mode=0o700)
+                    (folder / member.name).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                     with (folder / member.name).open("wb") as file:
                         shutil.copyfileobj(content, file)
     except (OSError, tarfile.TarError) as failed:
@@ -122,8 +155,19 @@ def _unpacked(copy: str, folder: Path) -> Path:
 
 
 def _is_known(name: str) -> bool:
-    grown = (audit_copies.NAME, past_jobs.NAME, configuration_versions.NAME)
-    return name in (*FILES, access_wishes.FILE) or any(pattern.fullmatch(name) for pattern in grown)
+    grown = (
+        audit_copies.NAME,
+        past_jobs.NAME,
+        configuration_versions.NAME,
+        content_copies.NAME,
+        curve_files.NAME,
+        schedule_files.NAME,
+        service_files.NAME,
+        sweep_files.NAME,
+    )
+    notifications = (*subscription_files.FILES, subscription_files.SITE)
+    whole = (*FILES, access_wishes.FILE, *notifications)
+    return name in whole or any(pattern.fullmatch(name) for pattern in grown)
 
 
 def _check(source: Path, there: list[str]) -> None:
@@ -190,6 +234,55 @@ def _put_past(copy: Path, past: Path) -> list[str]:
     ]
 
 
+def _put_curves(copy: Path, curves: Path) -> list[str]:
+    """Put back the curves of jobs that have none here; say so."""
+    put = curve_files.put_back(copy, curves)
+    return [f"Curves of {count(put, 'job')} put back into {curves}."] if put else []
+
+
+def _put_schedules(copy: Path, schedules: Path) -> list[str]:
+    """Put back the schedules that are not here; say so."""
+    put = sweep_files.put_back(copy, schedules)
+    return [f"{count(put, 'schedule')} put back into {schedules}."] if put else []
+
+
+def _put_services(copy: Path, services: Path) -> list[str]:
+    """Put back the services that are not here; say so."""
+    put = sweep_files.put_back(copy, services)
+    return [f"{count(put, 'service')} put back into {services}."] if put else []
+
+
+def _put_sweeps(copy: Path, sweeps: Path) -> list[str]:
+    """Put back the sweeps that are not here; say so."""
+    put = sweep_files.put_back(copy, sweeps)
+    return [f"{count(put, 'sweep')} put back into {sweeps}."] if put else []
+
+
+def _put_contents(copy: Path, state: Path) -> list[str]:
+    """Put back the code of jobs that is not here; say so."""
+    objects = state / content_copies.FOLDER
+    found = content_copies.put_back(copy / content_copies.FOLDER, objects)
+    said = [f"{count(found.put, 'uploaded file')} of jobs put back into {objects}."]
+    if found.damaged:
+        said.append(
+            f"{count(found.damaged, 'uploaded file')} of the copy {is_are(found.damaged)} damaged "
+            "and left out: jobs that need what is missing fail and say so."
+        )
+    return said if found.put or found.damaged else []
+
+
+def summary(files: Collection[str]) -> str:
+    """Return what is in a copy, in words: each file, and how many contents of jobs.
+
+    >>> summary(["pool.sqlite", f"objects/aa/{64 * 'a'}"])
+    'pool.sqlite, 1 uploaded file of jobs'
+    """
+    names = sorted(name for name in files if not content_copies.NAME.fullmatch(name))
+    contents = len(files) - len(names)
+    more = [f"{count(contents, 'uploaded file')} of jobs"] if contents else []
+    return ", ".join([*names, *more])
+
+
 def _put_versions(copy: Path, versions: Path) -> list[str]:
     """Put back what is not there of the configuration's versions; say so."""
     put = configuration_versions.copy_into(copy, versions)
@@ -202,3 +295,16 @@ def _put_wishes(copy: Path, file: Path) -> list[str]:
     put = access_wishes.put_back(copy, file)
     said = f"{count(put, 'request')} to belong to a project put back into {file}."
     return [said] if put else []
+
+
+def _put_subscriptions(copy: Path, folder: Path) -> list[str]:
+    """Put back who is told what and is told nothing now; say so."""
+    put = subscription_files.put_back(copy, folder)
+    said = f"Notifications of {count(put, 'user')} put back into {folder}."
+    return [said] if put else []
+
+
+def _put_site(copy: Path, file: Path) -> list[str]:
+    """Put back what may be sent to people, where nothing is said of that; say so."""
+    put = subscription_files.put_site_back(copy, file)
+    return [f"{file} was put back."] if put else []

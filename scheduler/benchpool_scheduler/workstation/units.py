@@ -110,6 +110,10 @@ def command(options: UpOptions) -> list[str]:
     for name, value in given.items():
         if value is not None:
             words += [name, str(value)]
+    for proxy in options.trusted_proxies:
+        words += ["--trusted-proxy", proxy]
+    for cookie in options.hidden_cookies:
+        words += ["--hide-cookie", cookie]
     for name, said in (("--subdomains", options.subdomains), ("--insecure", options.insecure)):
         words += [name] if said else []
     return words

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from benchpool_scheduler.client.imports.unseen import NOTHING, Unseen
 
@@ -57,19 +57,32 @@ print(json.dumps(found))
 """
 
 
+NOWHERE = "nowhere"
+REFUSED = "refused"
+
+
 @dataclass(frozen=True, slots=True)
 class Lack:
     """What a job does not find of a module.
 
     Attributes:
         part: Its first part, or a later one. ``similar``: a name that is like it.
-        found: ``nowhere``, or only here: in a ``home`` that jobs do not see, or installed too
-            ``late`` to be in the image.
+        found: ``nowhere``, or only here: in a ``home`` that jobs do not see, installed too ``late``
+            to be in the image, or ``refused`` since its package cannot go along either.
     """
 
     part: str
     similar: str
-    found: str = "nowhere"
+    found: str = NOWHERE
+
+
+def _of_delta(lack: Lack, unseen: Unseen) -> Lack | None:
+    """Return what is lacked when packages go along; None for what one of them brings."""
+    if lack.found == NOWHERE:
+        return lack
+    if lack.part in unseen.carried:
+        return None
+    return replace(lack, found=REFUSED) if lack.part in unseen.refused else lack
 
 
 def job_environ(environ: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
@@ -107,6 +120,7 @@ def lacking(
             check=True,
         )
         found = json.loads(done.stdout.splitlines()[-1])
-        return {name: Lack(*said) for name, said in found.items()}
+        lacks = {name: Lack(*said) for name, said in found.items()}
+        return {name: kept for name, lack in lacks.items() if (kept := _of_delta(lack, unseen))}
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):
         return None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchpool_scheduler.client.imports.asking import Lack, lacking
+from benchpool_scheduler.client.imports.asking import REFUSED, Lack, lacking
 from benchpool_scheduler.client.imports.own_files import MOST_FILES, OwnModules
 from benchpool_scheduler.client.imports.reading import Piece, imports_of, is_loose
 from benchpool_scheduler.client.imports.unseen import NOTHING, Unseen
@@ -113,7 +113,7 @@ def _said(
             else "was installed after this server began, and the job starts from its image"
         )
         todo = "install it within the job, or ask for an image that has it"
-        return lack.found == "home", f"`{lack.part}` {where}: {todo}"
+        return lack.found in ("home", REFUSED), f"`{lack.part}` {where}: {todo}"
     hint = f"; did you mean `{lack.similar}`?" if lack.similar else ""
     if "." in lack.part:
         return False, f"`{lack.part}` is not seen in {python}, the Python of this job{hint}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 
+from benchpool_scheduler.client import notebooks
 from benchpool_scheduler.client.imports.asking import job_environ
 from benchpool_scheduler.client.imports.checking import MissingModule, missing
 from benchpool_scheduler.client.imports.own_files import OwnModules
@@ -99,13 +99,12 @@ def _importing(module: str) -> ast.Module:
 def _of_notebook(path: Path) -> tuple[list[Piece], bool]:
     """Return what a notebook needs, and its cells that are Python; whether others make modules."""
     pieces, loose = [Piece(path.name, _importing("ipykernel"), "")], False
-    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"], 1):
-        source = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
-        if cell["cell_type"] != "code":
+    for number, cell in enumerate(notebooks.read(path).cells, 1):
+        if cell.cell_type != "code":
             continue
-        loose = loose or _MAKES_MODULES.search(source) is not None
+        loose = loose or _MAKES_MODULES.search(cell.source) is not None
         try:
-            text = _NOT_PYTHON.sub(r"\1pass", source)
+            text = _NOT_PYTHON.sub(r"\1pass", cell.source)
             pieces.append(Piece(f"cell {number}", ast.parse(text), text))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             loose = True

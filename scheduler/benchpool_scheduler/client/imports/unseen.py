@@ -25,11 +25,15 @@ class Unseen:
     Attributes:
         home: The home folder, empty outside of a cluster. ``shared``: jobs mount it.
         since: Files elsewhere that are newer are not in the image; None where that is not known.
+        carried: Modules of packages that go along with the job all the same. ``refused``: of those
+            that were to go along, and cannot.
     """
 
     home: str = ""
     shared: bool = False
     since: float | None = None
+    carried: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
 
     def hides(self, path: str) -> bool:
         """Tell whether a path lies in a home that jobs do not see.
@@ -50,7 +54,7 @@ def unseen_here(environ: Mapping[str, str]) -> Unseen:
     """Return what jobs that are sent from here in this image do not see.
 
     >>> unseen_here({"HOME": "/home/joe"})
-    Unseen(home='', shared=False, since=None)
+    Unseen(home='', shared=False, since=None, carried=(), refused=())
     >>> unseen_here({"HOME": "/home/joe", "BENCHPOOL_IMAGE": "lab/notebook:1"}).home
     '/home/joe'
     """

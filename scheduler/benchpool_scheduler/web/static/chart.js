@@ -22,7 +22,38 @@ function draw(figure) {
   if (data[0].length < 2) return;
   const known = drawn.get(figure);
   if (known !== undefined) known.setData(data);
-  else drawn.set(figure, new globalThis.uPlot(options(figure), data, figure.querySelector("[data-plot]")));
+  else {
+    const plot = figure.querySelector("[data-plot]");
+    drawn.set(figure, new globalThis.uPlot(options(figure), data, plot));
+    plot.onkeydown = (event) => readAloud(figure, event);
+  }
+}
+
+/** Keys that move the cursor over a chart: from which point to which, of so many. */
+const STEPS = {
+  ArrowLeft: (at) => at - 1,
+  ArrowRight: (at) => at + 1,
+  PageUp: (at) => at - 24,
+  PageDown: (at) => at + 24,
+  Home: () => 0,
+  End: (_, last) => last,
+};
+
+/** Move the cursor, and write what stands there into the figure's live region. */
+function readAloud(figure, event) {
+  const step = STEPS[event.key];
+  const chart = drawn.get(figure);
+  if (step === undefined || chart === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  const last = chart.data[0].length - 1;
+  const from = chart.cursor.idx ?? (event.key === "ArrowRight" ? -1 : last + 1);
+  const at = Math.max(0, Math.min(last, step(from, last)));
+  const time = chart.data[0][at];
+  const row = figure.querySelector(`tr[data-at="${time}"]`);
+  const cells = [...row.querySelectorAll("td")];
+  const values = names(figure).map((head, number) => `${head.textContent} ${cells[number].textContent}`);
+  figure.querySelector("[data-read]").textContent = `${row.querySelector("th").textContent}: ${values.join(", ")}`;
+  chart.setCursor({ left: chart.valToPos(time, "x"), top: 0 });
 }
 
 function forget(figure) {

@@ -1,6 +1,7 @@
 // Brings the page to what the server renders now, touching only what differs: focus, hover, open
 // sheets, typed words and scroll positions stay. A list marked data-keyed matches its children by
-// data-key; one marked data-calm keeps its order while it is hovered or has the focus.
+// data-key, those without one by what they are; one marked data-calm keeps its order while it is
+// hovered or has the focus.
 
 const OURS = new Set(["open", "tabindex", "data-changed", "data-gone"]);
 const CHANGED_MS = 6000;
@@ -35,12 +36,12 @@ function inOrder(from, to) {
 
 function keyed(from, to) {
   const calm = from.hasAttribute("data-calm") && from.matches(":hover, :focus-within");
-  const shown = new Map([...from.children].map((child) => [child.dataset.key, child]));
+  const shown = byKey(from.children);
   let before = null;
-  for (const node of to.children) {
-    let child = shown.get(node.dataset.key);
+  for (const [key, node] of byKey(to.children)) {
+    let child = shown.get(key);
     if (child !== undefined && child.nodeName === node.nodeName) {
-      shown.delete(node.dataset.key);
+      shown.delete(key);
       mark(child, node);
       child.removeAttribute("data-gone");
       update(child, node);
@@ -57,6 +58,17 @@ function keyed(from, to) {
     if (calm) retire(child);
     else child.remove();
   }
+}
+
+/** The children of a list by their keys; of two with the same one, the second is another. */
+function byKey(children) {
+  const found = new Map();
+  for (const child of children) {
+    let key = child.dataset.key ?? `${child.nodeName} ${child.id}`;
+    while (found.has(key)) key += "+";
+    found.set(key, child);
+  }
+  return found;
 }
 
 /** Put `child` after `before`, moving nothing that stands right already. */

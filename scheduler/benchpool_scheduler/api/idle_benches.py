@@ -1,0 +1,46 @@
+"""Idle benches: what notebook servers report, and what owners answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from benchpool_scheduler.api.routing import Answer, Handle, Request
+from benchpool_scheduler.contract.operation import Operation
+from benchpool_scheduler.contract.operations import Operations
+
+
+async def benches(request: Request) -> Answer:
+    """Answer where the benches stand that the caller may see."""
+    return Answer(request.pool.idle.list(request.caller))
+
+
+async def report(request: Request) -> Answer:
+    """Take what a notebook server reports, and answer where its bench stands."""
+    lease = request.path["lease"]
+    return Answer(request.pool.idle.report(request.caller, lease, request.body))
+
+
+async def keep(request: Request) -> Answer:
+    """Keep a bench for its owner."""
+    return Answer(await request.pool.idle.keep(request.caller, request.path["lease"]))
+
+
+async def release(request: Request) -> Answer:
+    """Begin to give a bench back."""
+    return Answer(request.pool.idle.release(request.caller, request.path["lease"]))
+
+
+async def released(request: Request) -> Answer:
+    """End a lease whose server goes on."""
+    await request.pool.idle.released(request.caller, request.path["lease"])
+    return Answer(status=204)
+
+
+HANDLERS: Mapping[Operation[Any], Handle] = {
+    Operations.benches: benches,
+    Operations.report_bench_activity: report,
+    Operations.keep_bench: keep,
+    Operations.release_bench: release,
+    Operations.released_bench: released,
+}

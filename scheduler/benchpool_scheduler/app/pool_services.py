@@ -1,0 +1,118 @@
+"""The pool's services as the gate sees them, and the gate's figures as the pool sees them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Iterable
+
+from benchpool_scheduler.api.identity import Identity
+from benchpool_scheduler.app import serving
+from benchpool_scheduler.contract.serving import ServiceState
+from benchpool_scheduler.gate import Backend, Openness, ServiceGate, ServiceRoute
+from benchpool_scheduler.service import Caller, Clock, Pool, ServiceFlow, Services
+
+
+def gate_of(
+    pool: Pool, identity: Identity, prefix: str, hidden_cookies: Iterable[str] = ()
+) -> ServiceGate:
+    """Return the way to the services of a pool, and let the pool know what comes in there."""
+    clock = pool.observed.settings.clock
+    gate = ServiceGate(
+        PoolServices(pool.services, clock),
+        identity,
+        prefix=prefix,
+        hub_prefix=serving.hub_prefix(),
+        now=clock.now,
+        hidden_cookies=hidden_cookies,
+    )
+    pool.services.views.table.counts = GateCounts(gate)
+    return gate
+
+
+OPENNESS = {
+    ServiceState.READY: Openness.READY,
+    ServiceState.STARTING: Openness.STARTING,
+    ServiceState.ASLEEP: Openness.ASLEEP,
+    ServiceState.PAUSED: Openness.PAUSED,
+    ServiceState.FAILED: Openness.FAILED,
+    ServiceState.STOPPED: Openness.PAUSED,
+}
+
+AGAIN_S = {
+    ServiceState.STARTING: 5,
+    ServiceState.ASLEEP: 5,
+    ServiceState.PAUSED: 30,
+    ServiceState.FAILED: 30,
+    ServiceState.STOPPED: 300,
+}
+"""When a program is told to ask again, where nothing better is known."""
+
+
+class PoolServices:
+    """Which services there are for a caller, and who answers for them."""
+
+    def __init__(self, services: Services, clock: Clock) -> None:
+        self._services = services
+        self._clock = clock
+        self._waiting: dict[str, set[asyncio.Future[None]]] = defaultdict(set)
+        services.book.changed.subscribe(self._tell)
+
+    def route(self, name: str, caller: Caller) -> ServiceRoute:
+        """Return where requests go. Errors: NotFound."""
+        service = self._services.opened(caller, name)
+        how = self._services.views.condition(service)
+        table = self._services.views.table
+        backends = tuple(
+            Backend(it.job, host, it.port)
+            for it in table.ready(service)
+            if (host := table.host(it)) is not None
+        )
+        if backends:
+            return ServiceRoute(name, Openness.READY, backends, "", 1, service.keep_prefix)
+        again = AGAIN_S.get(how.state, 1)
+        at = how.retry_at or self._services.views.starts_at(service)
+        if at is not None:
+            again = max(round(at - self._clock.now()), 1)
+        return ServiceRoute(
+            name, OPENNESS[how.state], (), how.text, min(again, 3600), service.keep_prefix
+        )
+
+    def asked(self, name: str) -> None:
+        """Note that a request came, which wakes a service that sleeps."""
+        self._services.runner.asked(name)
+
+    def changed(self, name: str) -> Awaitable[object]:
+        """Return what is done at the next change of a service."""
+        waiting = self._waiting[name]
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiting.add(future)
+        future.add_done_callback(waiting.discard)
+        return future
+
+    def _tell(self, name: str) -> None:
+        for future in self._waiting.pop(name, set()):
+            if not future.done():
+                future.set_result(None)
+
+
+class GateCounts:
+    """What came in at the gate."""
+
+    def __init__(self, gate: ServiceGate) -> None:
+        self._gate = gate
+
+    def flow(self, name: str) -> ServiceFlow:
+        """Return what came in at a service."""
+        seen = self._gate.figures(name)
+        return ServiceFlow(
+            seen.requests_per_s, seen.p50_ms, seen.p95_ms, seen.in_flight, seen.last_request_at
+        )
+
+    def in_flight(self, name: str, replica: str) -> int:
+        """Return how many requests a replica has not answered yet."""
+        return self._gate.in_flight(name, replica)
+
+    async def drained(self, replica: str) -> None:
+        """Wait until a replica has answered all requests that it was given."""
+        await self._gate.drained(replica)

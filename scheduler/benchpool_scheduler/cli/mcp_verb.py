@@ -1,0 +1,33 @@
+"""``benchpool mcp``: the pool for programs with a language model."""
+
+from __future__ import annotations
+
+from benchpool_scheduler.cli.session import Session
+from benchpool_scheduler.cli.verb import Options, Verb, option
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.mcp_server.tools import ALLOW_WRITES
+
+
+def _mcp(session: Session, options: Options) -> int:
+    try:
+        from benchpool_scheduler.mcp_server import serving
+    except ModuleNotFoundError as missing:
+        if missing.name not in ("mcp", "mcp_types"):
+            raise
+        raise InvalidInput(
+            "`benchpool mcp` needs a library that is not installed here: run "
+            "`pip install 'benchpool[mcp]'`.",
+            code="extra-missing",
+        ) from missing
+    serving.run(session.found, writes=options["allow_writes"])
+    return 0
+
+
+MCP = Verb(
+    ("mcp",),
+    "Serve the pool as tools to a program with a language model (MCP, on standard input).",
+    _mcp,
+    (option(ALLOW_WRITES, is_flag=True, help="Offer tools that change something, too."),),
+    "That program starts it. It has your rights, and what its tools answer goes to that program "
+    "and to the model that it asks.",
+)

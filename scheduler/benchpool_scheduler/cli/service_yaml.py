@@ -1,0 +1,43 @@
+"""Reads a service from YAML; what is wrong is told with its line and key."""
+
+from __future__ import annotations
+
+import yaml
+
+from benchpool_scheduler.api import decoding
+from benchpool_scheduler.client.service_documents import ServiceDocument
+from benchpool_scheduler.configuration.nodes import BoundedLoader, compose
+from benchpool_scheduler.errors import InvalidInput
+
+
+def read(text: str, source: str) -> ServiceDocument:
+    """Return the service that a text describes.
+
+    Raises:
+        InvalidInput: It is no YAML, has an unknown key or one twice, or a value makes no sense.
+
+    >>> read("name: chat\\nscript: answer.py\\nmax: 3", "f").max
+    3
+    >>> read("name: chat\\ngpu: 1", "f")
+    Traceback (most recent call last):
+    ...
+    benchpool_scheduler.errors.InvalidInput: f, line 2: gpu is not a known key; did you mean `gpus`?
+    """
+    document = compose(text, source)
+    if document is None:
+        raise InvalidInput(f"{source} is empty: write a service's name and what runs.",
+                           field="file")  # fmt: skip
+    items = document.entries(ServiceDocument.__struct_fields__)
+    for name, item in items["env"].entries().items() if "env" in items else ():
+        if not isinstance(item.scalar(), str):
+            item.wrong(f"must be text: put the value of {name} into quotes.")
+    try:
+        (found,) = yaml.load_all(text, BoundedLoader)
+        return decoding.plain(found, ServiceDocument)
+    except InvalidInput as bad:
+        key = (bad.field or "").split(".")[0].split("[")[0]
+        where = f"{source}, line {items[key].line}" if key in items else source
+        raise InvalidInput(f"{where}: {bad.message}", code=bad.code, field=bad.field) from None
+    except (yaml.YAMLError, RecursionError):
+        raise InvalidInput(f"{source} is no plain YAML: write keys as words, and nothing that "
+                           "holds itself.", field="file") from None  # fmt: skip

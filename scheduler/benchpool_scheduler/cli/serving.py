@@ -1,0 +1,188 @@
+"""``benchpool serve``: a program of this folder that answers requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from benchpool_scheduler.cli import entry as entries
+from benchpool_scheduler.cli import (
+    service_templates,
+    service_views,
+    submitting,
+    text_files,
+)
+from benchpool_scheduler.cli.session import Session
+from benchpool_scheduler.cli.verb import Verb, argument, option, submit_option
+from benchpool_scheduler.client import service_documents, service_requests, snapshot
+from benchpool_scheduler.client.service_templates import TEMPLATES, filled, words_of
+from benchpool_scheduler.contract import JobSubmission, Source
+from benchpool_scheduler.contract.options import OPTIONS, fields_of, written
+from benchpool_scheduler.errors import InvalidInput
+
+_PARAMS: Sequence[click.Parameter] = (
+    argument("name", metavar="NAME", required=False),
+    option("-f", "--file", "file", metavar="FILE",
+           type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+           help="Read all of it from a file of YAML, the name too; - is standard input."),
+    *(submit_option(each) for each in OPTIONS if each.field in service_requests.TAKEN),
+    option("--port", type=click.IntRange(1024, 65535),
+           help="The port on which the program listens. Without it a free one is in PORT, and for "
+                "{port} in the command."),
+    option("--min", "least", type=click.IntRange(0, 64), default=1, metavar="N",
+           help="Replicas at least; with 0 it sleeps when idle, and the next request wakes it."),
+    option("--max", "most", type=click.IntRange(1, 64), metavar="N",
+           help="Replicas at most, by the requests in flight; as --min without it."),
+    option("--idle", metavar="TIME", default="15m",
+           help="With --min 0: it sleeps when nobody asks for so long."),
+    option("--in-flight", type=click.IntRange(1, 10_000), default=8, metavar="N",
+           help="Requests that one replica answers at a time; more bring another one."),
+    option("--readiness", metavar="PATH", default="/",
+           help="A replica gets requests once this path answers 2xx or 3xx."),
+    option("--access", metavar="WHO", default="owner",
+           help="Who may open it: owner, project, group:NAME or everyone who is logged in."),
+    option("--keep-prefix", is_flag=True,
+           help="Ask the program for whole paths, with {prefix} before them; else for what follows "
+                "it."),
+    option("--template", type=click.Choice(list(TEMPLATES)),
+           help="Serve this application of what is named after the options; it sleeps when idle."),
+    option("--update", is_flag=True, help="Exchange the service of this name for this one."),
+)  # fmt: skip
+
+_DETAILS = """\
+The program runs as a job of the pool that has no end: it is begun again when it ends, and counts in
+the project's quota. It listens where {host} and {port} in its command say (HOST and PORT in its
+environment): on the loopback of one machine, on a cluster on every address of its pod. Its address
+goes through the Hub, which lets in only those whom --access names, browsers by their login and
+programs by a token. The folder's files go with it as with `benchpool submit`, and {prefix} in the
+command is the path of its address."""
+
+
+NO_FILES = snapshot.FolderSnapshot((), {}, ())
+
+
+@dataclass(frozen=True, slots=True)
+class WantedService:
+    """A service as a terminal or a file says it.
+
+    Attributes:
+        command: What runs, in the words of a terminal.
+        asked: Fields of its submission. ``own``: keywords of ``service_requests.request_of``.
+        travels: Whether the files of the folder go with it.
+    """
+
+    name: str
+    command: Sequence[str]
+    asked: Mapping[str, Any]
+    own: Mapping[str, Any]
+    travels: bool = True
+
+
+def _of_words(session: Session, options: Mapping[str, Any]) -> WantedService:
+    """Return what options say. Errors: InvalidInput."""
+    if options["name"] is None:
+        raise InvalidInput(
+            "Say what the service is called: `benchpool serve NAME -- COMMAND`, or all of it in a "
+            "file: `benchpool serve -f service.yaml`.",
+            field="name",
+        )
+    asked = fields_of(written(options, session.environ))
+    asked = {name: value for name, value in asked.items() if name in service_requests.TAKEN}
+    own = {it: options[_WORDS.get(it, it)] for it in service_documents.OWN}
+    wanted = WantedService(options["name"], options["command"], asked, own)
+    return _of_template(session, options["template"], wanted) if options["template"] else wanted
+
+
+def _of_template(session: Session, name: str, wanted: WantedService) -> WantedService:
+    """Return a service of a template; what was given goes before what the template says."""
+    template = TEMPLATES[name]
+    word, more = words_of(name, wanted.command)
+    what = service_templates.shown(session, template.shows, word)
+    source = click.get_current_context().get_parameter_source
+    usual = {"min": 0, "readiness": template.readiness}
+    default = {
+        it: value
+        for it, value in usual.items()
+        if source(_WORDS.get(it, it)) is not ParameterSource.COMMANDLINE
+    }
+    return replace(
+        wanted,
+        command=filled(template, what, more),
+        asked={**wanted.asked, "env": {**template.env, **wanted.asked["env"]}},
+        own={**wanted.own, **default},
+        travels=template.travels,
+    )
+
+
+_WORDS = {"min": "least", "max": "most"}
+"""Keywords of a service with another name among the options."""
+BESIDE_A_FILE = frozenset({"file", "update", "json", "url", "token"})
+"""Options that say nothing of the service itself."""
+
+
+def _of_file(options: Mapping[str, Any]) -> WantedService:
+    """Return what a file says. Errors: InvalidInput; nothing else may say it besides."""
+    context = click.get_current_context()
+    given = [
+        it.opts[-1] if isinstance(it, click.Option) else it.human_readable_name
+        for it in context.command.params
+        if it.name not in BESIDE_A_FILE
+        and context.get_parameter_source(it.name or "") is ParameterSource.COMMANDLINE
+    ]
+    said = [*given, *(["what runs"] if options["command"] else [])]
+    if said:
+        raise InvalidInput(
+            f"With --file all stands in the file: leave out {' and '.join(said)}, or the file.",
+            field="file",
+        )
+    path = options["file"]
+    source = "standard input" if str(path) == "-" else str(path)
+    # No other verb needs what reads such a file.
+    from benchpool_scheduler.cli import service_yaml
+
+    document = service_yaml.read(text_files.read(path), source)
+    values = {it: getattr(document, it) for it in service_documents.ASKED}
+    return WantedService(
+        document.name,
+        service_documents.entry_of(document),
+        fields_of(values),
+        {it: getattr(document, it) for it in service_documents.OWN},
+    )
+
+
+def serve(session: Session, options: Mapping[str, Any]) -> int:
+    """Begin a service, or exchange it, and say where it is."""
+    wanted = _of_file(options) if options["file"] else _of_words(session, options)
+    entry = entries.read(wanted.command, session.folder)
+    files = submitting.taken_files(session, entry) if wanted.travels else NO_FILES
+    submission = JobSubmission(
+        entry=entry,
+        **wanted.asked,
+        interpreter=entries.interpreter(session.environ),
+        files=list(files.files),
+        source=Source(kind="terminal", path=str(session.folder)),
+    )
+    request = service_requests.request_of(
+        wanted.name, submission, **wanted.own, update=options["update"]
+    )
+    submitting.check_imports(session, submission, wanted.command)
+    snapshot.upload(session.client, files.contents)
+    one = session.client.serve(request)
+    if session.screen.json:
+        session.screen.value(one)
+        return 0
+    service_views.service(session.screen, one)
+    session.screen.line(
+        f"Look at it: benchpool service {one.name}; end it: benchpool stop-service {one.name} or "
+        f"remove-service {one.name}"
+    )
+    return 0
+
+
+SERVE = Verb(("serve",), "Serve a program of this folder at an address of the Hub.", serve,
+             tuple(_PARAMS), _DETAILS, command=True)  # fmt: skip

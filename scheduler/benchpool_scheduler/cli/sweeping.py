@@ -1,0 +1,116 @@
+"""``benchpool submit --sweep``: the same submission with many values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from benchpool_scheduler.cli import words
+from benchpool_scheduler.cli.session import Session
+from benchpool_scheduler.cli.verb import option
+from benchpool_scheduler.client import array_tasks
+from benchpool_scheduler.client.sweep_plans import pair_of, plan_of
+from benchpool_scheduler.contract import JobSubmission
+from benchpool_scheduler.contract.sweeps import (
+    SweepMethod,
+    SweepRequest,
+)
+from benchpool_scheduler.contract.swept_values import FORMS
+from benchpool_scheduler.errors import InvalidInput
+
+PARAMS: Sequence[click.Parameter] = (
+    option("--sweep", multiple=True, metavar="NAME=VALUES",
+           help=f"Run it once for each combination of values: {FORMS}. Where a script's words do "
+           "not name {NAME}, --NAME=value is added to them."),
+    option("--array", metavar="TASKS[%N]",
+           help="Run it once for each task number, at most N at a time, as Slurm does: "
+           f"{array_tasks.FORMS}. BENCHPOOL_ARRAY_TASK_ID and SLURM_ARRAY_TASK_ID have it."),
+    option("--trials", type=click.IntRange(1), metavar="N",
+           help="With --sweep: so many runs; all of a grid by default."),
+    option("--method", type=click.Choice([one.value for one in SweepMethod]),
+           help="With --sweep: how values are chosen; random where one is a range, else grid."),
+    option("--metric", metavar="NAME",
+           help="With --sweep: the figure, reported by benchpool.log, that runs are judged by."),
+    option("--maximize/--minimize", default=None,
+           help="With --metric: which figure is better, where its name does not say."),
+    option("--at-once", type=click.IntRange(1), default=4, metavar="N",
+           help="With --sweep: at most so many runs at a time."),
+    option("--stop-early", metavar="STEP[:FACTOR]",
+           help="With --metric: from this step on a run goes on only among the best 1/FACTOR, 3 by "
+           "default; judged again at each FACTOR times as many steps."),
+    option("--gpu-hours", type=click.FloatRange(0, min_open=True), metavar="H",
+           help="With --sweep: no further run begins when so many GPU-hours are used."),
+    option("--good-enough", type=float, metavar="X",
+           help="With --metric: everything else is stopped when a run reports so good a figure."),
+    option("--patience", type=click.IntRange(1), metavar="N",
+           help="With --metric: no further run begins when N in a row were no better."),
+    option("--trial-hours", type=click.FloatRange(0, min_open=True), metavar="H",
+           help="With --sweep: how long a run takes, to be told what all will cost."),
+)  # fmt: skip
+
+
+def request_of(submission: JobSubmission, options: Mapping[str, Any]) -> SweepRequest:
+    """Return the sweep that the options ask for. Errors: InvalidInput."""
+    if options["array"]:
+        plan = array_tasks.plan_of(options["array"])
+        hours = options["trial_hours"]
+        return SweepRequest(submission, plan, submission.name, submission.key, trial_hours=hours)
+    maximize = options["maximize"]
+    plan = plan_of(
+        dict(map(pair_of, options["sweep"])),
+        goal=None if maximize is None else "maximize" if maximize else "minimize",
+        **{name: options[name] for name in _AS_THEY_ARE},
+    )
+    return SweepRequest(
+        submission, plan, submission.name, submission.key, trial_hours=options["trial_hours"]
+    )
+
+
+_AS_THEY_ARE = (
+    *("method", "metric", "trials", "at_once", "stop_early"),
+    *("gpu_hours", "good_enough", "patience"),
+)
+
+
+def begin(session: Session, request: SweepRequest, said: str) -> int:
+    """Begin a sweep and say what it will do; ``said`` is what its preview said."""
+    sweep = session.client.begin_sweep(request)
+    if session.screen.json:
+        session.screen.value(sweep)
+        return 0
+    id_ = words.short(sweep.id)
+    session.screen.heading(f"{id_} {words.clean(sweep.name)}, project {sweep.project}")
+    session.screen.line(said)
+    session.screen.line(f"Look at it: benchpool sweep {id_}; stop it: benchpool stop-sweep {id_}")
+    return 0
+
+
+def is_many(options: Mapping[str, Any]) -> bool:
+    """Return whether many jobs are asked for: a sweep, or an array."""
+    return bool(options["sweep"] or options["array"])
+
+
+def check_alone(options: Mapping[str, Any]) -> None:
+    """Refuse options of a sweep without one, and what goes with none. Errors: InvalidInput."""
+    if options["wait"] and is_many(options):
+        raise InvalidInput(
+            "--wait follows one job, and a sweep is many: `benchpool sweep ID` shows it.",
+            field="wait",
+        )
+    if options["sweep"] and not options["array"]:
+        return
+    beside = {"array", "trial_hours"} if options["array"] else set()
+    given = [
+        str(param.opts[0]).removeprefix("--")
+        for param in PARAMS
+        if options[str(param.name)] not in (None, (), param.default) and param.name not in beside
+    ]
+    if options["array"]:
+        array_tasks.check_alone(given)
+    elif given:
+        raise InvalidInput(
+            f"--{given[0].replace('_', '-')} goes with --sweep NAME=VALUES, and there is none.",
+            field="sweep",
+        )

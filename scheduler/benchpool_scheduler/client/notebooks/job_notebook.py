@@ -1,0 +1,71 @@
+"""The notebook that a job runs, made of chosen cells. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from benchpool_scheduler.client.notebooks.reading import Attachments
+
+FORMAT, MINOR = 4, 5
+"""Version of the notebook format; since 4.5 cells have ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobCell:
+    """A cell of the job; ``number`` is its place on the sender's screen, from 1."""
+
+    id: str
+    number: int
+    source: str
+    cell_type: str = "code"
+    tags: tuple[str, ...] = ()
+    attachments: Attachments = field(default_factory=dict)
+
+
+def build(
+    cells: Iterable[JobCell],
+    *,
+    path: str | None = None,
+    keep: Mapping[str, object] | None = None,
+    modules: Mapping[str, object] | None = None,
+) -> bytes:
+    """Return a notebook of these cells, without outputs; of their metadata tags alone are kept.
+
+    Equal cells give equal bytes, so that sending the same again uploads nothing. ``keep`` tells the
+    runner which values the cells leave behind, ``modules`` which sources of the user's own modules
+    they import (``OwnSources.told``).
+
+    >>> made = json.loads(build([JobCell("a", 3, "1 + 1")], path="train.ipynb"))
+    >>> made["cells"][0]["metadata"], made["metadata"]["benchpool"]
+    ({'benchpool': {'number': 3}}, {'path': 'train.ipynb'})
+    """
+    notebook = {
+        "nbformat": FORMAT,
+        "nbformat_minor": MINOR,
+        "metadata": {
+            "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+            "language_info": {"name": "python"},
+            "benchpool": {"path": path, **({"keep": keep} if keep else {}), **(modules or {})},
+        },
+        "cells": [_cell(each) for each in cells],
+    }
+    # Escaped, because a cell may hold half of a surrogate pair, which UTF-8 cannot.
+    return json.dumps(notebook, indent=1).encode()
+
+
+def _cell(cell: JobCell) -> dict[str, object]:
+    made: dict[str, object] = {
+        "cell_type": cell.cell_type,
+        "id": cell.id,
+        "metadata": {"benchpool": {"number": cell.number}},
+        "source": cell.source,
+    }
+    if cell.tags:
+        made["metadata"] = {"benchpool": {"number": cell.number}, "tags": list(cell.tags)}
+    if cell.cell_type == "code":
+        made |= {"execution_count": None, "outputs": []}
+    elif cell.attachments:
+        made["attachments"] = cell.attachments
+    return made

@@ -1,0 +1,109 @@
+"""A service of another version, which does not know a key that this benchpool sent. Pure.
+
+Bodies are closed: a service refuses a key that it does not know. Since keys are added and never
+removed, one that this client has and the service has not was added after the service was built.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from benchpool_scheduler import __version__
+from benchpool_scheduler.contract.operation import Call
+from benchpool_scheduler.contract.options import OPTIONS
+from benchpool_scheduler.errors import BenchpoolError, InvalidInput
+
+UNKNOWN_KEY = "unknown-key"
+"""Code of the refusal of a key that a service does not know."""
+
+
+def lacks_key(call: Call[Any], failed: BenchpoolError) -> bool:
+    """Tell whether a service does not know a key that this benchpool has for the same call."""
+    return failed.code == UNKNOWN_KEY and failed.field in _keys_of(call)
+
+
+def lacking(
+    call: Call[Any], failed: BenchpoolError, document: object, own: str = __version__
+) -> InvalidInput:
+    """Return the refusal of an unknown key as its user must be told it.
+
+    Args:
+        document: The service's OpenAPI document; None where it could not be read.
+        own: The version of this benchpool.
+
+    >>> from benchpool_scheduler.contract import JobSubmission, ScriptEntry
+    >>> from benchpool_scheduler.contract.operations import Operations
+    >>> call = Operations.submit.call(JobSubmission(entry=ScriptEntry("train.py")))
+    >>> refused = InvalidInput("There is no key if_hanging here.", field="if_hanging")
+    >>> print(lacking(call, refused, {"info": {"version": "0.1.0"}}, "0.2.0").message)
+    This service is older (0.1.0) than your benchpool (0.2.0) and does not know `if_hanging` \
+(--if-hanging): leave it out, or update the service.
+    >>> print(lacking(call, refused, None, "0.2.0").message)
+    This service does not know `if_hanging` (--if-hanging), which your benchpool (0.2.0) has: \
+leave it out, or update the service.
+    """
+    key = str(failed.field)
+    which = f"`{key}`{_flag(key) if 'entry' in _keys_of(call) else ''}"
+    there = version_in(document)
+    end = "leave it out, or update the service."
+    if there is None:
+        text = f"This service does not know {which}, which your benchpool ({own}) has: {end}"
+    elif _order(there) < _order(own):
+        text = (
+            f"This service is older ({there}) than your benchpool ({own}) and does not know "
+            f"{which}: {end}"
+        )
+    elif there == own:
+        text = (
+            f"This service calls itself {there} as your benchpool does, but was built before "
+            f"{which} was added, and does not know it: {end}"
+        )
+    else:
+        text = (
+            f"This service ({there}) does not know {which}, which your benchpool ({own}) has: "
+            "leave it out, or use a benchpool of the service's version."
+        )
+    return InvalidInput(
+        text,
+        code=UNKNOWN_KEY,
+        field=failed.field,
+        numbers={**failed.numbers, "service": there, "benchpool": own},
+    )
+
+
+def version_in(document: object) -> str | None:
+    """Return the version that a service says in its OpenAPI document.
+
+    >>> version_in({"info": {"version": "0.1.0"}}), version_in({"info": []})
+    ('0.1.0', None)
+    """
+    about = document.get("info") if isinstance(document, Mapping) else None
+    said = about.get("version") if isinstance(about, Mapping) else None
+    return said if isinstance(said, str) and re.fullmatch(r"[0-9A-Za-z.+-]{1,40}", said) else None
+
+
+def _keys_of(call: Call[Any]) -> set[str]:
+    """Return the names of all keys that a call may have, in its body and in its address."""
+    types = [it for it in (call.operation.body, call.operation.query) if it is not None]
+    _, parts = msgspec.json.schema_components(types)
+    return {key for part in parts.values() for key in part.get("properties", ())}
+
+
+def _flag(key: str) -> str:
+    """Return the option of ``submit`` that a key has, in brackets; empty for none."""
+    flag = next((option.flag for option in OPTIONS if option.field == key), None)
+    return "" if flag is None else f" ({flag})"
+
+
+def _order(version: str) -> tuple[int, ...]:
+    """Return the numbers of a release, for comparing.
+
+    >>> _order("0.10.0") > _order("0.9.3"), _order("0.2.0.dev1+g12")
+    (True, (0, 2, 0))
+    """
+    release = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(map(int, release[0].split("."))) if release else ()

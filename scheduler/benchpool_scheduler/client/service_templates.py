@@ -1,0 +1,107 @@
+"""Applications that are served by a word: what runs, and where it is ready. Pure, but for paths.
+
+All of them find their own address from relative links, or from a variable, behind a gate that
+takes the address's path away; none needs to see it whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+from benchpool_scheduler.errors import InvalidInput
+
+LOOPBACK = "127.0.0.1"
+
+
+class Shows(StrEnum):
+    """What a template is given to show."""
+
+    FOLDER = "a JOB or FOLDER"
+    STORE = "a database FILE or an address"
+    SCRIPT = "a SCRIPT of this folder"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceTemplate:
+    """An application.
+
+    Attributes:
+        package: What must be installed in the Python that runs it.
+        words: What runs, in the words of a terminal; ``{what}`` is what it shows.
+        env: Variables that it reads. ``readiness``: the path that answers once it is ready.
+    """
+
+    package: str
+    shows: Shows
+    words: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    readiness: str = "/"
+
+    @property
+    def travels(self) -> bool:
+        """Whether the files of the folder go with it; it reads others where they lie."""
+        return self.shows is Shows.SCRIPT
+
+
+TEMPLATES: Mapping[str, ServiceTemplate] = MappingProxyType(
+    {
+        "tensorboard": ServiceTemplate(
+            "tensorboard",
+            Shows.FOLDER,
+            ("-m", "tensorboard.main", "--logdir", "{what}", "--host", LOOPBACK, "--port", "{port}",
+             "--load_fast=false"),
+        ),
+        "mlflow": ServiceTemplate(
+            "mlflow",
+            Shows.STORE,
+            ("-m", "mlflow", "server", "--host", LOOPBACK, "--port", "{port}", "--workers", "1",
+             "--backend-store-uri", "{what}"),
+            readiness="/health",
+        ),
+        "streamlit": ServiceTemplate(
+            "streamlit",
+            Shows.SCRIPT,
+            ("-m", "streamlit", "run", "--server.address", LOOPBACK, "--server.port", "{port}",
+             "--server.headless", "true", "--browser.gatherUsageStats", "false", "{what}"),
+            readiness="/_stcore/health",
+        ),
+        "gradio": ServiceTemplate(
+            "gradio",
+            Shows.SCRIPT,
+            ("{what}",),
+            {
+                "GRADIO_SERVER_NAME": LOOPBACK,
+                "GRADIO_SERVER_PORT": "{port}",
+                "GRADIO_ROOT_PATH": "{prefix}",
+                "GRADIO_ANALYTICS_ENABLED": "False",
+            },
+        ),
+    }
+)  # fmt: skip
+"""By the word of ``--template``."""
+
+
+def words_of(name: str, command: Sequence[str]) -> tuple[str, list[str]]:
+    """Return what a template shows, and further words for it. Errors: InvalidInput.
+
+    >>> words_of("gradio", ["demo.py", "--theme", "soft"])
+    ('demo.py', ['--theme', 'soft'])
+    """
+    given = list(command[1:] if command[:1] == ["--"] else command)
+    if not given or given[0].startswith("-"):
+        raise InvalidInput(
+            f"Say what {name} shows: {TEMPLATES[name].shows}, after the options.", field="template"
+        )
+    return given[0], given[1:]
+
+
+def filled(template: ServiceTemplate, what: str, more: Sequence[str]) -> list[str]:
+    """Return what runs.
+
+    >>> filled(TEMPLATES["tensorboard"], "/runs", ["--reload_interval=5"])[2:4]
+    ['--logdir', '/runs']
+    """
+    return [*(what if word == "{what}" else word for word in template.words), *more]

@@ -1,0 +1,165 @@
+"""A job as a step of somebody else's workflow: Airflow, Prefect, Dagster.
+
+Their integrations are thin over this: what runs is words and a folder, a key makes a repeat
+harmless, and what is told of the end is plain values.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from benchpool_scheduler.client import snapshot
+from benchpool_scheduler.client.plain import Client
+from benchpool_scheduler.contract import (
+    CommandEntry,
+    Entry,
+    Job,
+    JobSubmission,
+    ScriptEntry,
+    Source,
+    State,
+)
+from benchpool_scheduler.contract.options import OPTIONS, fields_of
+from benchpool_scheduler.errors import InvalidInput, Refused
+
+LAST_LINES = 20
+"""Of the log of a job that failed."""
+
+_TAIL = 16 * 1024
+_NAMES = {option.name for option in OPTIONS} - {"parameters"}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowStep:
+    """What runs as a job.
+
+    Attributes:
+        command: Its words, or a text that is split as a shell does, without running one. Where the
+            first ends in ``.py`` it is a script of the folder.
+        key: The same key is the same job, also after a crash of who sends.
+        folder: Its files go along, and the job runs in a copy of them.
+        output_dir: Where results are copied to: an absolute path that the pool sees.
+        options: As ``benchpool.submit`` takes them: ``gpus``, ``project``, ``time_limit`` and so
+            on.
+    """
+
+    command: str | Sequence[str]
+    key: str
+    folder: Path | str | None = None
+    output_dir: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def send(client: Client, step: WorkflowStep) -> Job:
+    """Send a step, or return the job that its key is already.
+
+    Errors: InvalidInput for nothing to run, a script without a folder, and an unknown option;
+    those of ``submit``.
+    """
+    entry = entry_of(step)
+    must = [entry.path] if isinstance(entry, ScriptEntry) else []
+    taken = None if step.folder is None else snapshot.take(Path(step.folder), must=must)
+    submission = JobSubmission(
+        entry=entry,
+        key=step.key,
+        files=[] if taken is None else list(taken.files),
+        output_dir=step.output_dir,
+        source=Source(kind="python"),
+        **asked(step.options),
+    )
+    if taken is not None:
+        client.preview(submission)  # what cannot be accepted is said before anything is uploaded
+        snapshot.upload(client, taken.contents)
+    return client.submit(submission)
+
+
+def key_of(of: str, *parts: str | int) -> str:
+    """Return the key of a step: of no other parts, however they are written.
+
+    Args:
+        of: Whose step it is, such as ``airflow``; the key begins with it.
+        parts: What names this try of it there.
+
+    >>> key_of("airflow", "a", "b/c") == key_of("airflow", "a/b", "c")
+    False
+    >>> key_of("airflow", "dag", "run", "task", -1, 1)[:16]
+    'airflow-1b299c88'
+    """
+    return f"{of}-{sha256(json.dumps(parts).encode()).hexdigest()[:40]}"
+
+
+def entry_of(step: WorkflowStep) -> Entry:
+    """Return what a step runs. Errors: InvalidInput.
+
+    >>> entry_of(WorkflowStep("train.py --lr 0.1", "k", Path()))
+    ScriptEntry(path='train.py', args=['--lr', '0.1'])
+    >>> entry_of(WorkflowStep(["echo", "a b"], "k"))
+    CommandEntry(argv=['echo', 'a b'])
+    """
+    words = shlex.split(step.command) if isinstance(step.command, str) else list(step.command)
+    if not words:
+        raise InvalidInput("There is nothing to run: give a command.", field="command")
+    if not words[0].endswith(".py") or words[0].startswith("/"):
+        return CommandEntry(words)
+    if step.folder is None:
+        raise InvalidInput(
+            f"{words[0]} is a script, and no folder goes along: give the one that it lies in.",
+            field="folder",
+        )
+    return ScriptEntry(words[0], words[1:])
+
+
+def asked(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a submission that options are. Errors: InvalidInput.
+
+    >>> asked({"gpus": 2, "time_limit": "90m"})["time_limit_s"]
+    5400
+    """
+    for name in options:
+        if name not in _NAMES:
+            raise InvalidInput(
+                f"There is no option {name}, but {', '.join(sorted(_NAMES))}.", field=name
+            )
+    found = fields_of(options)
+    found.pop("parameters", None)
+    return found
+
+
+def cancel(client: Client, id_: str, reason: str) -> bool:
+    """End a job; False where it has ended by itself. Errors: those of ``cancel`` but for that."""
+    try:
+        client.cancel(id_, reason)
+    except Refused:
+        return False
+    return True
+
+
+def result_of(job: Job, output_dir: str | None) -> dict[str, Any]:
+    """Return what later steps may want to know of a job, as plain values."""
+    return {
+        "job": job.id,
+        "name": job.name,
+        "project": job.project,
+        "state": job.state.value,
+        "exit_code": job.exit_code,
+        "results": output_dir,
+        "url": job.url,
+    }
+
+
+def why_not(client: Client, job: Job) -> str | None:
+    """Return why a job that has ended did not succeed, with the end of its log; None if it did."""
+    if job.state is State.SUCCEEDED:
+        return None
+    if job.state is State.CANCELLED:
+        return f"job {job.id[:8]} ({job.name}) was cancelled."
+    said = job.reason.text if job.reason else f"{job.name} failed."
+    log = client.log(job.id, offset=-_TAIL).data.decode("utf-8", "replace")
+    lines = [f"job {job.id[:8]}: {said}", *log.splitlines()[-LAST_LINES:]]
+    return "\n".join(lines)

@@ -1,0 +1,87 @@
+"""Schedules in the words and signs of their page. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchpool_scheduler.contract.schedules import Schedule, ScheduledOutcome, ScheduledTime
+
+_ENDED = {"succeeded": "✓", "failed": "✗", "cancelled": "c"}
+_UNSENT = {
+    ScheduledOutcome.SKIPPED: "s",
+    ScheduledOutcome.MISSED: "m",
+    ScheduledOutcome.REFUSED: "r",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TimeMark:
+    """What came of a time: its sign, the same in words, and its job where one is kept."""
+
+    sign: str
+    words: str
+    job: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleCard:
+    """A schedule as its page shows it.
+
+    Attributes:
+        rhythm: When it sends, in words. ``next``: its next times, on its own clock.
+        last: What came of its last times, the newest last.
+        unsent: Why nothing was sent at the newest time; empty where a job was.
+    """
+
+    schedule: Schedule
+    rhythm: str
+    next: tuple[str, ...]
+    last: tuple[TimeMark, ...]
+    unsent: str
+
+
+def card(schedule: Schedule) -> ScheduleCard:
+    """Return a schedule as its page shows it."""
+    newest = schedule.last[0] if schedule.last else None
+    unsent = newest is not None and newest.outcome is not ScheduledOutcome.SENT
+    return ScheduleCard(
+        schedule,
+        rhythm(schedule.when, schedule.cron, schedule.zone),
+        tuple(f"{at:%a %d %b %H:%M}" for at in schedule.next),
+        marks(schedule.last),
+        newest.text if newest is not None and unsent else "",
+    )
+
+
+def rhythm(when: str, cron: str, zone: str) -> str:
+    """Return when a schedule sends, in words.
+
+    Args:
+        when: As it was asked for. ``cron``: the same in five fields. ``zone``: whose clock it is.
+
+    >>> rhythm("night at 2", "0 2 * * *", "Europe/Berlin")
+    'Every night at 02:00, Europe/Berlin'
+    >>> rhythm("Every hour", "0 * * * *", "UTC"), rhythm("*/20 8 * * *", "*/20 8 * * *", "UTC")
+    ('Every hour, UTC', 'At the times of cron */20 8 * * *, UTC')
+    """
+    said = " ".join(when.split()).lower().removeprefix("every ")
+    day, at, _ = said.partition(" at ")
+    if at:
+        minute, hour, *_rest = cron.split()
+        return f"Every {day} at {int(hour):02}:{int(minute):02}, {zone}"
+    return f"Every hour, {zone}" if said == "hour" else f"At the times of cron {cron}, {zone}"
+
+
+def marks(last: Sequence[ScheduledTime]) -> tuple[TimeMark, ...]:
+    """Return what came of the last times, given the newest first, with the newest last."""
+    return tuple(_mark(time) for time in reversed(last))
+
+
+def _mark(time: ScheduledTime) -> TimeMark:
+    sign = _UNSENT.get(time.outcome) or _ENDED.get(time.state or "", "·")
+    if time.outcome is not ScheduledOutcome.SENT:
+        said = time.outcome.value
+    else:
+        said = time.state or "sent, the job is no longer kept"
+    return TimeMark(sign, f"{time.at:%a %d %b %H:%M}: {said}", time.job)

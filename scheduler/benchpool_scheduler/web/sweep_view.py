@@ -1,0 +1,193 @@
+"""The trials of a sweep as lines over parallel axes: one axis for each parameter, and the figure.
+
+Inselberg, *The plane with parallel coordinates* (1985). Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from benchpool_scheduler.contract.sweeps import (
+    ListedValues,
+    Scalar,
+    Sweep,
+    SweepPlan,
+    SweptValues,
+    TrialRow,
+)
+
+WIDTH, HEIGHT = 720, 260
+TOP, FOOT, SIDE = 28, 30, 60
+"""Room for names above, for the ends of the scale below, and for words beside the outer axes."""
+MOST_LINES = 300
+MOST_MARKS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A value at its height on an axis."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelAxis:
+    """An axis at ``x``."""
+
+    name: str
+    x: float
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialLine:
+    """A trial's line; ``place`` is 0 for the best, 1 for the better half, 2 for the rest."""
+
+    number: int
+    points: str
+    place: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelPicture:
+    """What is drawn. ``words`` say the same to who does not see it."""
+
+    axes: tuple[ParallelAxis, ...]
+    lines: tuple[TrialLine, ...]
+    words: str
+    left_out: int
+
+
+def picture(sweep: Sweep) -> ParallelPicture | None:
+    """Return the picture of a sweep; None where no trial has a figure, or one alone has."""
+    told = [row for row in sweep.trials if row.value is not None and math.isfinite(row.value)]
+    if len(told) < 2 or sweep.plan.metric is None:
+        return None
+    names = list(sweep.plan.parameters)
+    gap = (WIDTH - 2 * SIDE) / len(names)
+    values = [row.value for row in told if row.value is not None]
+    scales = [_scale(sweep.plan.parameters[name], told, name) for name in names]
+    scales.append(_NumberScale(min(values), max(values), log=False))
+    titles = [*names, sweep.plan.metric]
+    axes = tuple(
+        ParallelAxis(title, SIDE + place * gap, scale.marks())
+        for place, (title, scale) in enumerate(zip(titles, scales, strict=True))
+    )
+    shown = told[:MOST_LINES]
+    lines = tuple(
+        TrialLine(
+            row.number,
+            _points(row, names, scales, axes),
+            _place(rank, len(told)),
+            _title(row, sweep.plan),
+        )
+        for rank, row in enumerate(shown)
+    )
+    # The best is drawn last, above the others.
+    return ParallelPicture(axes, lines[::-1], _words(told, sweep.plan), len(told) - len(shown))
+
+
+def figure(value: float | None) -> str:
+    """Return a figure as a cell of the table; a dash for none.
+
+    >>> figure(0.123456), figure(None)
+    ('0.1235', '–')
+    """
+    return "–" if value is None else f"{value:.4g}"
+
+
+def parameter(value: Scalar | None) -> str:
+    """Return a parameter's value as a cell of the table.
+
+    >>> parameter(3e-05), parameter(True), parameter("adam")
+    ('3e-05', 'true', 'adam')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "–" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class _NumberScale:
+    low: float
+    high: float
+    log: bool
+
+    def at(self, value: Scalar) -> float:
+        number, low, high = float(value), self.low, self.high
+        if self.log:
+            number, low, high = math.log(number), math.log(low), math.log(high)
+        share = 0.5 if high == low else (number - low) / (high - low)
+        return round(HEIGHT - FOOT - share * (HEIGHT - FOOT - TOP), 1)
+
+    def marks(self) -> tuple[Mark, ...]:
+        ends = (self.low,) if self.low == self.high else (self.low, self.high)
+        return tuple(Mark(self.at(one), figure(one)) for one in ends)
+
+
+@dataclass(frozen=True, slots=True)
+class _ListScale:
+    values: tuple[Scalar, ...]
+
+    def at(self, value: Scalar) -> float:
+        place = next(
+            (i for i, one in enumerate(self.values) if one == value and type(one) is type(value)), 0
+        )
+        share = 0.5 if len(self.values) == 1 else place / (len(self.values) - 1)
+        return round(HEIGHT - FOOT - share * (HEIGHT - FOOT - TOP), 1)
+
+    def marks(self) -> tuple[Mark, ...]:
+        step = max(1, math.ceil(len(self.values) / MOST_MARKS))
+        return tuple(Mark(self.at(one), parameter(one)) for one in self.values[::step])
+
+
+_Scale = _NumberScale | _ListScale
+
+
+def _scale(of: SweptValues, rows: Sequence[TrialRow], name: str) -> _Scale:
+    if isinstance(of, ListedValues):
+        return _ListScale(tuple(of.values))
+    numbers = [float(row.parameters[name]) for row in rows]
+    return _NumberScale(min(numbers), max(numbers), of.log)
+
+
+def _points(
+    row: TrialRow,
+    names: Sequence[str],
+    scales: Sequence[_Scale],
+    axes: Sequence[ParallelAxis],
+) -> str:
+    values: list[Scalar] = [row.parameters[name] for name in names]
+    values.append(0.0 if row.value is None else row.value)
+    return " ".join(
+        f"{axis.x:.1f},{scale.at(value)}"
+        for axis, scale, value in zip(axes, scales, values, strict=True)
+    )
+
+
+def _place(rank: int, many: int) -> int:
+    return 0 if rank == 0 else 1 if rank < many / 2 else 2
+
+
+def _title(row: TrialRow, plan: SweepPlan) -> str:
+    return f"Trial {row.number}: {_named(row.parameters)}; {plan.metric} {figure(row.value)}"
+
+
+def _named(values: Mapping[str, Scalar]) -> str:
+    return ", ".join(
+        f"{name} {figure(value) if isinstance(value, float) else parameter(value)}"
+        for name, value in values.items()
+    )
+
+
+def _words(told: Sequence[TrialRow], plan: SweepPlan) -> str:
+    best, worst = told[0], told[-1]
+    return (
+        f"The best, trial {best.number}, has {_named(best.parameters)} and {plan.metric} "
+        f"{figure(best.value)}; the last of {len(told)}, trial {worst.number}, has "
+        f"{_named(worst.parameters)} and {figure(worst.value)}."
+    )

@@ -1,0 +1,64 @@
+"""Whether this machine can park idle kernels, for ``benchpool doctor``; and the trial of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from benchpool_scheduler.core.benches.parking_gates import (
+    TRIAL,
+    MachineFacts,
+    closed,
+    gates_of_machine,
+)
+from benchpool_scheduler.runtime.local.parking import machine_facts, trial
+from benchpool_scheduler.runtime.local.parking.driver import CheckpointDriver
+from benchpool_scheduler.runtime.local.parking.gpu_facts import GpuFacts, NvmlFacts
+from benchpool_scheduler.runtime.local.parking.libcuda_driver import LibcudaDriver
+from benchpool_scheduler.runtime.local.parking.trial import Trial, TrialFailed
+from benchpool_scheduler.store import whole_files
+from benchpool_scheduler.workstation.finding import Finding
+
+REMEDY = "Nothing else is the worse for it: parking stays off on this machine."
+
+
+def look(state: Path) -> Finding:
+    """Return which gates of parking are open on this machine; nothing is changed."""
+    done = trial.recorded(state)
+    with LibcudaDriver() as driver:
+        return finding(_facts(driver, NvmlFacts(), done), done)
+
+
+def finding(facts: MachineFacts, done: Trial | None) -> Finding:
+    """Return what is said of a machine with these facts; none is degraded without parking."""
+    gates = gates_of_machine(facts)
+    shut = closed(gates)
+    said = "; ".join(f"{gate.name}: {gate.text}" for gate in shut or gates)
+    if shut:
+        return Finding("Parking", "ok", f"Idle kernels cannot be parked here: {said}.")
+    times = f"{done.park_s:.1f} s to host memory, {done.back_s:.1f} s back" if done else ""
+    return Finding("Parking", "ok", f"A trial succeeded ({times}); experimental. {said}.")
+
+
+def attempt(state: Path, driver: CheckpointDriver, gpus: GpuFacts) -> Finding:
+    """Try it, keep what it showed, and return what is known then."""
+    facts = _facts(driver, gpus, None)
+    shut = [gate for gate in closed(gates_of_machine(facts)) if gate.name != TRIAL]
+    if shut:
+        said = "; ".join(f"{gate.name}: {gate.text}" for gate in shut)
+        return Finding("Parking", "degraded", f"Not tried: {said}.", REMEDY)
+    try:
+        done = trial.run(driver, gpus, facts)
+        state.mkdir(parents=True, exist_ok=True)
+        whole_files.write(state / trial.FILE, msgspec.json.encode(done))
+    except TrialFailed as failed:
+        return Finding("Parking", "degraded", f"The trial failed: {failed}.", REMEDY)
+    except OSError as error:
+        text = f"The trial succeeded and cannot be kept in {state} ({error.strerror})."
+        return Finding("Parking", "degraded", text, "Make the folder writable and try again.")
+    return finding(_facts(driver, gpus, done), done)
+
+
+def _facts(driver: CheckpointDriver, gpus: GpuFacts, done: Trial | None) -> MachineFacts:
+    return machine_facts.of_machine(driver, gpus, None if done is None else done.driver)
