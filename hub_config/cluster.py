@@ -9,6 +9,7 @@ import json
 import os
 from pathlib import Path
 
+from benchpool_scheduler.contract.forwarding import Proxies, listed
 from benchpool_spawner.landing import default_url
 from benchpool_spawner.logins import LoginReports
 
@@ -36,7 +37,8 @@ c.JupyterHub.default_url = default_url
 short = {"shared-password": "shared-password", "dummy": "dummy"}
 c.JupyterHub.authenticator_class = short.get(people["class"], people["class"])
 # The scheduler's audit trail is told of every login and logout.
-reports = LoginReports(facts["scheduler_url"], os.environ["BENCHPOOL_HUB_TOKEN"])
+proxies = Proxies(listed(facts["hub_proxies"]), listed(facts["trusted_proxies"]))
+reports = LoginReports(facts["scheduler_url"], os.environ["BENCHPOOL_HUB_TOKEN"], proxies)
 c.Authenticator.post_auth_hook = reports
 reports.hear_logouts()
 c.Authenticator.admin_users = set(people["admins"])

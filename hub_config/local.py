@@ -11,6 +11,7 @@ from pathlib import Path
 from jupyterhub import version_info
 from jupyterhub.utils import subdomain_hook_idna
 
+from benchpool_scheduler.contract.forwarding import LOOPBACK, Proxies, listed
 from benchpool_spawner import patient_hub
 from benchpool_spawner.landing import default_url
 from benchpool_spawner.logins import LoginReports
@@ -58,7 +59,8 @@ c.JupyterHub.authenticator_class = {
 }[facts["auth"]]
 c.LoginLinks.login_keys = paths["login_keys"]
 # The scheduler's audit trail is told of every login, and of those that failed.
-reports = LoginReports(service_url, secrets["hub_token"])
+proxies = Proxies(listed(LOOPBACK), listed(facts["trusted_proxies"]))
+reports = LoginReports(service_url, secrets["hub_token"], proxies)
 c.Authenticator.post_auth_hook = reports
 c.LoginLinks.reports = reports
 reports.hear_logouts()

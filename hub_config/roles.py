@@ -1,7 +1,8 @@
 """Who may do what: the Hub's roles and scopes that benchpool needs, loaded by the other files.
 
 Browser users and notebook servers reach the benchpool service (each needs both: the user's own
-scope and the server token's), the service reads users, groups and servers, and the Hub's own
+scope and the server token's), the service reads users, groups and servers and stops
+idle ones, and the Hub's own
 token may do what administrators may, because the spawner asks in its name for any user.
 """
 
@@ -31,6 +32,7 @@ c.JupyterHub.load_roles.extend(
                 "list:groups",
                 "read:groups",
                 "read:roles",
+                "delete:servers",  # idle benches, where the site has that switched on
             ],
             "services": ["benchpool"],
         },

@@ -205,7 +205,8 @@ def _why_not(number: int, build: BuildQuota | None, problem: str | None) -> str:
         return f"beyond your build quota of {build.quota}"
     if number > build.free:
         held = build.quota - build.free
-        return f"{held} of your {build.quota} {is_are(held)} held already"
+        how = "held or parked" if build.lent else "held"
+        return f"{held} of your {build.quota} {is_are(held)} {how} already"
     return ""
 
 

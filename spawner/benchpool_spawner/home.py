@@ -81,6 +81,8 @@ def bench_line(build: BuildQuota, at_once: int) -> str:
     '1 of 3 ... 2 are left: 1 at once, 1 is lent or taken and waited for.'
     >>> bench_line(BuildQuota(2, "user susan", [], 2), 0)
     'Your build quota is 2 GPUs (user susan): none at once, 2 are lent or taken and waited for.'
+    >>> bench_line(BuildQuota(1, "user susan", [], 0, lent=1), 0)
+    'Your build quota is 1 GPU (user susan): none is left. 1 is lent while your server is parked.'
     >>> bench_line(BuildQuota(0, "default", [], 0), 0)
     'Your build quota is 0 GPUs (default): servers start without a GPU, training has the pool.'
     """
@@ -89,19 +91,25 @@ def bench_line(build: BuildQuota, at_once: int) -> str:
             f"Your build quota is 0 GPUs ({build.rule}): servers start without a GPU, "
             "training has the pool."
         )
+    lent = f" {build.lent} {is_are(build.lent)} lent while your server is parked."
+    parked = lent if build.lent else ""
     held = sum(len(one.gpus) for one in build.held)
     quota = count(build.quota, "GPU")
     waited = build.free - at_once
     later = f"{at_once or 'none'} at once, {waited} {is_are(waited)} lent or taken and waited for"
     if not held:
-        now = f": {later}" if waited else ", free for you now"
-        return f"Your build quota is {quota} ({build.rule}){now}."
+        now = ", free for you now" if build.free else ": none is left"
+        return (
+            f"Your build quota is {quota} ({build.rule}){f': {later}' if waited else now}.{parked}"
+        )
     servers = " and ".join(server_called(one.server, "your") for one in build.held)
     free = "none is left"
     if build.free:
         left = f"{build.free} {is_are(build.free)}"
         free = f"{left} left: {later}" if waited else f"{left} free for you now"
-    return f"{held} of {quota} of your build quota {is_are(held)} held by {servers}, {free}."
+    return (
+        f"{held} of {quota} of your build quota {is_are(held)} held by {servers}, {free}.{parked}"
+    )
 
 
 def jobs_line(jobs: Sequence[Job], projects: Sequence[ProjectQuota]) -> str:

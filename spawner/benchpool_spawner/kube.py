@@ -10,6 +10,7 @@ its lease and waits behind our scheduling gate, until the scheduler has given it
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import textwrap
 import time
@@ -19,6 +20,7 @@ from typing import Any
 from jupyterhub.utils import maybe_future
 from kubernetes_asyncio.client.exceptions import ApiException
 from kubespawner import KubeSpawner
+from tornado.web import HTTPError
 from traitlets import Integer, List, Unicode, default
 
 from benchpool_scheduler.contract.kubernetes import GPU_RESOURCE, LEASE
@@ -34,8 +36,9 @@ from benchpool_spawner.kube_requests import (
     gpu_requests,
 )
 from benchpool_spawner.kube_watching import untiring
-from benchpool_spawner.mixin import QuotaMixin
+from benchpool_spawner.mixin import QuotaMixin, groups_of
 from benchpool_spawner.refusal import StartRefused
+from benchpool_spawner.steps import Steps
 
 EVENTS_S = 0.3
 """How often what Kubernetes says of a starting pod is looked at; it is watched, not asked for."""
@@ -92,14 +95,15 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
 
     _gpu_request: GpuRequest = GpuRequest()
     _nodes: Nodes | None = None
-    _profile_loaded: bool = False
+    _loaded: Any = None
+    """The options whose profile this start has applied."""
     _last_told: kube_words.StartMessage | None = None
 
     # ------------------------------------------------------------------ asking
 
     async def _render_form(self, spawner: Any) -> str:
         advice = await self.lease_client.advice(self.user.name)
-        remembered, raw = self._remembered(), self.orm_spawner.user_options or {}
+        remembered, raw = self._remembered(), self._stored_options()
         profiles = await self._profiles()
         shown = form.model(
             self.user.name,
@@ -112,19 +116,21 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
         ours = form.render(shown)
         if not profiles:
             return ours
-        if callable(self.profile_list):
-            theirs = await self._render_options_form_dynamically(self)
-        else:
-            theirs = self._render_options_form(self._sorted_dict_values(self.profile_list))
+        theirs = self._render_options_form(self._sorted_dict_values(profiles))
         return f"{theirs}\n{ours}"
 
     async def _profiles(self) -> Any:
         found = self.profile_list
-        return await maybe_future(found(self)) if callable(found) else found
+        if not callable(found):
+            return found
+        try:
+            return await maybe_future(found(self))
+        except Exception as error:
+            raise self._of_the_site(error) from error
 
     def _get_initialized_profile_list(self, profile_list: Any) -> Any:
         """Return the profiles that are open to the user, as KubeSpawner wants them."""
-        groups = frozenset(group.name for group in self.user.groups)
+        groups = frozenset(group.name for group in groups_of(self.user))
         try:
             mine = kube_profiles.open_to(self.user.name, groups, profile_list)
         except BenchpoolError as error:
@@ -148,7 +154,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
 
     def _remembered(self) -> options.ServerOptions:
         try:
-            return options.parse(options.ours(self.orm_spawner.user_options or {}))
+            return options.parse(options.ours(self._stored_options()))
         except BenchpoolError:
             return options.ServerOptions()
 
@@ -156,13 +162,14 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
         """Run the administrator's hook, see what the pod will ask for, and reserve that."""
         self._begin()
         self._gpu_request, self._nodes = GpuRequest(), None
-        self._profile_loaded, self._last_told = False, None
+        self._loaded, self._last_told, self._start_future = None, None, None
         raw = self._raw_options()
         asked = self._parsed(options.parse, options.ours(raw))
         # KubeSpawner's own hook, past the mixin: what it changes counts.
         await maybe_future(KubeSpawner.run_pre_spawn_hook(self))
         try:
             await self.load_user_options()
+            self._loaded = copy.deepcopy(self.user_options)
             draft = kube_pods.draft(self)
             check_ways_around(draft)
             gpus = gpu_request_of(
@@ -189,6 +196,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
             # The admin page shows this key as the server's profile.
             shown = options.ServerOptions(len(self._lease_gpus), gpus.models)
             self.user_options = {**raw, "profile": form.profile(shown)}
+            self._loaded = copy.deepcopy(self.user_options)
 
     def _raw_options(self) -> Mapping[str, object]:
         if not isinstance(self.user_options or {}, Mapping):
@@ -203,24 +211,36 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
         return self.user_options or {}
 
     async def load_user_options(self) -> None:
-        """Apply the profile, once for each start.
+        """Apply the profile: once for the choice that a start was asked for, and for any other.
 
         Raises:
-            StartRefused: There is no such profile, or it is not open to this user.
+            StartRefused: There is no such profile, it is not open to this user, or what an
+                administrator wrote into it fails.
         """
-        if self._profile_loaded:
-            return
+        if self._loaded is not None and self._loaded == self.user_options:
+            return  # what is computed in a profile is computed once for each start
         try:
             await super().load_user_options()
-        except (ValueError, KeyError, StopIteration, RuntimeError, TypeError) as error:
-            raise self._refused(
-                StartRefused(
-                    f"These options of a server cannot be used: {error}. Choose on the start page.",
-                    reason="gpu-options",
-                    status_code=400,
-                )
-            ) from error
-        self._profile_loaded = True
+        except Exception as error:
+            raise self._of_the_site(error) from error
+
+    def _validate_user_options(self, profile_list: Any) -> None:
+        """Refuse what the user has chosen and cannot have, before anything of it is applied."""
+        try:
+            super()._validate_user_options(profile_list)
+            kube_profiles.check_choices(self.user_options or {}, profile_list)
+        except (ValueError, KeyError, TypeError, AttributeError, BenchpoolError) as error:
+            raise self._refused(kube_profiles.wrong_choice(error)) from error
+
+    def _of_the_site(self, error: Exception) -> Exception:
+        """Return what a user is told of a fault in the settings of an administrator.
+
+        What is a sentence for people already (an ``HTTPError``, a refusal) stays as it is.
+        """
+        if isinstance(error, HTTPError) or hasattr(error, "jupyterhub_message"):
+            return error
+        self.log.error("the profiles of servers fail for %s", self.user.name, exc_info=error)
+        return self._refused(kube_profiles.site_fault(error))
 
     # ------------------------------------------------------------------ the pod
 
@@ -267,16 +287,28 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
 
     # ------------------------------------------------------------------ starting
 
-    async def start(self) -> Any:
+    def start(self) -> asyncio.Future[Any]:
         """Start the pod, tell what happens to it, and say in the end what was missing.
+
+        As with KubeSpawner it is under way when this returns, and ``progress`` ends with it.
 
         Raises:
             StartRefused: It did not start in time.
         """
-        telling = asyncio.ensure_future(self._tell_events())
+        steps = self.steps = self.steps or Steps()
+        starting = asyncio.ensure_future(self._start_in_time())
+        starting.add_done_callback(lambda done: steps.end())
+        self._start_future = starting  # type: ignore[assignment]
+        return starting
+
+    async def _start_in_time(self) -> Any:
+        seen: set[str] = set()
+        telling = asyncio.ensure_future(self._tell_events(seen))
         try:
             async with asyncio.timeout(max(1.0, self.start_timeout - BEFORE_TIMEOUT_S)):
-                return await super().start()
+                where = await super().start()
+            self._tell_news(seen)
+            return where
         except TimeoutError as late:
             text = kube_words.not_started(self.start_timeout, self._last_told)
             raise self._refused(
@@ -285,23 +317,25 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
         finally:
             telling.cancel()
 
-    async def _tell_events(self) -> None:
+    async def _tell_events(self, seen: set[str]) -> None:
         """Turn what Kubernetes says of the pod into steps, as it comes."""
-        seen: set[str] = set()
         begun, patient = time.monotonic(), 0.0
         while True:
             await asyncio.sleep(EVENTS_S)
-            if self.steps is None or self.pod_reflector is None:
-                continue
-            patient = self.ask_for_patience(time.monotonic() - begun, patient)
-            for event in self.events:
-                uid = f"{event['metadata']['uid']} {event['metadata'].get('resourceVersion')}"
-                if uid not in seen:
-                    seen.add(uid)
-                    self._tell(kube_words.of_event(event), event)
-            pod = self.pod_reflector.pods.get(f"{self.namespace}/{self.pod_name}")
-            for told in kube_words.of_pod(pod or {}):
-                self._tell(told, None)
+            if self.pod_reflector is not None:
+                patient = self.ask_for_patience(time.monotonic() - begun, patient)
+                self._tell_news(seen)
+
+    def _tell_news(self, seen: set[str]) -> None:
+        """Tell the events that were not told yet, and what else the pod's state says."""
+        for event in self.events:
+            uid = f"{event['metadata']['uid']} {event['metadata'].get('resourceVersion')}"
+            if uid not in seen:
+                seen.add(uid)
+                self._tell(kube_words.of_event(event), event)
+        pod = self.pod_reflector.pods.get(f"{self.namespace}/{self.pod_name}")
+        for told in kube_words.of_pod(pod or {}):
+            self._tell(told, None)
 
     def ask_for_patience(self, elapsed: float, last: float) -> float:
         """Say KubeSpawner's own message now and then in a slow start; return when it was last."""

@@ -1,4 +1,4 @@
-"""Which profiles of ``profile_list`` are open to whom (pure).
+"""Which profiles of ``profile_list`` are open to whom, and what is said of wrong ones (pure).
 
 A profile may name ``allowed_groups`` and ``allowed_users``; one that names neither is open to all.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchpool_scheduler.errors import Refused
+from benchpool_scheduler.errors import InvalidInput, Refused
+from benchpool_spawner.refusal import StartRefused
 
 Profile = Mapping[str, Any]
 
@@ -39,6 +40,64 @@ an administrator to let one of your groups (none) use one.
             numbers={"profiles": len(profiles)},
         )
     return mine
+
+
+def check_choices(chosen: Mapping[str, Any], profiles: Sequence[Profile]) -> None:
+    """Refuse a choice that the options of the chosen profile do not have.
+
+    Args:
+        profiles: As KubeSpawner has completed them: each with a slug, one the default.
+
+    Raises:
+        InvalidInput: With what there is to choose.
+
+    >>> image = {"choices": {"a": {}, "b": {}}}
+    >>> small = {"slug": "small", "default": True, "profile_options": {"image": image}}
+    >>> check_choices({"image": "b"}, [small])
+    >>> check_choices({"image": "c"}, [small])
+    Traceback (most recent call last):
+    ...
+    benchpool_scheduler.errors.InvalidInput: image has no choice 'c'; there are a, b
+    """
+    name = chosen.get("profile")
+    profile = next((p for p in profiles if (p["slug"] == name if name else p.get("default"))), {})
+    for option, about in (profile.get("profile_options") or {}).items():
+        choices = about.get("choices") or {}
+        choice, unlisted = chosen.get(option), chosen.get(f"{option}--unlisted-choice")
+        if unlisted:
+            continue
+        if not choice and not choices:
+            raise InvalidInput(f"{option} has no default: say which", field=option)
+        if choice and choice not in choices:
+            raise InvalidInput(
+                f"{option} has no choice {str(choice)[:60]!r}; there are {', '.join(choices)}",
+                field=option,
+            )
+
+
+def wrong_choice(error: Exception) -> StartRefused:
+    """Return the refusal of options that a user has chosen and that there are not."""
+    return StartRefused(
+        f"These options of a server cannot be used: {error}. Choose on the start page.",
+        reason="gpu-options",
+        status_code=400,
+    )
+
+
+def site_fault(error: Exception) -> StartRefused:
+    """Return what a user is told where what an administrator wrote into profiles fails.
+
+    >>> print(site_fault(ZeroDivisionError("division by zero")))
+    The profiles of servers cannot be used as they are set up (ZeroDivisionError). It is not your \
+choice that is wrong: tell an administrator; the Hub's log says where it fails.
+    """
+    return StartRefused(
+        f"The profiles of servers cannot be used as they are set up ({type(error).__name__}). It "
+        "is not your choice that is wrong: tell an administrator; the Hub's log says where it "
+        "fails.",
+        reason="site-settings",
+        status_code=500,
+    )
 
 
 def _is_open(profile: Profile, user: str, groups: frozenset[str]) -> bool:

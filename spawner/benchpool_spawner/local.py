@@ -17,6 +17,7 @@ from jupyterhub.spawner import LocalProcessSpawner, SimpleLocalProcessSpawner
 from traitlets import default
 from traitlets.config import LoggingConfigurable
 
+from benchpool_scheduler.worker import loopback_ports
 from benchpool_scheduler.worker.process_identity import identity
 from benchpool_scheduler.worker.supervisor import containment
 from benchpool_spawner.first_answer import FirstAnswerMixin
@@ -43,6 +44,7 @@ class SameProcess(LoggingConfigurable):
     """
 
     pid: int
+    port: int
     proc: Any
     user: Any
     orm_spawner: Any
@@ -64,6 +66,8 @@ class SameProcess(LoggingConfigurable):
         self.start_tag = f"{START}={self._start}"
         self.orm_spawner.state = self.get_state()
         self.user.db.commit()
+        if self.port == 0:
+            self.port = loopback_ports.free_port()
         where = await super().start()  # type: ignore[misc]
         self._process = identity(self.pid)
         return where

@@ -29,6 +29,7 @@ from benchpool_scheduler.phrases import count
 from benchpool_spawner.landing import after_login
 from benchpool_spawner.login_pace import LoginPace
 from benchpool_spawner.logins import LoginReports
+from benchpool_spawner.request_address import address_of
 
 LINK = "login link"
 
@@ -157,7 +158,7 @@ class LoginLinks(LoggingConfigurable):
         After some failures no password is looked at for a while.
         """
         user = str(data.get("username", "")) if isinstance(data, dict) else ""
-        address = str(handler.request.remote_ip or "")
+        address = (self.reports.address if self.reports else address_of)(handler.request)
         wait_s = self._pace.wait_s(address, user, time.monotonic())
         if wait_s:
             raise TooManyFailedLogins(wait_s)

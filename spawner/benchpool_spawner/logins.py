@@ -10,9 +10,14 @@ import functools
 import logging
 from typing import Any, Literal
 
+import msgspec
+
 from benchpool_scheduler.client import AsyncClient, Credentials
+from benchpool_scheduler.client.name_lookup import ProxyAddresses
 from benchpool_scheduler.contract import AuditOutcome, LoginReport
+from benchpool_scheduler.contract.forwarding import Proxies
 from benchpool_scheduler.errors import BenchpoolError
+from benchpool_spawner.request_address import THIS_MACHINE, address_of
 
 log = logging.getLogger(__name__)
 
@@ -30,9 +35,11 @@ class LoginReports:
 
     Args:
         url: The scheduler's address. ``token``: by which it knows the Hub.
+        proxies: Whose word on who asks counts.
     """
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str, proxies: Proxies = THIS_MACHINE) -> None:
+        self._proxies = ProxyAddresses(proxies)
         self._credentials = Credentials(url, token, source="hub")
         self._client: AsyncClient | None = None
         self._telling: set[asyncio.Task[None]] = set()
@@ -70,13 +77,18 @@ class LoginReports:
         if len(self._telling) >= MOST_UNTOLD:
             log.warning("the audit trail is not told of a %s of %.255r: %s", action, user, outcome)
             return
-        address = str(getattr(handler.request, "remote_ip", "") or "")
-        report = LoginReport(user[:255], outcome, way[:64], address[:64], action)
-        task = asyncio.get_running_loop().create_task(self._send(report))
+        report = LoginReport(user[:255], outcome, way[:64], "", action)
+        task = asyncio.get_running_loop().create_task(self._send(report, handler.request))
         self._telling.add(task)
         task.add_done_callback(self._telling.discard)
 
-    async def _send(self, report: LoginReport) -> None:
+    def address(self, request: Any) -> str:
+        """Return where a request came from, as far as a proxy of ours vouches for it."""
+        return address_of(request, self._proxies.now)
+
+    async def _send(self, report: LoginReport, request: Any) -> None:
+        await self._proxies.look_up()
+        report = msgspec.structs.replace(report, address=self.address(request)[:64])
         if self._client is None:
             self._client = AsyncClient(self._credentials, patience_s=PATIENCE_S)
         try:

@@ -11,7 +11,7 @@ server ends. A server without GPU needs no scheduler. Mix it in before the spawn
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, ClassVar, get_args
 
@@ -212,7 +212,7 @@ class QuotaMixin(LoggingConfigurable):
             server=self.name,
             spawn=self._spawn_id,
             gpus=gpus,
-            groups=build_quotas(self.user.groups),
+            groups=build_quotas(groups_of(self.user)),
             gpu_models=list(models),
             **more,
         )
@@ -248,8 +248,9 @@ class QuotaMixin(LoggingConfigurable):
         """Remember the lease at once, so that no restart of the Hub forgets it."""
         self._lease_id, self._lease_gpus = lease.id, tuple(lease.gpus)
         self.denied_devices = tuple(lease.denied_devices)
-        self.orm_spawner.state = self.get_state()
-        self.user.db.commit()
+        if self.orm_spawner is not None:
+            self.orm_spawner.state = self.get_state()
+            self.user.db.commit()
 
     def options_from_query(self, query_data: Mapping[str, object]) -> dict[str, object]:
         """Read options from the address; one that is not known shows the form, and why."""
@@ -268,8 +269,11 @@ class QuotaMixin(LoggingConfigurable):
 
     # ------------------------------------------------------------------ starting
 
-    async def start(self) -> Any:
+    def start(self) -> Awaitable[Any]:
         """Start the server with its GPUs."""
+        return self._start_told()
+
+    async def _start_told(self) -> Any:
         where = await super().start()  # type: ignore[misc]
         if self.steps is not None:
             self.steps.add("Started the notebook server, waiting for its first answer", 60)
@@ -330,20 +334,37 @@ class QuotaMixin(LoggingConfigurable):
 
     # ------------------------------------------------------------------ for the form
 
+    def _stored_options(self) -> Mapping[str, object]:
+        """Return the options of the last start as the Hub keeps them; none without its row."""
+        kept = getattr(self.orm_spawner, "user_options", None)
+        return kept if isinstance(kept, Mapping) else {}
+
     def _remembered(self) -> options.ServerOptions:
         try:
-            return options.parse(self.orm_spawner.user_options or {})
+            return options.parse(self._stored_options())
         except BenchpoolError:
             return options.ServerOptions()
 
     def _servers(self) -> dict[str, form.Server]:
+        rows = getattr(getattr(self.user, "orm_user", None), "orm_spawners", None)
+        if not isinstance(rows, Mapping):
+            return {}
         return {
-            server.name: form.Server(server.name, server.last_activity)
-            for server in self.user.orm_user.orm_spawners.values()
+            server.name: form.Server(server.name, server.last_activity) for server in rows.values()
         }
 
 
-def build_quotas(groups: Any) -> dict[str, int | None]:
+def groups_of(user: Any) -> tuple[Any, ...]:
+    """Return the groups of a user; none of one whom the Hub's database does not know.
+
+    >>> groups_of(None)
+    ()
+    """
+    found = getattr(user, "groups", None)
+    return tuple(found) if isinstance(found, Iterable) else ()
+
+
+def build_quotas(groups: Iterable[Any]) -> dict[str, int | None]:
     """Map each group of a user to its property ``benchpool.build_quota``, None without one."""
     return {group.name: group_quota(group.name, group.properties).gpus for group in groups}
 

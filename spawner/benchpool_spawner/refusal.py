@@ -23,6 +23,7 @@ Reason = Literal[
     "cluster-policy",
     "pod-start",
     "server-start",
+    "site-settings",
 ]
 """Why a start was refused: the closed list of labels in the Hub's metrics."""
 

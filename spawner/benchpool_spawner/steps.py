@@ -33,6 +33,7 @@ class Steps:
         self._started = time.monotonic()
         self._steps: list[Step] = []
         self._changed = asyncio.Event()
+        self._ended = False
 
     def add(self, text: str, percent: int, **more: object) -> None:
         """Note a step; one that says the same as the last one is none."""
@@ -42,12 +43,19 @@ class Steps:
         self._changed.set()
         self._changed = asyncio.Event()
 
+    def end(self) -> None:
+        """Let who follows come to an end: no more steps will be told."""
+        self._ended = True
+        self._changed.set()
+
     async def follow(self) -> AsyncIterator[Step]:
-        """Yield all steps, and those to come; never ends by itself."""
+        """Yield all steps, and those to come until they are said to have ended."""
         seen = 0
         while True:
             changed = self._changed
             while seen < len(self._steps):
                 yield self._steps[seen]
                 seen += 1
+            if self._ended:
+                return
             await changed.wait()
