@@ -8,9 +8,14 @@ For example::
     job                          # in a notebook: a live row with state, progress and log
     job.wait()
     benchpool.jobs()             # mine, newest first
+    benchpool.submit(train, lr=0.1, gpus=2)                      # a function of this notebook
+    benchpool.map(train, benchpool.grid(lr=[0.1, 0.2], seed=range(5)))
+    benchpool.sweep("train.py", values={"lr": "log:1e-4:1e-1"}, metric="val_loss", trials=20)
+    benchpool.serve("chat", "answer.py", "{port}", min=0)        # at an address behind the login
 
-In IPython, importing this module also registers the cell magic ``%%train``. Importing it is cheap
-and needs nothing but the standard library; what talks to the pool is loaded when it is first used.
+In IPython, importing this module also registers the cell magics ``%%train`` and ``%%serve``.
+Importing it is cheap and needs nothing but the standard library; what talks to the pool is loaded
+when it is first used.
 """
 
 from __future__ import annotations
@@ -18,16 +23,43 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from benchpool.failures import JobFailed
+    from benchpool.functions.grid import grid
+    from benchpool.functions.remote_function import remote
+    from benchpool.functions.sending import map
     from benchpool.handles import JobHandle as Job
     from benchpool.handles import job, jobs, quota, status, submit
+    from benchpool.metrics import log
+    from benchpool.services import serve
+    from benchpool.sweeps import sweep
 
-__all__ = ["Job", "job", "jobs", "quota", "status", "submit"]
+__all__ = [
+    "Job", "JobFailed", "grid", "job", "jobs", "log", "map", "quota", "remote", "serve", "status",
+    "submit", "sweep",
+]  # fmt: skip
+
+_OWN_ROOM = {
+    "JobFailed": "benchpool.failures",
+    "grid": "benchpool.functions.grid",
+    "log": "benchpool.metrics",
+    "remote": "benchpool.functions.remote_function",
+    "map": "benchpool.functions.sending",
+    "serve": "benchpool.services",
+    "sweep": "benchpool.sweeps",
+}
+"""Jobs use all but ``map``, ``serve`` and ``sweep``; nothing of the pool is installed there."""
 
 
 def __getattr__(name: str) -> Any:
+    if name in _OWN_ROOM:
+        import importlib
+
+        return getattr(importlib.import_module(_OWN_ROOM[name]), name)
     if name in __all__:
         from benchpool import handles
 
+        if name == "JobFailed":
+            return handles.JobFailed
         return handles.JobHandle if name == "Job" else getattr(handles, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -37,7 +69,7 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """Register ``%%train``; called by ``%load_ext benchpool``."""
+    """Register ``%%train`` and ``%%serve``; called by ``%load_ext benchpool``."""
     from benchpool.magic import register
 
     register(ipython)
@@ -58,7 +90,7 @@ def _jupyter_labextension_paths() -> list[dict[str, str]]:
 
 
 def _register_magic() -> None:
-    """Offer ``%%train`` where this is imported in IPython; a plain script does not load IPython."""
+    """Offer the magics where this is imported in IPython; a plain script does not load IPython."""
     import sys
 
     shell = sys.modules.get("IPython")

@@ -6,24 +6,37 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from benchpool import resume_offers
 from benchpool.cells import expressions, magics
 
 _SAVING = frozenset(
     {"save_checkpoint", "save_pretrained", "save_weights", "save_state", "save_model"}
     | {"ModelCheckpoint", "BackupAndRestore", "CheckpointManager", "TrainingArguments"}
 )
+_CALLBACKS = frozenset({"HuggingFacePauses", "LightningPauses", "KerasPauses"})
 _SAVING_OF = frozenset(
     {("torch", "save"), ("joblib", "dump"), ("pickle", "dump"), ("np", "save"), ("np", "savez")}
     | {("numpy", "save"), ("numpy", "savez"), ("accelerator", "save")}
 )
 
 
+NOTHING_SEEN = "no checkpoint seen: starts again from the beginning when paused"
+OFFER = ". With these lines in the place of its own it goes on where it was:"
+IN_GENERAL = (
+    ". A loop goes on where it was when it is written so, with the names of all that it changes:"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class CheckpointFinding:
-    """Whether saving was found, and what that means for a pause, as a sentence."""
+    """Whether saving was found, and what that means for a pause, as a sentence.
+
+    ``lines`` are offered where what is found may not be enough.
+    """
 
     found: bool
     text: str
+    lines: str = ""
 
 
 def detect(sources: Iterable[str]) -> CheckpointFinding:
@@ -31,32 +44,42 @@ def detect(sources: Iterable[str]) -> CheckpointFinding:
 
     >>> detect(["with checkpoint.commit(3) as folder: pass"]).found
     True
-    >>> detect(["x = 1"]).text
-    'no checkpoint seen: starts again from the beginning when paused'
+    >>> detect(["x = 1"]).text == NOTHING_SEEN + IN_GENERAL
+    True
+    >>> detect(["for step in checkpoint.loop(range(3)): pass"]).text
+    'found: checkpoint.loop → goes on exactly where it was when paused'
     """
+    trees = [tree for source in sources if (tree := magics.read(source).tree) is not None]
     others: list[str] = []
-    for chain in _calls(sources):
+    for chain in _calls(trees):
+        if chain[-2:] == ("checkpoint", "loop"):
+            return CheckpointFinding(
+                True, "found: checkpoint.loop → goes on exactly where it was when paused"
+            )
+        if chain[-1] in _CALLBACKS:
+            return CheckpointFinding(True, f"found: {chain[-1]} → goes on from there when paused")
         if chain[-2:] == ("checkpoint", "commit") or chain == ("commit",):
             return CheckpointFinding(
                 True, "found: checkpoint.commit → goes on from there when paused"
             )
         if chain[-1] in _SAVING or chain[-2:] in _SAVING_OF:
             others.append(".".join(chain))
+    lines = resume_offers.lines_for(trees)
     if others:
         text = (
             f"found: {others[0]} → goes on when paused only if the code loads it again from "
             "BENCHPOOL_CHECKPOINT_DIR"
         )
-        return CheckpointFinding(True, text)
-    return CheckpointFinding(
-        False, "no checkpoint seen: starts again from the beginning when paused"
-    )
+        if lines == resume_offers.ANY:
+            return CheckpointFinding(True, text)
+        return CheckpointFinding(True, text + OFFER, lines)
+    said = IN_GENERAL if lines == resume_offers.ANY else OFFER
+    return CheckpointFinding(False, NOTHING_SEEN + said, lines)
 
 
-def _calls(sources: Iterable[str]) -> Iterable[tuple[str, ...]]:
-    for source in sources:
-        tree = magics.read(source).tree
-        for node in ast.walk(tree) if tree is not None else ():
+def _calls(trees: Iterable[ast.Module]) -> Iterable[tuple[str, ...]]:
+    for tree in trees:
+        for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 chain = expressions.chain_of(node.func)
                 if chain:

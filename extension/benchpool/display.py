@@ -9,12 +9,14 @@ from __future__ import annotations
 import html
 import json
 import threading
+import time
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from benchpool.row_curves import POINTS, CurvePace, curve_line
 from benchpool_scheduler.client import discover
 from benchpool_scheduler.client.plain import Client
-from benchpool_scheduler.contract import ENDED, Job, State
+from benchpool_scheduler.contract import ENDED, Job, JobMetrics, State
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.phrases import count, done, failed_with, pause_words
 
@@ -83,6 +85,8 @@ class Row:
         self.reason = widgets.Label()
         self.bar = widgets.FloatProgress(min=0.0, max=1.0, layout=widgets.Layout(width="160px"))
         self.done = widgets.Label()
+        self.curves = widgets.Label()
+        self._pace = CurvePace()
         self.results = widgets.HTML()
         self.log = widgets.Textarea(disabled=True, rows=LOG_LINES)
         self.log.layout.width = "100%"
@@ -98,7 +102,9 @@ class Row:
         frame = widgets.Layout(
             border="1px solid var(--jp-border-color2)", padding="6px 10px", width="auto"
         )
-        self.widget = widgets.VBox([head, self.reason, self.log], layout=frame)
+        self.curves.layout.display = "none"
+        parts = [head, self.reason, self.curves, self.log]
+        self.widget = widgets.VBox(parts, layout=frame)
         self.show_facts(job.facts)
         if follow:
             self._start(self._follow_state)
@@ -167,8 +173,19 @@ class Row:
                 self.show_facts(pool.job(self._job.id).job)
             elif isinstance(event.data, Job) and event.data.id == self._job.id:
                 self.show_facts(event.data)
+            self._follow_curves(pool)
             if self._job.facts.state in ENDED:
                 return
+
+    def _follow_curves(self, pool: Client) -> None:
+        facts = self._job.facts
+        if self._pace.due(facts, time.monotonic(), over=facts.state in ENDED):
+            self.show_curves(pool.job_metrics(facts.id, points=POINTS))
+
+    def show_curves(self, answer: JobMetrics) -> None:
+        """Show what the job has reported."""
+        self.curves.value = curve_line(answer)
+        self.curves.layout.display = None if self.curves.value else "none"
 
     def _follow_log(self, pool: Client) -> None:
         attempt = 0

@@ -5,20 +5,23 @@ One way for button, magic and function, so that all make the same job and say th
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from msgspec import structs
 
-from benchpool import notebook_job
-from benchpool.cells import CellSelection, NotebookCell, Problem, choose
+from benchpool import own_modules
+from benchpool.cells import CellChoice, CellSelection, KnownBeside, NotebookCell, Problem, choose
+from benchpool.keep import Keep
 from benchpool.kernel_environment import KernelEnvironment
-from benchpool.notebook_job import JobCell
-from benchpool_scheduler.client import snapshot
+from benchpool.live_values import LiveValues
+from benchpool_scheduler.client import notebooks, snapshot
+from benchpool_scheduler.client.results import RESULTS
 from benchpool_scheduler.contract import (
     Entry,
     JobSubmission,
@@ -31,17 +34,18 @@ from benchpool_scheduler.contract.options import words_of
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.errors import InvalidInput
 
-RESULTS = "benchpool-results"
+NOTHING_SEEN = KnownBeside()
 HERE = KernelEnvironment()
 """One machine: jobs see what is here."""
-Kind = Literal["cells", "notebook", "script", "python", "magic"]
+Kind = Literal["cells", "notebook", "script", "python", "magic", "function"]
 
 
 @dataclass(frozen=True, slots=True)
 class JobOptions:
     """What the user chose beside the code: what the job asks for, and where it belongs.
 
-    ``key`` makes a repeat of the same sending harmless.
+    ``key`` makes a repeat of the same sending harmless, ``keep`` says which values come back, and
+    ``values`` are those that go along.
     """
 
     spec: JobSpec = field(default_factory=JobSpec)
@@ -50,6 +54,9 @@ class JobOptions:
     image: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     key: str = ""
+    keep: Keep = field(default_factory=Keep)
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    values: LiveValues = field(default_factory=LiveValues)
 
     @classmethod
     def of(cls, fields: Mapping[str, Any], key: str) -> JobOptions:
@@ -62,12 +69,20 @@ class JobOptions:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A submission, the contents that it needs by hash, and what is to say about it."""
+    """A submission, the contents that it needs by hash, and what is to say about it.
+
+    ``parameters`` are those of its cells, ``given`` the values for them; ``values`` go along.
+    """
 
     submission: JobSubmission
     contents: Mapping[str, Path | bytes]
     problems: tuple[Problem, ...] = ()
     selection: CellSelection | None = None
+    parameters: tuple[notebooks.NotebookParameter, ...] = ()
+    given: Mapping[str, object] = field(default_factory=dict)
+    keep: Keep = field(default_factory=Keep)
+
+    values: LiveValues = field(default_factory=LiveValues)
 
     def check(self) -> Draft:
         """Return this draft when nothing in it is known to fail.
@@ -86,7 +101,7 @@ class Draft:
         number = next((each.index + 1 for each in cells if each.id == problem.cell), None)
         cell = "" if number is None else f"cell {number}"
         source = self.submission.source
-        if source is not None and source.kind == "magic":
+        if source is not None and source.kind in {"magic", "function"}:
             # A kernel knows no cells, only the numbers of what it ran.
             cell = (problem.cell or "").replace("in-", "In [") + "]"
             cell = cell if cell.startswith("In [") else ""
@@ -106,6 +121,7 @@ def of_cells(
     whole: bool = False,
     here: KernelEnvironment = HERE,
     to_send: bool = True,
+    seen: KnownBeside = NOTHING_SEEN,
 ) -> Draft:
     """Draft a job of the selected cells and of those that they need; ``whole``: of all cells.
 
@@ -113,37 +129,139 @@ def of_cells(
     its files, which are in the draft when it is ``to_send``. ``path`` is the notebook's, for its
     name.
     """
-    selection = choose(cells)
+    selection = choose(cells, frozenset(options.values.names), seen)
     by_id = {cell.id: cell for cell in cells}
     told = _prose(selection, by_id, whole=whole)
-    text = notebook_job.build(
-        [
-            JobCell(each.id, each.index + 1, each.run, by_id[each.id].cell_type)
-            for each in selection.cells
-            if each.included or each.id in told
-        ],
+    job_cells = [
+        _job_cell(each, by_id[each.id])
+        for each in selection.cells
+        if each.included or each.id in told
+    ]
+    what = PurePath(path).name if path and whole else "What is sent"
+    made = notebooks.with_values(job_cells, options.parameters, what)
+    draft = of_chosen(
+        made.cells,
+        selection,
+        dataclasses.replace(options, parameters=made.values),
+        name=name_of(path or "cells"),
+        kind=kind,
+        sent=[] if whole else [each.id for each in selection.cells if each.selected],
+        folder=folder,
+        interpreter=interpreter,
         path=path,
+        here=here,
+        to_send=to_send,
     )
-    sha256 = hashlib.sha256(text).hexdigest()
+    has = notebooks.declared(job_cells)
+    return dataclasses.replace(draft, parameters=has, given=options.parameters)
+
+
+def of_chosen(
+    job_cells: Sequence[notebooks.JobCell],
+    selection: CellSelection,
+    options: JobOptions,
+    *,
+    name: str,
+    kind: Kind,
+    sent: list[str],
+    folder: Path,
+    interpreter: str,
+    path: str | None = None,
+    here: KernelEnvironment = HERE,
+    to_send: bool = True,
+) -> Draft:
+    """Draft a job of cells that were chosen: as ``of_cells`` from there on.
+
+    Args:
+        name: That of a job that was given none.
+        options: Their parameters are those that the cells have already.
+        sent: Ids of the cells that the user selected.
+    """
     files = snapshot.take(folder) if here.files_travel and to_send else None
-    name = options.name or name_of(path or "cells")
-    # A name of its own, the same as its folder's: never that of the notebook that was sent.
-    stem = Path(path).stem if path and path.endswith(".ipynb") else name
-    file_name = f"{results_folder(folder, stem, options.key).name[-180:]}.ipynb"
-    sent = [] if whole else [each.id for each in selection.cells if each.selected]
+    name = options.name or name
+    left = selection.left
+    modules = own_modules.of_cells(job_cells, folder) if to_send and files is None else {}
+    notebook = _notebook(
+        job_cells, options, folder=folder, name=name, path=path, left=left, modules=modules
+    )
     submission = _submission(
-        NotebookEntry(sha256, file_name),
+        notebook.entry,
         options,
         name=name,
         folder=folder,
         interpreter=interpreter,
         source=Source(kind=kind, path=path, cells=sent),
         working_dir=str(folder),
-        files=list(files.files) if files else [],
+        files=[*(files.files if files else []), *options.values.files],
         here=here,
     )
-    contents: dict[str, Path | bytes] = {**(files.contents if files else {}), sha256: text}
+    contents: dict[str, Path | bytes] = {**(files.contents if files else {})}
+    contents |= options.values.contents
+    contents[notebook.entry.notebook] = notebook.text
+    keep, values = options.keep, options.values
+    return Draft(submission, contents, selection.problems, selection, keep=keep, values=values)
+
+
+def _job_cell(choice: CellChoice, cell: NotebookCell) -> notebooks.JobCell:
+    return notebooks.JobCell(
+        cell.id,
+        choice.index + 1 if cell.number is None else cell.number,
+        choice.run,
+        cell.cell_type,
+        cell.tags,
+        cell.attachments,
+    )
+
+
+def of_others(
+    draft: Draft,
+    job_cells: Sequence[notebooks.JobCell],
+    selection: CellSelection,
+    options: JobOptions,
+    *,
+    name: str,
+) -> Draft:
+    """Draft a job of other cells with the files, and all else, of a draft of cells."""
+    before = draft.submission
+    folder, name = Path(before.working_dir or "."), options.name or name
+    path = before.source.path if before.source else None
+    modules = {} if before.files else own_modules.of_cells(job_cells, folder)
+    notebook = _notebook(job_cells, options, folder=folder, name=name, path=path, modules=modules)
+    submission = structs.replace(
+        before,
+        entry=notebook.entry,
+        name=name,
+        key=options.key or None,
+        output_dir=str(results_folder(folder, name, options.key)),
+        parameters={name: notebooks.recorded(each) for name, each in options.parameters.items()},
+    )
+    old = before.entry.notebook if isinstance(before.entry, NotebookEntry) else ""
+    kept = {sha256: each for sha256, each in draft.contents.items() if sha256 != old}
+    contents = {**kept, notebook.entry.notebook: notebook.text}
     return Draft(submission, contents, selection.problems, selection)
+
+
+@dataclass(frozen=True, slots=True)
+class _Notebook:
+    entry: NotebookEntry
+    text: bytes
+
+
+def _notebook(
+    job_cells: Sequence[notebooks.JobCell],
+    options: JobOptions,
+    *,
+    folder: Path,
+    name: str,
+    path: str | None,
+    left: tuple[str, ...] = (),
+    modules: Mapping[str, object] | None = None,
+) -> _Notebook:
+    text = notebooks.build(job_cells, path=path, keep=options.keep.of(left), modules=modules)
+    # A name of its own, the same as its folder's: never that of the notebook that was sent.
+    stem = Path(path).stem if path and path.endswith(".ipynb") else name
+    file_name = f"{results_folder(folder, stem, options.key).name[-180:]}.ipynb"
+    return _Notebook(NotebookEntry(hashlib.sha256(text).hexdigest(), file_name), text)
 
 
 def _prose(selection: CellSelection, by_id: Mapping[str, NotebookCell], *, whole: bool) -> set[str]:
@@ -227,17 +345,26 @@ def plain(name: str) -> str:
     return kept.strip(".")[:80] or "job"
 
 
-def command(draft: Draft) -> str:
-    """Return what does the same without the dialog: in a terminal, for cells in a cell."""
+def command(draft: Draft, more: Sequence[str] = ()) -> str:
+    """Return what does the same without the dialog: in a terminal, for cells in a cell.
+
+    ``more`` are words that its options do not say.
+    """
     submission, entry = draft.submission, draft.submission.entry
     code = entry.path if isinstance(entry, ScriptEntry) else _path_of(submission)
     # How many GPUs is always said.
-    words = words_of(submission, {"gpus": None, "name": name_of(code)})
+    given = {name: each for name, each in submission.parameters.items() if name in draft.given}
+    words = words_of(
+        structs.replace(submission, parameters=given), {"gpus": None, "name": name_of(code)}
+    )
+    words += more
     if isinstance(entry, ScriptEntry):
         return shlex.join(["benchpool", "submit", *words, entry.path, *entry.args])
     if draft.submission.source and draft.submission.source.kind == "notebook":
         return shlex.join(["benchpool", "submit", *words, Path(code).name])
-    return shlex.join(["%%train", *words])
+    words += [word for name in draft.values.names for word in ("--send", name)]
+    words += [word for name in draft.keep.names or () for word in ("--keep", name)]
+    return shlex.join(["%%train", *words, *(["--pickle"] if draft.keep.pickle else [])])
 
 
 def _path_of(submission: JobSubmission) -> str:
@@ -261,6 +388,7 @@ def _submission(
         name=name,
         project=options.project,
         env=dict(options.env),
+        parameters={name: notebooks.recorded(each) for name, each in options.parameters.items()},
         key=options.key or None,
         interpreter=interpreter,
         working_dir=working_dir,

@@ -6,20 +6,24 @@ import os
 import sys
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from benchpool import drafts, import_problems, keywords, notebooks, refusals
-from benchpool.drafts import Draft, JobOptions
-from benchpool.kernel_environment import kernel_environment
+from benchpool import drafts, file_drafts, keywords, refusals
+from benchpool.drafts import Draft
+from benchpool.failures import JobFailed as JobFailed
+from benchpool.job_outcome import JobOutcome
+from benchpool.keep import Keep
 from benchpool.submit_keywords import SubmitKeywords
 from benchpool_scheduler.client import Client, LogText, discover, snapshot
 from benchpool_scheduler.contract import ENDED, Attempt, Job, JobUsage, Quota, Status, Why
-from benchpool_scheduler.contract.options import fields_of
-from benchpool_scheduler.errors import InvalidInput, NotFound
+from benchpool_scheduler.errors import NotFound
 from benchpool_scheduler.phrases import count, done, left, pause_words
+
+if TYPE_CHECKING:
+    from benchpool.arrays import ArrayHandle
 
 PATIENCE_S = 20.0
 """For how long a scheduler that restarts is waited for."""
@@ -58,14 +62,18 @@ def disconnect() -> None:
         _client = None
 
 
-class JobHandle:
+class JobHandle(JobOutcome):
     """A job of the pool. In a notebook it shows itself live; elsewhere as a line of text.
 
     ``job.facts`` are its facts as last read: state, reason, progress, attempt and the rest.
     """
 
     def __init__(self, facts: Job) -> None:
+        super().__init__()
         self.facts = facts
+
+    def _client(self) -> Client:
+        return client()
 
     @property
     def id(self) -> str:
@@ -168,6 +176,10 @@ class JobHandle:
         """Give it another name, at any time; everything else stays."""
         return self._acted(client().rename(self.id, name))
 
+    def note(self, text: str = "") -> JobHandle:
+        """Write a note on it, at any time; without a text the note is removed."""
+        return self._acted(client().note(self.id, text))
+
     def _acted(self, facts: Job) -> JobHandle:
         self.facts = facts
         return self
@@ -203,35 +215,88 @@ def line_of(facts: Job) -> str:
     return f"{facts.id[:8]} {facts.name}: {', '.join(said)} ({count(gpus, 'GPU')})"
 
 
+@overload
 def submit(
-    path: str | os.PathLike[str],
+    what: str | os.PathLike[str],
+    /,
     *args: object,
     key: str | None = None,
+    keep: Sequence[str] | None = None,
+    pickle: bool = False,
+    array: None = None,
     **options: Unpack[SubmitKeywords],
-) -> JobHandle:
-    """Send a script or a notebook to the pool and return its job.
+) -> JobHandle: ...
+
+
+@overload
+def submit(
+    what: str | os.PathLike[str],
+    /,
+    *args: object,
+    key: str | None = None,
+    keep: Sequence[str] | None = None,
+    pickle: bool = False,
+    array: str,
+    **options: Unpack[SubmitKeywords],
+) -> ArrayHandle: ...
+
+
+@overload
+def submit(
+    what: Callable[..., object],
+    /,
+    *args: object,
+    key: str | None = None,
+    pickle: bool = False,
+    **options: Any,
+) -> JobHandle: ...
+
+
+def submit(
+    what: str | os.PathLike[str] | Callable[..., object],
+    /,
+    *args: object,
+    key: str | None = None,
+    keep: Any = None,
+    pickle: bool = False,
+    array: Any = None,
+    **options: Any,
+) -> JobHandle | ArrayHandle:
+    """Send a script, a notebook or a function to the pool and return its job.
 
     A script runs in a copy of the current folder, or of its own when it lies elsewhere; a notebook
-    in its own folder. Both run with the Python that runs this.
+    in its own folder; a function in the current one, with the code of this session that it needs.
+    All run with the Python that runs this.
 
     Args:
-        path: A ``.py`` or ``.ipynb`` file.
-        args: Arguments of a script.
+        what: A ``.py`` or ``.ipynb`` file, or a function.
+        args: Arguments of a script or function. Keywords that are no options are a function's, or
+            parameters of a notebook.
         key: Makes a repeat with the same key harmless.
+        keep: Names of a notebook whose values come back, for ``job["model"]``; without it those
+            that the cells define last, up to 256 MiB. What a function returns always does.
+        pickle: What of it has no safe format is pickled; reading it then runs what the job wrote.
+        array: Of a script or notebook: run it once for each of these task numbers, ``"0-31%4"`` for
+            at most 4 at a time; ``array[7]`` of what is returned is the job of task 7.
 
     Raises:
         InvalidInput: There is no such file, or something in it is known to fail.
         Refused: A rule of the pool says no, with the numbers.
     """
-    for name in options.keys() - keywords.NAMES:
-        raise TypeError(f"submit() got an unexpected keyword argument {name!r}")
-    chosen = JobOptions.of(fields_of(options), key or uuid.uuid4().hex)
-    file = Path(path).absolute()
-    if not file.is_file():
-        raise InvalidInput(f"There is no file {path} in {Path.cwd()}.", field="path")
-    if file.suffix == ".ipynb":
-        return send(_notebook(file, args, chosen))
-    return send(_script(file, [str(each) for each in args], chosen))
+    if callable(what):
+        from benchpool.functions import sending
+
+        asked = {name: each for name, each in options.items() if name in keywords.NAMES}
+        given = {name: each for name, each in options.items() if name not in keywords.NAMES}
+        own = {"keep": keep, "array": array}
+        given |= {name: each for name, each in own.items() if each is not None}
+        return sending.submit(what, args, given, asked | {"pickle": pickle}, key=key)
+    wanted = Keep.asked(keep, pickle)
+    if array is not None:
+        from benchpool import arrays
+
+        return arrays.submit(Path(what), args, options, str(array), key=key, keep=wanted)
+    return send(file_drafts.draft_of(Path(what), args, options, key or uuid.uuid4().hex, wanted))
 
 
 keywords.describe(submit)
@@ -279,47 +344,16 @@ def status() -> Status:
 
 def send(draft: Draft) -> JobHandle:
     """Say what may fail in a draft, upload what the pool lacks of it, and submit it."""
-    for problem in draft.check().problems:
-        _tell(f"{draft.place(problem)}{drafts.sentence(problem.text)}")
+    say_problems(draft)
+    if draft.values.bytes or draft.submission.deadline is not None:
+        preview = client().preview(draft.submission)
+        if preview.deadline is not None:
+            _tell(preview.deadline.text)
     snapshot.upload(client(), draft.contents)
     return JobHandle(client().submit(draft.submission))
 
 
-def _notebook(file: Path, args: tuple[Any, ...], options: JobOptions) -> Draft:
-    if args:
-        raise InvalidInput(
-            f"{file.name} is a notebook and takes no arguments: set env= and read os.environ.",
-            field="args",
-        )
-    here = kernel_environment(os.environ)
-    draft = drafts.of_cells(
-        notebooks.read(file),
-        options,
-        kind="python",
-        folder=file.parent,
-        interpreter=sys.executable,
-        path=file.name,
-        whole=True,
-        here=here,
-    )
-    return import_problems.checked(draft, None, here)
-
-
-def _script(file: Path, args: list[str], options: JobOptions) -> Draft:
-    here = Path.cwd()
-    folder = here if file.is_relative_to(here) else file.parent
-    inside = file.relative_to(folder).as_posix()
-    files = snapshot.take(folder, must=[inside])
-    around = kernel_environment(os.environ)
-    draft = drafts.of_script(
-        file,
-        args,
-        options,
-        kind="python",
-        interpreter=sys.executable,
-        folder=folder,
-        path=inside,
-        files=files,
-        here=around,
-    )
-    return import_problems.checked(draft, file, around)
+def say_problems(draft: Draft) -> None:
+    """Say what may fail in a draft. Errors: InvalidInput for what is known to fail."""
+    for problem in draft.check().problems:
+        _tell(f"{draft.place(problem)}{drafts.sentence(problem.text)}")

@@ -6,8 +6,12 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 from benchpool.cells import CellChoice, Problem, magics
+from benchpool.delta.difference import NOTHING, EnvironmentDelta
+from benchpool.delta.difference import of as delta_of
+from benchpool.delta.travelling import joined, said
 from benchpool.drafts import Draft
 from benchpool.kernel_environment import KernelEnvironment
 from benchpool_scheduler.client.imports import (
@@ -29,11 +33,31 @@ def checked(draft: Draft, script: Path | None, here: KernelEnvironment) -> Draft
     Args:
         script: The file of a script, None for cells.
     """
-    return replace(draft, problems=in_order([*draft.problems, *problems(draft, script, here)]))
+    delta = _delta(draft, script, here)
+    found = [*draft.problems, *_problems(draft, script, here, delta)]
+    return replace(joined(draft, delta), problems=in_order(found))
 
 
 def problems(draft: Draft, script: Path | None, here: KernelEnvironment) -> list[Problem]:
-    """Return what is wrong with the imports of a draft. It takes as long as its Python answers."""
+    """Return what is wrong with the imports of a draft, and which packages go along with it.
+
+    It takes as long as its Python and the installer of packages answer.
+    """
+    return _problems(draft, script, here, _delta(draft, script, here))
+
+
+def _delta(draft: Draft, script: Path | None, here: KernelEnvironment) -> EnvironmentDelta:
+    """Return what of this Python goes along: of cells and notebooks in the image of this server."""
+    submission = draft.submission
+    of_here = submission.image is not None and submission.image == here.image
+    if script is not None or submission.interpreter is None or not of_here:
+        return NOTHING
+    return delta_of(submission.interpreter, unseen_here(os.environ))
+
+
+def _problems(
+    draft: Draft, script: Path | None, here: KernelEnvironment, delta: EnvironmentDelta
+) -> list[Problem]:
     submission = draft.submission
     if submission.image is not None and submission.image != here.image:
         return [Problem("warning", unchecked(submission.image))]
@@ -52,9 +76,13 @@ def problems(draft: Draft, script: Path | None, here: KernelEnvironment) -> list
         job_environ(os.environ, submission.env),
         sent=frozenset(each.path for each in submission.files) or None,
         loose=any(read.opaque or read.tree is None for read in reads.values()) or _shell(chosen),
-        unseen=unseen_here(os.environ),
+        unseen=replace(
+            unseen_here(os.environ),
+            carried=tuple(sorted(delta.modules)),
+            refused=tuple(sorted(delta.missed)),
+        ),
     )
-    return [
+    return said(delta) + [
         Problem(_level(each), each.text, each.where, each.line)
         if each.where in reads
         else _of_file(each)
@@ -76,5 +104,6 @@ def _level(found: MissingModule) -> magics.Level:
 
 
 def in_order(found: list[Problem]) -> tuple[Problem, ...]:
-    """Return problems with the errors first."""
-    return tuple(sorted(found, key=lambda each: each.level != "error"))
+    """Return problems with the errors first, and last what is only said."""
+    levels = get_args(magics.Level)
+    return tuple(sorted(found, key=lambda each: levels.index(each.level)))

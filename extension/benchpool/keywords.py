@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from benchpool_scheduler.contract.options import OPTIONS, SubmitOption, value_of
+
+MAPPINGS = {"env": "str", "parameters": "object"}
+"""Fields that Python gives as a mapping, with the type of its values."""
 
 NAMES = frozenset(option.name for option in OPTIONS)
 
@@ -20,8 +23,11 @@ def parameter(option: SubmitOption) -> inspect.Parameter:
     """
     takes = value_of(option)
     word = "int | str" if takes.duration else takes.type.__name__
-    if option.field == "env":
-        annotation, default = "Mapping[str, str] | None", None
+    word = "datetime | str" if takes.instant else word
+    if option.field in MAPPINGS:
+        annotation, default = f"Mapping[str, {MAPPINGS[option.field]}] | None", None
+    elif option.field == "after":
+        annotation, default = "HasId | str | Sequence[HasId | str]", ()
     elif takes.many:
         annotation, default = f"Sequence[{word}]", ()
     else:
@@ -41,6 +47,17 @@ def describe(function: Callable[..., Any]) -> None:
     )
     head, raises, tail = (function.__doc__ or "").partition("\n    Raises:\n")
     function.__doc__ = head.rstrip("\n") + "\n" + "".join(_lines()) + raises + tail
+
+
+def with_parameters(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options in which what is none is a parameter of the notebook.
+
+    >>> with_parameters({"gpus": 2, "lr": 0.1, "parameters": {"seed": 1}})
+    {'gpus': 2, 'parameters': {'seed': 1, 'lr': 0.1}}
+    """
+    own = {name: each for name, each in options.items() if name in NAMES}
+    given = {name: each for name, each in options.items() if name not in NAMES}
+    return own | ({"parameters": {**(own.get("parameters") or {}), **given}} if given else {})
 
 
 def _lines() -> Iterator[str]:

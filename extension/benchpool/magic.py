@@ -1,4 +1,7 @@
-"""``%%train``: send a cell, with the earlier cells of this session that it needs, to the pool."""
+"""``%%train``: send a cell, with the earlier cells of this session that it needs, to the pool.
+
+``%%serve`` sends it as a service; see ``serve_magic``.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,42 @@ import argparse
 import os
 import shlex
 import sys
+import tempfile
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from benchpool.cells.magics import OWN
+from benchpool import failed_inputs
+from benchpool.cells.magics import SERVE, TRAIN
 
 if TYPE_CHECKING:
-    from benchpool.cells import NotebookCell
+    from benchpool.cells import KnownBeside, NotebookCell
     from benchpool.drafts import Draft, JobOptions
     from benchpool.handles import JobHandle
+    from benchpool.live_values import LiveValues
+    from benchpool.services import ServiceHandle
+    from benchpool.sweeps import SweepHandle
+    from benchpool_scheduler.contract.options import SubmitOption
+    from benchpool_scheduler.contract.sweeps import SweepPlan
 
 
 def register(ipython: Any) -> None:
-    """Make ``%%train`` known to an IPython session; what it needs is loaded when it is used."""
-    ipython.register_magic_function(
-        lambda line, cell: train(ipython, line, cell), magic_kind="cell", magic_name=OWN
-    )
+    """Make our magics known to an IPython session; what they need is loaded when it is used."""
+    failed_inputs.watch(ipython)
+    for name, does in ((TRAIN, train), (SERVE, _serve)):
+        ipython.register_magic_function(partial(does, ipython), magic_kind="cell", magic_name=name)
 
 
-def train(ipython: Any, line: str, cell: str) -> JobHandle | None:
+def _serve(ipython: Any, line: str, cell: str) -> ServiceHandle | None:
+    from benchpool import serve_magic
+
+    return serve_magic.serve(ipython, line, cell)
+
+
+def train(ipython: Any, line: str, cell: str) -> JobHandle | SweepHandle | None:
     """Send a cell to the training pool.
 
     It takes the options of ``benchpool submit``, e.g. ``--gpus 2 --time-limit 3600``.
@@ -35,12 +53,36 @@ def train(ipython: Any, line: str, cell: str) -> JobHandle | None:
     from benchpool_scheduler.errors import BenchpoolError
 
     try:
-        options = read_options(line)
-        history = list(ipython.user_ns.get("In", []))
-        return handles.send(draft_of(cells_of(history, cell), options, os.environ))
+        options, names, plan = read_options(line), names_sent(line), read_plan(line)
+        cells, seen = session_of(ipython, cell)
+        with tempfile.TemporaryDirectory(prefix="benchpool-values-") as folder:
+            values = own_values(names, Path(folder), options.keep.pickle)
+            sent = replace(options, values=values)
+            draft = draft_of(cells, sent, os.environ, seen)
+            if plan is None:
+                return handles.send(draft)
+            from benchpool import arrays, sweeps
+
+            return arrays.begin(draft, plan) if plan.array else sweeps.begin(draft, plan)
     except BenchpoolError as refused:
         print(refused.message, file=sys.stderr)
         return None
+
+
+def session_of(ipython: Any, cell: str) -> tuple[Sequence[NotebookCell], KnownBeside]:
+    """Return the cells of a session with the one that is sent, and what its kernel says."""
+    history = list(ipython.user_ns.get("In", []))
+    cells = failed_inputs.without(cells_of(history, cell), failed_inputs.of(ipython))
+    return cells, _seen(cells, ipython.user_ns)
+
+
+def _seen(cells: Sequence[NotebookCell], namespace: dict[str, Any]) -> KnownBeside:
+    """Return what this kernel says: it is asked in its own process."""
+    from benchpool.cells import KnownBeside, names_of
+    from benchpool.kernel import question
+
+    history = ["", *[each.source for each in cells if not each.selected]]
+    return KnownBeside(question.of_this_process(namespace, history, names_of(cells)))
 
 
 def read_options(line: str) -> JobOptions:
@@ -53,17 +95,76 @@ def read_options(line: str) -> JobOptions:
     'my job'
     """
     from benchpool.drafts import JobOptions
+    from benchpool.keep import Keep
     from benchpool_scheduler.contract.options import fields_of, written
 
     given = vars(_parser().parse_args(shlex.split(line)))
-    return JobOptions.of(fields_of(written(given, os.environ)), key=uuid.uuid4().hex)
+    asked = JobOptions.of(fields_of(written(given, os.environ)), key=uuid.uuid4().hex)
+    return replace(asked, keep=Keep.asked(given["keep"], given["pickle"]))
+
+
+def names_sent(line: str) -> list[str]:
+    """Return the names after ``--send``, whose values go along.
+
+    >>> names_sent("--gpus 2 --send X_train --send y_train")
+    ['X_train', 'y_train']
+    """
+    return list(_parser().parse_args(shlex.split(line)).send or ())
+
+
+def own_values(names: Sequence[str], folder: Path, pickle: bool) -> LiveValues:
+    """Write values of this session into a folder. Errors: InvalidInput for what cannot travel."""
+    from benchpool.live_values import MOST_BYTES, LiveValues, of_folder
+    from benchpool.values import sending
+
+    if not names:
+        return LiveValues()
+    return of_folder(folder, sending.write(names, str(folder), pickle, MOST_BYTES))
+
+
+SWEEP_OPTIONS: Mapping[str, type] = {
+    "trials": int, "method": str, "metric": str, "at_once": int, "stop_early": str,
+    "gpu_hours": float, "good_enough": float, "patience": int,
+}  # fmt: skip
+"""Options that go with ``--sweep``, as in ``benchpool submit``."""
+
+
+def read_plan(line: str) -> SweepPlan | None:
+    """Return the sweep or array that the words after ``%%train`` ask for, None for neither.
+
+    Raises:
+        InvalidInput: Values make no sense, or an option of a sweep stands alone.
+
+    >>> read_plan("--sweep lr=0.1,0.2 --at-once 2").max_concurrent
+    2
+    >>> read_plan("--array 0-31%4").max_concurrent
+    4
+    """
+    from benchpool_scheduler.client import array_tasks
+    from benchpool_scheduler.client.sweep_plans import pair_of, plan_of
+    from benchpool_scheduler.errors import InvalidInput
+
+    words = vars(_parser().parse_args(shlex.split(line)))
+    given = {name: words[name] for name in (*SWEEP_OPTIONS, "goal") if words[name] is not None}
+    if words["array"] is not None:
+        alone = [*given, *(["sweep"] if words["sweep"] else [])]
+        array_tasks.check_alone(alone, "%%train: ")
+        return array_tasks.plan_of(words["array"])
+    if words["sweep"]:
+        return plan_of(dict(map(pair_of, words["sweep"])), **given)
+    if given:
+        raise InvalidInput(
+            f"%%train: --{next(iter(given)).replace('_', '-')} goes with --sweep NAME=VALUES.",
+            field="sweep",
+        )
+    return None
 
 
 def cells_of(history: Sequence[str], cell: str) -> list[NotebookCell]:
     """Return the session's inputs in the order in which they ran, and the cell, selected.
 
     The last entry of the history is the sending itself. Earlier sendings ran elsewhere, and what
-    does not parse never ran.
+    does not parse never ran. Cells are called by the numbers that the kernel shows beside them.
     """
     from benchpool.cells import NotebookCell, magics
 
@@ -71,11 +172,28 @@ def cells_of(history: Sequence[str], cell: str) -> list[NotebookCell]:
     for number, text in enumerate(history[:-1]):
         read = magics.read(text)
         if text.strip() and not read.sends and (read.tree is not None or read.opaque):
-            found.append(NotebookCell(f"in-{number}", text))
-    return [*found, NotebookCell("sent", cell, selected=True)]
+            found.append(NotebookCell(f"in-{number}", text, number=number))
+    count = max(1, len(history) - 1)
+    return [*found, NotebookCell("sent", below_the_magic(cell), selected=True, number=count)]
 
 
-def draft_of(cells: Sequence[NotebookCell], options: JobOptions, environ: Any) -> Draft:
+def below_the_magic(cell: str) -> str:
+    """Return a cell with a line in the place of the magic's own, so that lines keep their numbers.
+
+    The options of that line may hold secrets, so they stay here.
+
+    >>> below_the_magic("fit(model)")
+    '# %%train\\nfit(model)'
+    """
+    return cell if cell.startswith("%%") else f"# %%{TRAIN}\n{cell}"
+
+
+def draft_of(
+    cells: Sequence[NotebookCell],
+    options: JobOptions,
+    environ: Any,
+    seen: KnownBeside | None = None,
+) -> Draft:
     """Draft the job: in this folder, with this Python."""
     from benchpool import drafts, import_problems
     from benchpool.kernel_environment import kernel_environment
@@ -91,33 +209,53 @@ def draft_of(cells: Sequence[NotebookCell], options: JobOptions, environ: Any) -
         interpreter=sys.executable,
         path=path,
         here=here,
+        seen=seen or drafts.NOTHING_SEEN,
     )
     return import_problems.checked(draft, None, here)
 
 
-class _Parser(argparse.ArgumentParser):
+class MagicParser(argparse.ArgumentParser):
+    """Reads the words behind a magic; what is wrong with them is told as the pool tells it."""
+
     def error(self, message: str) -> NoReturn:
+        """Refuse the words. Errors: InvalidInput."""
         from benchpool_scheduler.errors import InvalidInput
 
         usage = " ".join(self.format_usage().split()).removeprefix("usage: ")
-        raise InvalidInput(f"%%train: {message}; it takes {usage}.", field="options")
+        raise InvalidInput(f"{self.prog}: {message}; it takes {usage}.", field="options")
 
 
-def _parser() -> _Parser:
-    """Return what reads the options of ``submit``."""
-    from benchpool_scheduler.contract.options import OPTIONS, value_of
+def parser_of(magic: str, options: Iterable[SubmitOption]) -> MagicParser:
+    """Return what reads these options of ``submit`` behind a magic, and values that go along."""
+    from benchpool_scheduler.contract.options import value_of
 
-    parser = _Parser(prog="%%train", add_help=False, allow_abbrev=False)
-    for option in OPTIONS:
+    parser = MagicParser(prog=f"%%{magic}", add_help=False, allow_abbrev=False)
+    for option in options:
         takes = value_of(option)
         if takes.type is bool:
             parser.add_argument(option.flag, action="store_true", dest=option.name)
             continue
         parser.add_argument(
-            option.flag,
+            *filter(None, (option.flag, option.short)),
             dest=option.name,
             type=str if takes.duration else takes.type,
             action="append" if takes.many else "store",
             metavar=option.metavar or None,
         )
+    parser.add_argument("--send", action="append", metavar="NAME")
+    parser.add_argument("--pickle", action="store_true")
+    return parser
+
+
+def _parser() -> MagicParser:
+    from benchpool_scheduler.contract.options import OPTIONS
+
+    parser = parser_of(TRAIN, OPTIONS)
+    parser.add_argument("--sweep", action="append", metavar="NAME=VALUES")
+    parser.add_argument("--array", metavar="TASKS[%N]")
+    for name, type_ in SWEEP_OPTIONS.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", dest=name, type=type_)
+    for goal in ("minimize", "maximize"):
+        parser.add_argument(f"--{goal}", dest="goal", action="store_const", const=goal)
+    parser.add_argument("--keep", action="append", metavar="NAME")
     return parser

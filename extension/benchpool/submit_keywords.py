@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypedDict
+from datetime import datetime
+from typing import Protocol, TypedDict
+
+
+class HasId(Protocol):
+    """A job that was sent, as ``benchpool.submit`` returns it."""
+
+    @property
+    def id(self) -> str: ...
 
 
 class SubmitKeywords(TypedDict, total=False):
@@ -17,12 +25,19 @@ class SubmitKeywords(TypedDict, total=False):
     priority: int
     preemptible: bool
     time_limit: int | str | None
+    deadline: datetime | str | None
     gpu_models: Sequence[str]
     level: str | None
     prefer_level: str | None
     spread: bool
+    after: HasId | str | Sequence[HasId | str]
+    after_any: bool
     cpus: float
     memory_gib: float
     image: str | None
     env: Mapping[str, str] | None
+    parameters: Mapping[str, object] | None
     tags: Sequence[str]
+    retries: int | None
+    retry_on: Sequence[str]
+    if_hanging: str | None

@@ -11,6 +11,7 @@ import { showFormDialog } from './formDialog';
 import { forToast, isOnGpus, isTerminal, JobAction, lossOf } from './format';
 import { FILLED_ACTIONS } from './generated/actions';
 import type { JobsModel } from './model';
+import { kindOf } from './sweepModel';
 import type { IChangeRequest, IJob } from './tokens';
 import { jobCommand } from './twins';
 
@@ -42,6 +43,16 @@ export class JobActions {
 
   /** Say that a job was sent, with the way to it and the way back. */
   sent(job: IJob): void {
+    if (job.trial) {
+      const { sweep, name, array } = job.trial;
+      const { kind, each } = kindOf(array);
+      this._say(`${array ? 'Array' : 'Sweep'} “${name}” was sent to training.`, job, {
+        label: 'Undo',
+        caption: `Stop ${kind} ${name} and its ${each}s`,
+        undo: () => this._model.api.stopSweep(sweep, false)
+      });
+      return;
+    }
     this._say(`“${job.name}” was sent to training.`, job, {
       label: 'Undo',
       caption: `Cancel ${job.name}`,

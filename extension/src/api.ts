@@ -8,16 +8,20 @@ import { ACCESS } from './generated/actions';
 import type { FilledAction } from './generated/actions';
 import { httpFailure, NO_POOL, NO_SERVER } from './outages';
 import type {
+  IBenchNow,
   IGpuUse,
   IJob,
   IJobDetail,
+  IJobMetrics,
   IPreparation,
   IQuota,
   IResult,
   ISent,
   ISendRequest,
   IStatus,
+  IRunChanges,
   ISubmission,
+  ISweep,
   IWish,
   Numbers
 } from './tokens';
@@ -84,6 +88,11 @@ export class Api {
     return this._get('/jobs/{job}', id);
   }
 
+  /** What a job has reported step by step: at most so many points of each curve. */
+  metrics(id: string, points: number): Promise<IJobMetrics> {
+    return this._get('/jobs/{job}/metrics', id, `?points=${points}`);
+  }
+
   act(id: string, verb: Verb): Promise<IJob> {
     return this._post(`/jobs/{job}/${verb}`, {}, id);
   }
@@ -93,13 +102,27 @@ export class Api {
     return this._post(`/jobs/{job}/${action}`, filled, id);
   }
 
+  /** A sweep with its trials, the best first. */
+  sweep(id: string): Promise<ISweep> {
+    return this._get('/sweeps/{sweep}', id);
+  }
+
+  stopSweep(id: string, letFinish: boolean): Promise<ISweep> {
+    return this._post('/sweeps/{sweep}/stop', { let_finish: letFinish }, id);
+  }
+
   submission(id: string): Promise<ISubmission> {
     return this._get('/jobs/{job}/submission', id);
   }
 
-  /** Send once more what a job was sent with; `key` makes a repeat harmless. */
-  async again(id: string, key: string): Promise<IJob> {
-    return this._post('/jobs', { ...(await this.submission(id)), key });
+  /** Run a job again as it was; `key` makes a repeat harmless. */
+  again(id: string, key: string): Promise<IJob> {
+    return this._post('/jobs/{job}/again', { key }, id);
+  }
+
+  /** What is otherwise in a job than in the send before it. */
+  changes(id: string): Promise<IRunChanges> {
+    return this._get('/jobs/{job}/changes', id);
   }
 
   quota(): Promise<IQuota> {
@@ -121,6 +144,19 @@ export class Api {
     return this._get('/gpus', '', '?mine=true');
   }
 
+  /** What kernels and terminals of this notebook server do, and what becomes of its GPUs. */
+  bench(): Promise<IBenchNow> {
+    return this._get('/bench');
+  }
+
+  keepBench(): Promise<IBenchNow> {
+    return this._post('/bench/keep', {});
+  }
+
+  giveBench(): Promise<IBenchNow> {
+    return this._post('/bench/give-back', {});
+  }
+
   status(): Promise<IStatus> {
     return this._get('/status');
   }
@@ -138,9 +174,13 @@ export class Api {
     return this._post('/example', {});
   }
 
-  /** What a job was sent with, where it failed, and how that differs from what is there now. */
-  sent(id: string): Promise<ISent> {
-    return this._get('/sent', '', `?job=${segment(id)}`);
+  /**
+   * What a job was sent with, where it failed, and how that differs from what is there now; its
+   * path is that of `file`, as a traceback names it, where one is given.
+   */
+  sent(id: string, file: string | null = null): Promise<ISent> {
+    const of = file === null ? '' : `&file=${encodeURIComponent(file)}`;
+    return this._get('/sent', '', `?job=${segment(id)}${of}`);
   }
 
   result(id: string): Promise<IResult> {
@@ -232,12 +272,15 @@ const OWN: ReadonlySet<string> = new Set<keyof Page.paths>([
   '/send',
   '/result',
   '/sent',
-  '/example'
+  '/example',
+  '/bench',
+  '/bench/keep',
+  '/bench/give-back'
 ]);
 
-/** The address of a path below the server extension's prefix. */
-function pathOf(path: keyof Paths, job = ''): string {
-  const filled = path.slice(1).replace('{job}', segment(job));
+/** The address of a path below the server extension's prefix; `id` is what the path is about. */
+function pathOf(path: keyof Paths, id = ''): string {
+  const filled = path.slice(1).replace(/\{\w+\}/, segment(id));
   return OWN.has(path) ? filled : `api/v1/${filled}`;
 }
 

@@ -5,7 +5,8 @@
 export const BOUNDS = {
   gpus: { name: 'GPUs', least: 1, most: 1024 },
   workers: { name: 'Workers', least: 1, most: 4096 },
-  priority: { name: 'Priority', least: 0, most: 1000 }
+  priority: { name: 'Priority', least: 0, most: 1000 },
+  retries: { name: 'Retries', least: 0, most: 10 }
 } as const;
 
 /** The longest time limit, in seconds. */

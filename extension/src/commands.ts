@@ -11,10 +11,12 @@ import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import type { IStateDB } from '@jupyterlab/statedb';
 import { ReadonlyJSONObject, ReadonlyPartialJSONValue, UUID } from '@lumino/coreutils';
 import type { JobActions } from './actions';
+import { notificationsPage } from './addresses';
 import { ApiError } from './api';
 import { ISubject, listCells, remember } from './draft';
 import {
   EXAMPLE,
+  NOTIFICATIONS,
   OPEN_JOB,
   OPEN_RESULT,
   SEND,
@@ -93,6 +95,18 @@ function addShowCommands(options: ICommandOptions): void {
     icon: args => (args.isLauncher ? trainIcon : undefined),
     describedBy: { args: flags('isLauncher') },
     execute: () => options.showPanel()
+  });
+  commands.addCommand(NOTIFICATIONS, {
+    label: 'Messages about Training Jobs…',
+    caption: 'Choose where you are told of your jobs, by mail, chat or webhook, and send a test',
+    isEnabled: () => notificationsPage(options.model.status) !== null,
+    describedBy: { args: flags() },
+    execute: () => {
+      const page = notificationsPage(options.model.status);
+      if (page) {
+        window.open(page, '_blank', 'noopener');
+      }
+    }
   });
   commands.addCommand(EXAMPLE, {
     label: args => (args.isLauncher ? 'Training example' : 'Open the Training Example'),
@@ -244,7 +258,8 @@ export async function sendPath(
 ): Promise<void> {
   await saveOpen(options.app, path);
   const { kernelspecs } = options.app.serviceManager;
-  const subject: ISubject = { path, kernelName: kernelspecs.specs?.default ?? null, cells: null };
+  const kernelName = kernelspecs.specs?.default ?? null;
+  const subject: ISubject = { path, kernelName, kernelId: null, cells: null };
   const sending = newSending(options, subject, kind, memory);
   const job = await showSendDialog(sending, options.model, options.wishes);
   if (job) {

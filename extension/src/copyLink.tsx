@@ -3,13 +3,9 @@
  */
 import { Clipboard } from '@jupyterlab/apputils';
 import * as React from 'react';
+import { isWebAddress } from './addresses';
 
 const TOLD_MS = 2500;
-
-/** Only web addresses and paths become links, never a script. */
-export function isWebAddress(url: string): boolean {
-  return /^(https?:\/\/|\/(?!\/))/.test(url);
-}
 
 export function CopyLink(props: { url: string; what: string }): React.JSX.Element | null {
   const [copied, setCopied] = React.useState(false);

@@ -2,20 +2,40 @@
  * What a user is about to send: the answers of the dialog as plain data, and how they become a
  * request. Pure; the dialog draws it, `sending.ts` carries it out.
  */
+import { splitArguments } from './argumentLine';
 import { Bounded, BOUNDS, MAX_TIME_S, outOfBounds, TAGS } from './bounds';
 import { readSeconds } from './durations';
 import { ranges } from './format';
-import type { ILiveCell, IPreparation, IProblem, ISendRequest, IStatus, SendKind } from './tokens';
+import { given, type Typed, typedOf } from './parameters';
+import { amountOf, faultsOf, keptVariables, variablesOf } from './variables';
+import { faultOfKept, keptOf } from './keptNames';
+import { sentOf } from './offeredValues';
+import { faultOfRetries, IRetryDraft, keptRetries, retriesIn, retriesOf } from './retries';
+import { faultOfSweep, ISweepDraft, NO_SWEEP, sweepOf } from './sweepDraft';
+import type {
+  ICellRun,
+  ILiveCell,
+  IPreparation,
+  IPreparedCell,
+  IProblem,
+  ISendRequest,
+  IStatus,
+  SendKind
+} from './tokens';
 
 /** The thing a dialog was opened on. */
 export interface ISubject {
   path: string;
   kernelName: string | null;
+  /** The kernel that runs for it; null for none, and for a file. */
+  kernelId: string | null;
+  /** Execution counts of cells that are no longer in the notebook. */
+  deletedRuns?: readonly number[];
   /** Live cells of an open notebook; null for a file. */
   cells: readonly ILiveCell[] | null;
 }
 
-export interface IDraft {
+export interface IDraft extends IRetryDraft {
   kind: SendKind;
   gpus: number;
   workers: number;
@@ -30,12 +50,29 @@ export interface IDraft {
   spread: boolean;
   /** Labels to find it by, as they are typed: parted by blanks or commas. */
   tags: string;
+  /** Variables as they are typed, processors, and memory in GiB; empty for none of one's own. */
+  env: string;
+  cpus: string;
+  memory: string;
+  /** Names whose values go along, as ticked; null for those that save most time. */
+  send: readonly string[] | null;
+  /** Names whose values come back, as they are typed; empty for those that the cells define. */
+  keep: string;
+  /** What of them has no safe format is pickled. */
+  pickle: boolean;
+  /** The same with many values. */
+  sweep: ISweepDraft;
+  /** Jobs that it is to run after, by id; `afterAny`: however they end. */
+  after: readonly string[];
+  afterAny: boolean;
   /** Cells whose inclusion the user has chosen by hand. */
   toggles: Readonly<Record<string, boolean>>;
+  /** Parameters as they were typed. */
+  parameters: Typed;
 }
 
 /** Answers kept for the next time, in the metadata of the notebook. */
-export interface IMemory {
+export interface IMemory extends Partial<IRetryDraft> {
   kind?: SendKind;
   name?: string;
   gpus?: number;
@@ -47,6 +84,12 @@ export interface IMemory {
   gpuModel?: string;
   spread?: boolean;
   tags?: string;
+  env?: string;
+  cpus?: string;
+  memory?: string;
+  keep?: string;
+  pickle?: boolean;
+  parameters?: Typed;
 }
 
 /** A draft from what was answered last time; anything unusable in it is ignored. */
@@ -64,7 +107,18 @@ export function begin(kind: SendKind, memory: unknown): IDraft {
     gpuModel: text(known.gpuModel),
     spread: known.spread === true,
     tags: text(known.tags),
-    toggles: {}
+    env: text(known.env),
+    cpus: text(known.cpus),
+    memory: text(known.memory),
+    ...retriesIn(known),
+    send: null,
+    keep: text(known.keep),
+    pickle: known.pickle === true,
+    sweep: NO_SWEEP,
+    after: [],
+    afterAny: false,
+    toggles: {},
+    parameters: typedOf(known.parameters)
   };
 }
 
@@ -79,7 +133,13 @@ export function remember(draft: IDraft): IMemory {
     ...(draft.priority ? { priority: draft.priority } : {}),
     ...(draft.gpuModel ? { gpuModel: draft.gpuModel } : {}),
     ...(draft.spread ? { spread: true } : {}),
-    ...(draft.tags ? { tags: draft.tags } : {})
+    ...(draft.tags ? { tags: draft.tags } : {}),
+    ...(keptVariables(draft.env) ? { env: keptVariables(draft.env) } : {}),
+    ...(draft.cpus ? { cpus: draft.cpus } : {}),
+    ...(draft.memory ? { memory: draft.memory } : {}),
+    ...keptRetries(draft),
+    ...(draft.keep ? { keep: draft.keep } : {}),
+    ...(draft.pickle ? { pickle: true } : {})
   };
 }
 
@@ -93,7 +153,23 @@ function text(value: unknown): string {
 }
 
 export type Field =
-  'gpus' | 'workers' | 'args' | 'timeLimit' | 'priority' | 'gpuModel' | 'spread' | 'tags';
+  | 'gpus'
+  | 'workers'
+  | 'args'
+  | 'timeLimit'
+  | 'priority'
+  | 'gpuModel'
+  | 'spread'
+  | 'tags'
+  | 'env'
+  | 'cpus'
+  | 'memory'
+  | 'retries'
+  | 'retryOn'
+  | 'ifHanging'
+  | 'keep'
+  | 'sweep'
+  | 'after';
 
 /** Faults of the answers themselves, by field; each a sentence. */
 export function faults(draft: IDraft): Partial<Record<Field, string>> {
@@ -119,7 +195,19 @@ export function faults(draft: IDraft): Partial<Record<Field, string>> {
   if (tags !== null) {
     found.tags = tags;
   }
-  return found;
+  const retries = faultOfRetries(draft.retries);
+  if (retries !== null) {
+    found.retries = retries;
+  }
+  const keep = faultOfKept(draft.keep);
+  if (keep !== null) {
+    found.keep = keep;
+  }
+  const sweep = faultOfSweep(draft.sweep);
+  if (sweep !== null) {
+    found.sweep = sweep;
+  }
+  return { ...found, ...faultsOf(draft) };
 }
 
 /** The request of a draft without faults. */
@@ -129,6 +217,8 @@ export function toRequest(subject: ISubject, draft: IDraft): ISendRequest {
     path: subject.path,
     cells: requestCells(subject, draft),
     kernel_name: subject.kernelName,
+    kernel_id: subject.kernelId,
+    deleted_runs: (subject.deletedRuns ?? []).slice(-1000),
     args: draft.kind === 'script' ? (splitArguments(draft.args) ?? []) : [],
     gpus: draft.gpus,
     workers: draft.workers,
@@ -138,13 +228,21 @@ export function toRequest(subject: ISubject, draft: IDraft): ISendRequest {
     ...(draft.priority === '' ? {} : { priority: Number(draft.priority) }),
     gpu_models: draft.gpuModel === '' ? [] : [draft.gpuModel],
     spread: draft.spread && draft.workers > 1,
-    tags: splitTags(draft.tags)
+    tags: splitTags(draft.tags),
+    env: variablesOf(draft.env) ?? {},
+    parameters: draft.kind === 'script' ? {} : given(draft.parameters),
+    cpus: amountOf('cpus', draft.cpus) ?? 0,
+    memory_gib: amountOf('memory', draft.memory) ?? 0,
+    ...retriesOf(draft),
+    ...keptOf(draft),
+    ...sweepOf(draft.sweep),
+    ...sentOf(draft),
+    ...(draft.after.length > 0 ? { after: [...draft.after], after_any: draft.afterAny } : {})
   };
 }
 
 /**
- * Cells as they are sent: a cell switched off by hand keeps its place as text that is not run,
- * one switched on counts as selected; the whole notebook is sent as it stands on the screen.
+ * Cells as they are sent: a cell switched off by hand is left out, one switched on counts as selected; the whole notebook is sent as it stands on the screen.
  */
 function requestCells(subject: ISubject, draft: IDraft): ILiveCell[] | null {
   if (draft.kind === 'script' || subject.cells === null) {
@@ -154,8 +252,12 @@ function requestCells(subject: ISubject, draft: IDraft): ILiveCell[] | null {
   return subject.cells.map(cell => {
     const choice = draft.toggles[cell.id];
     return choice === false
-      ? { ...cell, cell_type: 'raw', selected: false }
-      : { ...cell, selected: isNotebook || cell.selected || choice === true };
+      ? { ...cell, left_out: true, selected: false }
+      : {
+          ...cell,
+          selected: isNotebook || cell.selected,
+          ticked: choice === true && !isNotebook && !cell.selected
+        };
   });
 }
 
@@ -186,47 +288,6 @@ function faultOfTags(tags: readonly string[]): string | null {
   return tags.length > TAGS.most ? `Tags: ${tags.length} are given, at most ${TAGS.most}.` : null;
 }
 
-/** Split a line of arguments as a shell would, without expanding anything; null if unclosed. */
-export function splitArguments(line: string): string[] | null {
-  const args: string[] = [];
-  let current: string | null = null;
-  let quote = '';
-  for (let i = 0; i < line.length; i += 1) {
-    const c = line[i]!;
-    if (quote) {
-      if (c === quote) {
-        quote = '';
-      } else if (c === '\\' && quote === '"' && /["\\$`]/.test(line[i + 1] ?? '')) {
-        current = (current ?? '') + line[(i += 1)]!;
-      } else {
-        current = (current ?? '') + c;
-      }
-    } else if (c === '"' || c === "'") {
-      quote = c;
-      current ??= '';
-    } else if (c === '\\' && i + 1 < line.length) {
-      current = (current ?? '') + line[(i += 1)]!;
-    } else if (/\s/.test(c)) {
-      if (current !== null) {
-        args.push(current);
-        current = null;
-      }
-    } else {
-      current = (current ?? '') + c;
-    }
-  }
-  if (quote) {
-    return null;
-  }
-  return current === null ? args : [...args, current];
-}
-
-/** Arguments as one line, which `splitArguments` splits into the same again. */
-export function joinArguments(args: readonly string[]): string {
-  const quoted = (arg: string) => `'${arg.replace(/'/g, `'"'"'`)}'`;
-  return args.map(arg => (/^[\w@%+=:,./-]+$/.test(arg) ? arg : quoted(arg))).join(' ');
-}
-
 /** Seconds of a time limit; null for none, undefined for text that is no duration. */
 export function parseDuration(input: string): number | null | undefined {
   if (input.trim() === '') {
@@ -244,6 +305,10 @@ export interface IListedCell {
   selected: boolean;
   why: string;
   firstLine: string;
+  /** How it last went, as far as this page saw it. */
+  lastRun: ICellRun | null;
+  /** What would be missing without it; empty for nothing. */
+  without: string;
 }
 
 /** Code cells of the subject with what the server said about each. */
@@ -258,18 +323,39 @@ export function listCells(
     .filter(({ cell }) => cell.cell_type === 'code')
     .map(({ cell, number }) => {
       const answer = told.get(cell.id);
-      const off = draft.toggles[cell.id] === false;
-      const selected =
-        draft.kind === 'notebook' || cell.selected || draft.toggles[cell.id] === true;
+      const choice = draft.toggles[cell.id];
+      const off = choice === false;
+      const chosen = draft.kind === 'notebook' || cell.selected;
+      const selected = chosen || (choice === true && (answer?.selected ?? true));
       return {
         id: cell.id,
         number,
-        included: !off && (answer?.included ?? selected),
+        included: choice ?? answer?.included ?? selected,
         selected,
-        why: off ? 'left out by you' : (answer?.why ?? ''),
-        firstLine: firstLine(cell.source)
+        why: off && answer?.included !== false ? 'left out by you' : (answer?.why ?? ''),
+        without: (answer?.gives ?? []).map(missingLine).join(' '),
+        firstLine: firstLine(cell.source),
+        lastRun: cell.runs?.at(-1) ?? null
       };
     });
+}
+
+function missingLine(name: IPreparedCell['gives'][number]): string {
+  return `Without it \`${name.name}\` is missing in ${plural('cell', name.to)}.`;
+}
+
+/** The cells that the user sees ticked; null where the server shall choose anew. */
+export function tickedCells(
+  subject: ISubject,
+  draft: IDraft,
+  prepared: IPreparation | null
+): string[] | null {
+  if (prepared === null || draft.kind !== 'cells' || subject.cells === null) {
+    return null;
+  }
+  return listCells(subject, draft, prepared)
+    .filter(cell => cell.included)
+    .map(cell => cell.id);
 }
 
 function firstLine(source: string): string {
@@ -289,6 +375,12 @@ export function cellsLine(cells: readonly IListedCell[]): string {
 
 function plural(noun: string, numbers: readonly number[]): string {
   return `${noun}${numbers.length === 1 ? '' : 's'} ${ranges(numbers)}`;
+}
+
+/** Errors, then warnings, then what is only said; each in the order it came. */
+export function worstFirst(problems: readonly IProblem[]): IProblem[] {
+  const levels: readonly IProblem['level'][] = ['error', 'warning', 'info'];
+  return levels.flatMap(level => problems.filter(problem => problem.level === level));
 }
 
 /** A problem with the place it is about in words, e.g. `cell 3, line 2: …`. */

@@ -2,8 +2,11 @@
  * Where a job failed, as its reason says it, and what it was sent with as answers of the dialog.
  * Pure; `reopening.ts` opens it.
  */
-import { IMemory, ISubject, joinArguments } from './draft';
+import { joinArguments } from './argumentLine';
+import type { IMemory, ISubject } from './draft';
 import { writtenSeconds } from './durations';
+import { typedAgain } from './parameters';
+import { variablesLine } from './variables';
 import type { IJob, ISent, ISubmission } from './tokens';
 
 /** The place of a failure; a cell by its number on the screen when it was sent. */
@@ -48,7 +51,13 @@ export function memoryOf(submission: ISubmission): IMemory {
     ...(submission.priority === undefined ? {} : { priority: String(submission.priority) }),
     ...(model ? { gpuModel: model } : {}),
     ...(submission.spread ? { spread: true } : {}),
-    tags: (submission.tags ?? []).join(' ')
+    tags: (submission.tags ?? []).join(' '),
+    env: variablesLine(submission.env ?? {}),
+    ...(submission.parameters ? { parameters: typedAgain(submission.parameters) } : {}),
+    ...(submission.cpus ? { cpus: String(submission.cpus) } : {}),
+    ...(submission.memory_gib ? { memory: String(submission.memory_gib) } : {}),
+    ...(typeof submission.retries === 'number' ? { retries: String(submission.retries) } : {}),
+    ...(submission.retry_on?.length ? { retryOn: submission.retry_on.join(' ') } : {})
   };
 }
 
@@ -59,4 +68,33 @@ export function chosenAgain(subject: ISubject, sent: ISent): ISubject {
     ...subject,
     cells: subject.cells?.map(cell => ({ ...cell, selected: chosen.has(cell.id) })) ?? null
   };
+}
+
+/** A cell as the notebook has it now; `count` is the number that the kernel gave it. */
+interface IShownCell {
+  id: string;
+  source: string;
+  count: number | null;
+}
+
+/** The magic that sends a cell stands in its first line, and did not go along. */
+function belowTheMagic(source: string): string {
+  return source.replace(/^(# )?%%(train|serve).*(\n|$)/, '');
+}
+
+/**
+ * Where the cell that is meant stands now; -1 where it does not. Of cells that were sent by a magic
+ * or as a function the kernel knew their texts and its own counts alone.
+ */
+export function placeOf(sent: Pick<ISent, 'cell' | 'cells'>, shown: readonly IShownCell[]): number {
+  const byId = shown.findIndex(cell => cell.id === sent.cell);
+  const meant = sent.cells.find(cell => cell.id === sent.cell);
+  if (byId >= 0 || !meant) {
+    return byId;
+  }
+  const text = belowTheMagic(meant.source).trim();
+  const same = shown.flatMap((cell, at) =>
+    belowTheMagic(cell.source).trim() === text ? [at] : []
+  );
+  return same.find(at => shown[at]!.count === meant.number) ?? same[0] ?? -1;
 }

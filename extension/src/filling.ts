@@ -36,10 +36,10 @@ export function namesIn(field: IActionField, text: string): string[] {
   return names.length === 1 && names[0] === field.empty ? [] : names;
 }
 
-/** What is sent of what was filled in otherwise; what was emptied asks for nothing. */
+/** What is sent of what was filled in otherwise; what is emptied and not erasable asks for nothing. */
 export function asked(action: IFilledAction, filled: Partial<Filled>): object {
   const found = action.fields
-    .filter(({ name }) => name in filled && !isEmpty(filled[name]))
+    .filter(({ name, erasable }) => name in filled && (erasable || !isEmpty(filled[name])))
     .map((field): [string, unknown] => {
       return [field.name, taken(field, filled[field.name]!)];
     });

@@ -93,7 +93,7 @@ function FormFields(props: {
           id={idOf(action, field)}
           field={field}
           value={filled[field.name] ?? ''}
-          optional={isEmpty(props.first[field.name])}
+          optional={field.erasable || isEmpty(props.first[field.name])}
           staying={about.staying[field.name]}
           note={about.remarks[field.name] ?? field.help}
           onChange={value => fill(field.name, value)}

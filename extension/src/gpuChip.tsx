@@ -1,10 +1,12 @@
 /**
- * The status bar: what the GPUs of this bench do. Asked only while this server holds some and
- * somebody may look; it has one colour, since nothing must be done about it.
+ * The status bar: what the GPUs of this bench do, and what becomes of them. The GPUs are asked about
+ * only while this server holds some and somebody may look; it is red only where somebody must act.
  */
 import { TextItem } from '@jupyterlab/statusbar';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
+import type { BenchModel } from './benchModel';
+import { benchLine, isGoing, needsAnswer } from './benchWords';
 import { chipText, chipTitle, ofServer } from './gpuWords';
 import { useChanged, useNow } from './hooks';
 import type { JobsModel } from './model';
@@ -19,28 +21,58 @@ export class GpuChip extends ReactWidget {
   /** `server` is the name of this notebook server, empty for the default one. */
   constructor(
     private readonly _model: JobsModel,
-    private readonly _server: string
+    private readonly _bench: BenchModel,
+    private readonly _server: string,
+    private readonly _onOpen: () => void
   ) {
     super();
+    this.addClass('jp-mod-highlighted');
     this.addClass('bp-GpuChip');
   }
 
   protected override render(): React.JSX.Element {
-    return <Chip model={this._model} server={this._server} />;
+    const { _model: model, _bench: bench, _server: server, _onOpen: onOpen } = this;
+    return <Chip model={model} bench={bench} server={server} onOpen={onOpen} />;
   }
 }
 
-function Chip(props: { model: JobsModel; server: string }): React.JSX.Element | null {
-  const { model, server } = props;
+interface IChipProps {
+  model: JobsModel;
+  bench: BenchModel;
+  server: string;
+  onOpen: () => void;
+}
+
+function Chip({ model, bench, server, onOpen }: IChipProps): React.JSX.Element | null {
   useChanged(model);
+  useChanged(bench);
   const held = model.quota?.build.held.find(one => one.server === server)?.gpus.length ?? 0;
   const gpus = useGpus(model, server, held > 0);
   const now = useNow(ASK_MS);
-  if (held === 0 || gpus.length === 0) {
+  const line = benchLine(bench.now, now);
+  const measured = held > 0 && gpus.length > 0 ? chipText(gpus, now, bench.now) : null;
+  const gone = bench.now?.given_back?.done ?? false;
+  const said = gone ? [line] : [measured, measured === null && !isGoing(bench.now) ? null : line];
+  const text = said.filter(part => part !== null).join(' · ');
+  if (text === '') {
     return null;
   }
   return (
-    <TextItem source={chipText(gpus, now)} title={chipTitle(gpus)} data-testid="benchpool-gpus" />
+    <TextItem
+      source={text}
+      title={`${gone ? '' : `${chipTitle(gpus)} `}Press to keep it or to give it back.`}
+      className={needsAnswer(bench.now) ? 'bp-mod-due' : ''}
+      role="button"
+      tabIndex={0}
+      data-testid="benchpool-gpus"
+      onClick={onOpen}
+      onKeyDown={event => {
+        if (event.key === 'Enter' || event.key === ' ') {
+          event.preventDefault();
+          onOpen();
+        }
+      }}
+    />
   );
 }
 

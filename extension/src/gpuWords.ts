@@ -2,7 +2,7 @@
  * What the GPUs of this bench do, in the words of the status bar; pure.
  */
 import { count, duration, percent } from './phrases';
-import type { IGpuUse } from './tokens';
+import type { IBenchNow, IGpuUse } from './tokens';
 
 const SHOWN_ALONE = 2;
 const MINUTE_S = 60;
@@ -13,12 +13,32 @@ export function ofServer(gpus: readonly IGpuUse[], server: string): readonly IGp
 }
 
 /** One line: each GPU by itself where there are few, else all of them together. */
-export function chipText(gpus: readonly IGpuUse[], now: number): string {
+export function chipText(
+  gpus: readonly IGpuUse[],
+  now: number,
+  bench: IBenchNow | null = null
+): string {
   const lines =
     gpus.length <= SHOWN_ALONE
       ? gpus.map((gpu, index) => parts(`GPU ${index}`, [gpu], now))
       : [parts(count(gpus.length, 'GPU'), gpus, now)];
-  return lines.join(' | ');
+  const working = idleOf(gpus, now) === null ? null : workingOf(bench);
+  return [lines.join(' | '), working].filter(part => part !== null).join(' · ');
+}
+
+/** What works on a bench while its GPUs do not; null for nothing. */
+export function workingOf(bench: IBenchNow | null): string | null {
+  const kernels = bench?.busy_kernels ?? 0;
+  const programs = bench?.terminal_programs ?? 0;
+  if (kernels > 0) {
+    return kernels === 1 ? 'a kernel computes' : `${kernels} kernels compute`;
+  }
+  if (programs > 0) {
+    return programs === 1
+      ? 'a program runs in a terminal'
+      : `${programs} programs run in terminals`;
+  }
+  return null;
 }
 
 /** The sentences behind the line. */

@@ -4,7 +4,7 @@
  */
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ILayoutRestorer } from '@jupyterlab/application';
-import { ICommandPalette, Notification } from '@jupyterlab/apputils';
+import { ICommandPalette, Notification, showErrorMessage } from '@jupyterlab/apputils';
 import { PageConfig } from '@jupyterlab/coreutils';
 import { IFileBrowserFactory } from '@jupyterlab/filebrowser';
 import { ILauncher } from '@jupyterlab/launcher';
@@ -14,20 +14,32 @@ import { IStateDB } from '@jupyterlab/statedb';
 import { IStatusBar } from '@jupyterlab/statusbar';
 import { JobActions } from './actions';
 import { Api } from './api';
+import { BenchModel } from './benchModel';
+import { BenchPart } from './benchPart';
 import { CellBadges } from './cellBadges';
+import { followRuns } from './cellRuns';
 import { addCommands, CATEGORY } from './commands';
-import { EXAMPLE, OPEN_JOB, SEND, SEND_FILE, SEND_NOTEBOOK, SHOW_JOBS } from './commandIds';
+import {
+  EXAMPLE,
+  NOTIFICATIONS,
+  OPEN_JOB,
+  SEND,
+  SEND_FILE,
+  SEND_NOTEBOOK,
+  SHOW_JOBS
+} from './commandIds';
 import { connect } from './connection';
 import { openWithoutKernel } from './executedCopies';
 import { GpuChip } from './gpuChip';
 import { HintProgress, Hints, IHintMemory } from './hints';
 import type { IOpeners } from './jobDetails';
 import { JobsPanel, PanelState } from './jobsPanel';
+import { insertLines } from './loading';
 import { JobsModel } from './model';
 import { Notices } from './notices';
 import { Reopening } from './reopening';
 import { StatusItem } from './statusItem';
-import { IBenchpool } from './tokens';
+import { IBenchpool, IJob } from './tokens';
 import { Wishes } from './wishes';
 
 export * from './tokens';
@@ -79,7 +91,7 @@ function activate(
   const hints = new Hints(settings && hintMemory(settings));
   const sends = { app, tracker, browsers, state, model, wishes, actions, showPanel, showJob };
   const reopening = new Reopening(sends);
-  const open = openers(app, reopening);
+  const open = openers(app, tracker, reopening);
   const offer = new Offer(showPanel);
   const onShown = () => offer.withdraw();
   const panel = new JobsPanel({ model, actions, open, state: panelState, hints, wishes, onShown });
@@ -88,6 +100,7 @@ function activate(
 
   addCommands(sends);
   openWithoutKernel(tracker);
+  followRuns(tracker);
   addToPalette(palette);
   addToLauncher(launcher);
   const badges = new CellBadges(tracker, {
@@ -95,14 +108,24 @@ function activate(
     commands: app.commands,
     openCommand: OPEN_JOB
   });
-  const notices = new Notices({ model, state, show: showJob, failure: job => open.failure(job) });
+  const notices = new Notices({
+    model,
+    state,
+    server: app.serviceManager.serverSettings.baseUrl,
+    show: showJob,
+    failure: job => open.failure(job)
+  });
+  const bench = new BenchModel(model.api);
+  const benchPart = new BenchPart(app, bench, sends, palette);
   addStatusItem(statusBar, model, showPanel);
+  addGpuChip(statusBar, new GpuChip(model, bench, serverName(), () => void benchPart.open(false)));
   void followSettings(settings, (badgesShown, noticesOn) => {
     badges.visible = badgesShown;
     notices.enabled = noticesOn;
   });
   void app.restored.then(() => {
     model.start();
+    bench.start();
     wishes.start();
     return hints.start(() => (panel.isVisible ? undefined : offer.make()));
   });
@@ -141,17 +164,28 @@ class Offer {
 }
 
 /** Results open in JupyterLab's own document and file browser views. */
-function openers(app: JupyterFrontEnd, reopening: Reopening): IOpeners {
+function openers(app: JupyterFrontEnd, tracker: INotebookTracker, reopening: Reopening): IOpeners {
   return {
     file: path => void app.commands.execute('docmanager:open', { path }),
     folder: path => void app.commands.execute('filebrowser:open-path', { path }),
     failure: job => void reopening.open(job),
-    fix: job => void reopening.fix(job)
+    place: (job, place) => void reopening.openPlace(job, place),
+    fix: job => void reopening.fix(job),
+    load: (job, lines) => loadInto(app, tracker, job, lines)
   };
 }
 
+function loadInto(app: JupyterFrontEnd, tracker: INotebookTracker, job: IJob, lines: string): void {
+  const panel = insertLines(tracker, job, lines);
+  if (panel) {
+    app.shell.activateById(panel.id);
+  } else {
+    void showErrorMessage(job.name, `Open a notebook first, or run in one of yours:\n\n${lines}`);
+  }
+}
+
 function addToPalette(palette: ICommandPalette | null): void {
-  for (const command of [SEND, SEND_NOTEBOOK, SHOW_JOBS, EXAMPLE]) {
+  for (const command of [SEND, SEND_NOTEBOOK, SHOW_JOBS, EXAMPLE, NOTIFICATIONS]) {
     palette?.addItem({ command, category: CATEGORY });
   }
   palette?.addItem({ command: SEND_FILE, category: CATEGORY, args: { palette: true } });
@@ -169,11 +203,14 @@ function addStatusItem(statusBar: IStatusBar | null, model: JobsModel, onOpen: (
     align: 'left',
     rank: 50
   });
-  statusBar?.registerStatusItem(`${PLUGIN_ID}:gpus`, {
-    item: new GpuChip(model, PageConfig.getOption('hubServerName')),
-    align: 'left',
-    rank: 51
-  });
+}
+
+function addGpuChip(statusBar: IStatusBar | null, item: GpuChip): void {
+  statusBar?.registerStatusItem(`${PLUGIN_ID}:gpus`, { item, align: 'left', rank: 51 });
+}
+
+function serverName(): string {
+  return PageConfig.getOption('hubServerName');
 }
 
 async function followSettings(

@@ -3,17 +3,24 @@
  */
 import * as React from 'react';
 import type { Api } from './api';
+import { afterFact } from './after';
 import { advised, CHANGE } from './changing';
-import { CopyLink, isWebAddress } from './copyLink';
+import { isWebAddress } from './addresses';
+import { CopyLink } from './copyLink';
 import { age, endedBy, exact, isTerminal, JobAction, pauseLine, startSentence } from './format';
 import { count, duration } from './phrases';
+import { CurvesSection } from './curves';
 import { FILLED_ACTIONS } from './generated/actions';
 import { failedAt } from './failing';
 import { optionsOf } from './filling';
 import { useAnswer } from './hooks';
+import { JobParameters } from './jobParameters';
+import type { ILogLine } from './logPlaces';
 import { LogSection } from './logView';
 import { Prose } from './prose';
+import { RunChangesFold } from './runChanges';
 import { SentFold } from './sentCode';
+import { TrackerLinks } from './trackerLinks';
 import type {
   IAttempt,
   IChangeRequest,
@@ -31,8 +38,12 @@ export interface IOpeners {
   folder(path: string): void;
   /** Open where a job failed. */
   failure(job: IJob): void;
+  /** Open a cell or file at a line, as the log names it. */
+  place(job: IJob, place: ILogLine): void;
   /** Open where a job failed, and offer to send it again as it was. */
   fix(job: IJob): void;
+  /** Put the lines that read a value of the job into a notebook. */
+  load(job: IJob, lines: string): void;
 }
 
 export interface IDetailsProps {
@@ -58,14 +69,27 @@ export function JobDetails(props: IDetailsProps): React.JSX.Element {
   return (
     <div className="bp-Detail" data-testid="benchpool-details">
       <Why job={job} now={now} onAction={props.onAction} />
+      {job.note && (
+        <p data-testid="benchpool-job-note">
+          Note: <bdi>{job.note}</bdi>
+        </p>
+      )}
       <Failure job={job} open={props.open} />
       <Results {...props} />
-      <LogSection job={job} attempts={attempts} api={api} />
+      <CurvesSection job={job} api={api} now={now} />
+      <LogSection
+        job={job}
+        attempts={attempts}
+        api={api}
+        onPlace={place => props.open.place(job, place)}
+      />
       {detail.error && <p className="bp-Note bp-mod-warn">{detail.error}</p>}
       {detail.value?.usage && <Usage usage={detail.value.usage} />}
-      <Attempts attempts={attempts} now={now} url={job.url} />
+      <Attempts attempts={attempts} now={now} url={job.url} retried={detail.value?.retried ?? ''} />
       <Pauses pauses={detail.value?.pauses ?? job.preemptions} now={now} />
       <SentFold job={job} api={api} />
+      <JobParameters job={job} />
+      <RunChangesFold job={job} api={api} />
       <Facts job={job} onAction={props.onAction} />
     </div>
   );
@@ -198,7 +222,41 @@ function Results({ job, api, open }: IDetailsProps): React.JSX.Element | null {
         ))}
         {files.length > SHOWN_FILES && <li>and {files.length - SHOWN_FILES} more</li>}
       </ul>
+      <Values job={job} result={value} open={open} />
     </section>
+  );
+}
+
+/** What the cells have left by name, each with the way into a notebook. */
+function Values(props: { job: IJob; result: IResult; open: IOpeners }): React.JSX.Element | null {
+  const { job, open } = props;
+  const { values = [], left_out: leftOut = [] } = props.result;
+  if (values.length + leftOut.length === 0) {
+    return null;
+  }
+  return (
+    <ul className="bp-Files" aria-label={`Values of ${job.name}`} data-testid="benchpool-values">
+      {values.map(value => (
+        <li key={value.name}>
+          <code>{value.name}</code> <span className="bp-Detail-quiet">{value.text}</span>{' '}
+          <button
+            type="button"
+            className="bp-Link"
+            data-testid="benchpool-load-value"
+            aria-label={`Load ${value.name} into notebook`}
+            title={value.lines}
+            onClick={() => open.load(job, value.lines)}
+          >
+            Load into notebook
+          </button>
+        </li>
+      ))}
+      {leftOut.map(why => (
+        <li key={why} className="bp-Detail-quiet">
+          Not kept: {why}.
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -231,6 +289,7 @@ function Attempts(props: {
   attempts: readonly IAttempt[];
   now: number;
   url: string;
+  retried: string;
 }): React.JSX.Element | null {
   if (props.attempts.length === 0) {
     return null;
@@ -238,6 +297,11 @@ function Attempts(props: {
   return (
     <section>
       <h4 className="bp-Detail-title">Attempts</h4>
+      {props.retried && (
+        <p data-testid="benchpool-retried">
+          <Prose text={props.retried} />
+        </p>
+      )}
       <ol className="bp-Attempts" data-testid="benchpool-attempts">
         {[...props.attempts].reverse().map(attempt => (
           <li key={attempt.attempt}>
@@ -290,7 +354,8 @@ function Facts({ job, onAction }: Pick<IDetailsProps, 'job' | 'onAction'>): Reac
   return (
     <p className="bp-Detail-quiet bp-Detail-facts">
       project {job.project} · user {job.user} · priority {job.priority}
-      {job.preemptible ? '' : ' · never paused for others'} ·{' '}
+      {job.preemptible ? '' : ' · never paused for others'}
+      {afterFact(job)} ·{' '}
       <span title={exact(job.submitted)}>sent {age(job.submitted, Date.now())}</span> ·{' '}
       <code>{job.id.slice(0, 8)}</code>
       {isWebAddress(job.url) && (
@@ -312,6 +377,7 @@ function Facts({ job, onAction }: Pick<IDetailsProps, 'job' | 'onAction'>): Reac
           </a>
         </>
       )}
+      <TrackerLinks job={job} />
       {FILLED_ACTIONS.filter(one => job.actions.includes(one.name)).map(one => (
         <React.Fragment key={one.name}>
           {' · '}

@@ -28,7 +28,7 @@ const SIGNS: Readonly<Record<RowAction, { word: string; path: string }>> = {
     path: 'M4.1 3 8 6.9 11.9 3 13 4.1 9.1 8l3.9 3.9-1.1 1.1L8 9.1 4.1 13 3 11.9 6.9 8 3 4.1z'
   },
   again: {
-    word: 'Send again',
+    word: 'Run again as it was:',
     path: 'M8 2.5c1.6 0 3 .7 4 1.8V2.5h1.5V7H9V5.5h2A4 4 0 1 0 12 8.6h1.6A5.6 5.6 0 1 1 8 2.5z'
   }
 };

@@ -6,7 +6,9 @@ import { ISignal, Signal } from '@lumino/signaling';
 import type { Widget } from '@lumino/widgets';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
+import type { Api } from './api';
 import type { JobActions } from './actions';
+import { notificationsPage } from './addresses';
 import { standBeside } from './besidePanel';
 import { askedBack, isTerminal, quotaLine } from './format';
 import type { Hints } from './hints';
@@ -18,8 +20,12 @@ import { JobRow } from './jobRow';
 import { labelled, labelsIn } from './labels';
 import { ListTools, useNarrowing } from './listTools';
 import type { JobsModel, Scope } from './model';
-import { countCleared, grouped, IGroup, narrowed } from './narrowing';
+import { countCleared, IGroup, narrowed } from './narrowing';
 import { settle } from './order';
+import { OverlaidCurves } from './overlay';
+import { sendsOf } from './overlayModel';
+import { entries, isSweep } from './sweepModel';
+import { SweepRow } from './sweepRow';
 import type { IJob } from './tokens';
 import type { Wishes } from './wishes';
 import { WishesBox } from './wishesBox';
@@ -150,6 +156,7 @@ function ScopeChoice({ model }: { model: JobsModel }): React.JSX.Element {
 
 function Pool({ model }: { model: JobsModel }): React.JSX.Element {
   const { connection, status, quota } = model;
+  const page = notificationsPage(status);
   return (
     <div className="bp-Pool">
       {connection.state === 'degraded' && (
@@ -177,6 +184,13 @@ function Pool({ model }: { model: JobsModel }): React.JSX.Element {
       {quota?.gpu_hours && (
         <p className="bp-Note" data-testid="benchpool-gpu-hours">
           You used {quota.gpu_hours.text}.
+        </p>
+      )}
+      {page && (
+        <p className="bp-Note">
+          <a href={page} target="_blank" rel="noopener noreferrer">
+            Messages by mail or chat
+          </a>
         </p>
       )}
       {quota?.projects.map(project => (
@@ -257,9 +271,28 @@ function JobList({ model, actions, open, state }: IPanelOptions): React.JSX.Elem
         onPointerMove={() => setHovered(true)}
         onPointerLeave={() => setHovered(false)}
       >
-        {grouped(jobs).map(group => (
-          <Group key={group.job.id} group={group} wanted={state.open} rowOf={rowOf} />
-        ))}
+        {entries(jobs).map(entry =>
+          isSweep(entry) ? (
+            <SweepRow
+              key={entry.sweep}
+              entry={entry}
+              api={model.api}
+              now={now}
+              wanted={state.open}
+              onToggle={onToggle}
+              rowOf={rowOf}
+            />
+          ) : (
+            <Group
+              key={entry.job.id}
+              group={entry}
+              api={model.api}
+              now={now}
+              wanted={state.open}
+              rowOf={rowOf}
+            />
+          )
+        )}
       </ul>
       {jobs.length === 0 && all.length > 0 && (
         <p className="bp-Empty" role="status" data-testid="benchpool-none-like-that">
@@ -276,6 +309,8 @@ function JobList({ model, actions, open, state }: IPanelOptions): React.JSX.Elem
 /** The newest of what was sent several times; the earlier ones come when they are asked for. */
 function Group(props: {
   group: IGroup;
+  api: Api;
+  now: number;
   wanted: string | null;
   rowOf: (job: IJob) => React.JSX.Element;
 }): React.JSX.Element {
@@ -295,6 +330,16 @@ function Group(props: {
           >
             {`${isShown ? 'Hide' : 'Show'} ${earlier.length} sent earlier as ${job.name}`}
           </button>
+        </li>
+      )}
+      {isShown && (
+        <li className="bp-Earlier">
+          <OverlaidCurves
+            runs={sendsOf(props.group)}
+            stand={JSON.stringify([job.state, job.metrics])}
+            api={props.api}
+            now={props.now}
+          />
         </li>
       )}
       {isShown && earlier.map(props.rowOf)}

@@ -4,10 +4,11 @@
 import { Clipboard } from '@jupyterlab/apputils';
 import * as React from 'react';
 import type { Api, ILogPlace } from './api';
-import { isWebAddress } from './copyLink';
+import { isWebAddress } from './addresses';
 import { isTerminal } from './format';
 import { logEnd } from './phrases';
 import { LogFollower } from './logFollower';
+import { ILogLine, placesIn } from './logPlaces';
 import { useChanged } from './hooks';
 import type { IAttempt, IJob } from './tokens';
 
@@ -18,6 +19,7 @@ export function LogSection(props: {
   job: IJob;
   attempts: readonly IAttempt[];
   api: Api;
+  onPlace: (place: ILogLine) => void;
 }): React.JSX.Element {
   const { job, attempts } = props;
   const [chosen, setChosen] = React.useState<number | null>(null);
@@ -54,6 +56,7 @@ export function LogSection(props: {
         name={job.name}
         place={{ job: job.id, attempt, worker }}
         url={`${job.url}?attempt=${attempt}&worker=${worker}&line=0#log-h`}
+        onPlace={props.onPlace}
         ended={(empty: boolean) => logEnd(attempt, job.attempt, isTerminal(job.state), empty)}
       />
     </section>
@@ -93,11 +96,13 @@ interface ILiveLogProps {
   place: ILogPlace;
   /** The page that gives each line an address. */
   url: string;
+  /** Open a place that the log names. */
+  onPlace: (place: ILogLine) => void;
   /** What is said once the attempt has ended. */
   ended: (empty: boolean) => string;
 }
 
-function LiveLog({ api, name, place, url, ended }: ILiveLogProps): React.JSX.Element {
+function LiveLog({ api, name, place, url, ended, onPlace }: ILiveLogProps): React.JSX.Element {
   // The key of this component names the place, so one follower lives as long as it does.
   const [log] = React.useState(() => new LogFollower(api, place));
   React.useEffect(() => {
@@ -129,7 +134,7 @@ function LiveLog({ api, name, place, url, ended }: ILiveLogProps): React.JSX.Ele
             <em>… earlier lines are not shown here; download has them …{'\n'}</em>
           )}
           {log.text.blocks().map(block => (
-            <span key={block.key}>{block.text}</span>
+            <LogBlock key={block.key} text={block.text} onPlace={onPlace} />
           ))}
         </pre>
         {!follows && (
@@ -145,6 +150,31 @@ function LiveLog({ api, name, place, url, ended }: ILiveLogProps): React.JSX.Ele
     </>
   );
 }
+
+interface IBlockProps {
+  text: string;
+  onPlace: (place: ILogLine) => void;
+}
+
+/** Lines of the log, with links to the code that they name; drawn anew only when they change. */
+const LogBlock = React.memo(
+  function LogBlock({ text, onPlace }: IBlockProps): React.JSX.Element {
+    return (
+      <span>
+        {placesIn(text).map(({ text: said, place }, i) =>
+          place === null ? (
+            said
+          ) : (
+            <button key={i} type="button" className="bp-Link" onClick={() => onPlace(place)}>
+              {said}
+            </button>
+          )
+        )}
+      </span>
+    );
+  },
+  (before, after) => before.text === after.text
+);
 
 function isAtEnd(box: HTMLElement): boolean {
   return box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END_PX;

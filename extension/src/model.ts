@@ -151,7 +151,7 @@ export class JobsModel implements IBenchpool {
     return this._take(id, this.api.fill(id, action, filled));
   }
 
-  /** Send a job's submission once more. */
+  /** Run a job again as it was. */
   async again(id: string, key: string): Promise<IJob> {
     const job = await this.api.again(id, key);
     this.acceptNew(job);

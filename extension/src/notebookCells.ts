@@ -1,9 +1,11 @@
 /**
  * What the front end reads from an open notebook and writes into its metadata.
  */
-import type { Cell, ICellModel, ICodeCellModel } from '@jupyterlab/cells';
+import type { Cell, IAttachmentsCellModel, ICellModel, ICodeCellModel } from '@jupyterlab/cells';
 import type { NotebookPanel } from '@jupyterlab/notebook';
+import { recordedRun, runsOf } from './cellRuns';
 import type { IMemory, ISubject } from './draft';
+import type { ICellRun, ILiveCell } from './tokens';
 
 const KEY = 'benchpool';
 /** Ids kept per cell, newest last. */
@@ -13,22 +15,44 @@ const JOB_ID = /^[a-z0-9]{4,64}$/;
 /** The notebook with its live cells, as the dialog sends them. */
 export function subjectOf(panel: NotebookPanel): ISubject {
   const { content, context, sessionContext } = panel;
+  const kernel = sessionContext.session?.kernel ?? null;
   return {
     path: context.localPath,
-    kernelName:
-      sessionContext.session?.kernel?.name ?? sessionContext.kernelPreference.name ?? null,
+    kernelName: kernel?.name ?? sessionContext.kernelPreference.name ?? null,
+    kernelId: kernel?.id ?? null,
+    deletedRuns: runsOf(panel).gone(content.widgets.map(cell => cell.model.id)),
     cells: content.widgets.map(cell => ({
       id: cell.model.id,
       cell_type: cell.model.type,
       source: cell.model.sharedModel.getSource(),
       execution_count: executionCount(cell.model),
-      selected: content.isSelectedOrActive(cell)
+      selected: content.isSelectedOrActive(cell),
+      tags: tagsOf(cell.model),
+      attachments: attachmentsOf(cell.model),
+      runs: cellRuns(panel, cell.model)
     }))
   };
 }
 
+/** What was heard of a cell's runs, else the last one that the notebook has in it. */
+function cellRuns(panel: NotebookPanel, model: ICellModel): ICellRun[] {
+  const heard = runsOf(panel).of(model.id, model.sharedModel.getSource());
+  const recorded = recordedRun(model.getMetadata('execution'), executionCount(model));
+  return heard.length > 0 || recorded === null ? heard : [recorded];
+}
+
 function executionCount(model: ICellModel): number | null {
   return model.type === 'code' ? (model as ICodeCellModel).executionCount : null;
+}
+
+function tagsOf(model: ICellModel): string[] {
+  const tags: unknown = model.getMetadata('tags');
+  return Array.isArray(tags) ? tags.filter((tag): tag is string => typeof tag === 'string') : [];
+}
+
+function attachmentsOf(model: ICellModel): ILiveCell['attachments'] {
+  const { attachments } = model as Partial<IAttachmentsCellModel>;
+  return (attachments?.toJSON() ?? {}) as ILiveCell['attachments'];
 }
 
 /** The answers remembered in a notebook, unchecked. */

@@ -1,16 +1,16 @@
 /**
- * What is told without being asked: a job of mine has ended, now or while I was away; and state
- * changes, spoken once to screen readers.
+ * What is told without being asked: a job or a sweep of mine has ended, now or while I was away; and
+ * state changes, spoken once to screen readers.
  */
 import { Notification } from '@jupyterlab/apputils';
 import type { IStateDB } from '@jupyterlab/statedb';
 import { failedAt } from './failing';
 import { announcement, forToast, isTerminal } from './format';
+import { LastSeen } from './lastSeen';
 import { duration, STATES } from './phrases';
 import type { JobsModel } from './model';
 import type { IJob, IJobChange } from './tokens';
 
-const SEEN_KEY = '@benchpool/lab:seen';
 const TOAST_MS = 8000;
 const SAVE_EVERY_MS = 15_000;
 /** Jobs named in one notice; the rest is counted. */
@@ -19,6 +19,8 @@ const NAMED = 3;
 export interface INoticeOptions {
   model: JobsModel;
   state: IStateDB | null;
+  /** Address of this user's server. */
+  server: string;
   show: (id: string) => void;
   /** Open where a job failed. */
   failure: (job: IJob) => void;
@@ -26,6 +28,7 @@ export interface INoticeOptions {
 
 export class Notices {
   constructor(private readonly _options: INoticeOptions) {
+    this._seen = new LastSeen(_options.state, localStorage, _options.server);
     this._live = document.createElement('div');
     this._live.className = 'bp-hidden';
     this._live.setAttribute('aria-live', 'polite');
@@ -41,13 +44,20 @@ export class Notices {
     if (!previous || !model.isMine(job)) {
       return;
     }
-    if (this.enabled && isTerminal(job.state) && job.state !== 'cancelled') {
+    const hasEnded = isTerminal(job.state) && !isTerminal(previous.state);
+    if (hasEnded) {
+      // Clocks differ: what is told now must not be told again as an end in the future.
+      void this._seen.mark(Math.max(Date.now(), Date.parse(job.ended ?? '') || 0));
+    }
+    if (this.enabled && hasEnded && job.trial) {
+      void this._trialEnded(model, job, job.trial.sweep);
+    } else if (this.enabled && hasEnded && job.state !== 'cancelled') {
       this._ended(job);
     } else if (this.enabled && isNewMoment(job, previous)) {
       this._paused(job);
-    } else if (this.enabled && job.state === 'cancelled' && byOthers(job)) {
+    } else if (this.enabled && hasEnded && byOthers(job)) {
       this._tell(job, 'warning', `“${job.name}”: ${job.reason!.text}`);
-    } else {
+    } else if (hasEnded || !isTerminal(job.state)) {
       this._live.textContent = announcement(job);
     }
   }
@@ -78,6 +88,24 @@ export class Notices {
     );
   }
 
+  /** A sweep is told of once, when it is over: its trials are many. */
+  private async _trialEnded(model: JobsModel, job: IJob, id: string): Promise<void> {
+    const sweep = await model.api.sweep(id).catch(() => null);
+    const isOver =
+      sweep && sweep.state !== 'running' && sweep.trials.every(row => row.state !== 'open');
+    if (isOver && !this._over.has(id)) {
+      this._over.add(id);
+      const best = sweep.trials.find(row => row.number === sweep.best)?.job ?? job.id;
+      Notification.success(
+        forToast(`${job.trial?.array ? 'Array' : 'Sweep'} “${sweep.name}” is over. ${sweep.text}`),
+        {
+          autoClose: TOAST_MS,
+          actions: [{ label: 'Show', callback: () => this._options.show(best) }]
+        }
+      );
+    }
+  }
+
   private _ended(job: IJob): void {
     const took = job.started && job.ended ? ` after ${between(job.started, job.ended)}` : '';
     const tell = job.state === 'failed' ? Notification.error : Notification.success;
@@ -101,18 +129,17 @@ export class Notices {
 
   /** Once after loading: what ended since this user last had the page open. */
   private async _away(model: JobsModel): Promise<void> {
-    const { state } = this._options;
     const now = Date.now();
-    if (!state || now - this._savedAt < SAVE_EVERY_MS) {
+    if (now - this._savedAt < SAVE_EVERY_MS) {
       return;
     }
     const isFirst = this._savedAt === 0;
     this._savedAt = now;
-    const seen = isFirst ? Number(await state.fetch(SEEN_KEY)) : NaN;
+    const seen = isFirst ? await this._seen.at() : 0;
     if (seen > 0 && this.enabled) {
       this._tellAway(endedSince(model.mine, seen));
     }
-    await state.save(SEEN_KEY, now);
+    await this._seen.mark(now);
   }
 
   private _tellAway(jobs: readonly IJob[]): void {
@@ -129,7 +156,10 @@ export class Notices {
   }
 
   private readonly _told = new Map<string, string>();
+  /** Sweeps that were told to be over. */
+  private readonly _over = new Set<string>();
   private readonly _live: HTMLElement;
+  private readonly _seen: LastSeen;
   private _savedAt = 0;
 }
 

@@ -6,8 +6,9 @@ import { Notification, showErrorMessage } from '@jupyterlab/apputils';
 import type { IDocumentWidget } from '@jupyterlab/docregistry';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import { ICommandOptions, sendPath, sendPanel } from './commands';
-import { chosenAgain, failedAt, memoryOf, toCorrect } from './failing';
+import { chosenAgain, failedAt, memoryOf, placeOf, toCorrect } from './failing';
 import { forToast } from './format';
+import type { ILogLine } from './logPlaces';
 import { subjectOf } from './notebookCells';
 import type { IJob, ISent } from './tokens';
 
@@ -31,11 +32,30 @@ export class Reopening {
             'What was sent is below “Sent code”.'
         );
       }
-      await this._show(sent, sent.path, job);
+      await this._show(sent, sent.path, failedAt(job)?.cell ?? null);
       return sent;
     } catch (error) {
       await showErrorMessage(job.name, (error as Error).message);
       return null;
+    }
+  }
+
+  /** Open a cell or file at a line, as the log names it; says why where that is not there. */
+  async openPlace(job: IJob, { cell, file, line }: ILogLine): Promise<void> {
+    try {
+      const sent = await this._options.model.api.sent(job.id, file);
+      const path = file === null ? sent.origin : sent.path;
+      if (path === null) {
+        throw new Error(
+          file === null
+            ? 'The notebook that it was sent from is not on this server, or was moved.'
+            : `${file} is not among the files of the folder that it was sent from.`
+        );
+      }
+      const id = sent.cells.find(each => each.number === cell)?.id ?? null;
+      await this._show({ ...sent, cell: id, line }, path, cell);
+    } catch (error) {
+      await showErrorMessage(job.name, (error as Error).message);
     }
   }
 
@@ -44,6 +64,11 @@ export class Reopening {
     const at = failedAt(job);
     const sent = await this.open(job);
     if (at === null || sent === null) {
+      return;
+    }
+    if (sent.send === null) {
+      // What sent it stands in the code itself: `%%train`, or a call.
+      Notification.warning(forToast(`Correct ${toCorrect(at)}, then run what sent it again.`));
       return;
     }
     Notification.warning(forToast(`Correct ${toCorrect(at)}, then send “${job.name}” again.`), {
@@ -85,11 +110,11 @@ export class Reopening {
     return widget;
   }
 
-  private async _show(sent: ISent, path: string, job: IJob): Promise<void> {
+  private async _show(sent: ISent, path: string, cell: number | null): Promise<void> {
     const widget = await this._document(path);
     const line = sent.line ?? 1;
     if (this._options.tracker.has(widget)) {
-      await showCell(widget as NotebookPanel, sent, job);
+      await showCell(widget as NotebookPanel, sent, cell);
       return;
     }
     const { editor } = widget.content as unknown as { editor?: IEditor };
@@ -99,12 +124,16 @@ export class Reopening {
   }
 }
 
-/** Bring the failed cell into view, in edit mode, with the cursor in its line. */
-async function showCell(panel: NotebookPanel, sent: ISent, job: IJob): Promise<void> {
+/** Bring a cell into view, in edit mode, with the cursor in its line; `number` is for words. */
+async function showCell(panel: NotebookPanel, sent: ISent, number: number | null): Promise<void> {
   const { content } = panel;
-  const index = content.widgets.findIndex(cell => cell.model.id === sent.cell);
+  const cells = content.widgets.map(({ model }) => ({
+    id: model.id,
+    source: model.sharedModel.source,
+    count: 'executionCount' in model ? (model.executionCount as number | null) : null
+  }));
+  const index = placeOf(sent, cells);
   if (index < 0) {
-    const number = failedAt(job)?.cell;
     throw new Error(
       `Cell ${number ?? ''} is not in the notebook any more. What was sent is below “Sent code”.`
     );

@@ -8,13 +8,16 @@ import { ReactWidget } from '@jupyterlab/ui-components';
 import { MessageLoop } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 import * as React from 'react';
-import { listCells, problemLine } from './draft';
+import { listCells, problemLine, worstFirst } from './draft';
 import { useChanged } from './hooks';
 import type { JobsModel } from './model';
+import { ParametersRow } from './parametersRow';
 import { Prose } from './prose';
 import { ArgumentsRow, FindsRow, RunsRow, SavesRow, SizeRow, StartsRow } from './sendFields';
 import { MoreFold } from './sendMore';
+import { ValueRows } from './sendValues';
 import type { Sending } from './sending';
+import { SweepFold } from './sweepFold';
 import type { IJob } from './tokens';
 import type { Wishes } from './wishes';
 import { AskForProject } from './wishesBox';
@@ -102,12 +105,15 @@ function SendForm({ sending, model, wishes, onDone }: IFormProps): React.JSX.Ele
         <div className="bp-Form-body">
           <Warnings model={model} />
           <RunsRow sending={sending} />
+          <ValueRows sending={sending} />
           {sending.draft.kind === 'script' && <ArgumentsRow sending={sending} />}
+          <ParametersRow sending={sending} />
           <SizeRow sending={sending} projects={projects} />
           <StartsRow sending={sending} />
           <FindsRow sending={sending} />
           <SavesRow sending={sending} />
-          <MoreFold sending={sending} status={model.status} />
+          <SweepFold sending={sending} />
+          <MoreFold sending={sending} status={model.status} jobs={model.mine} />
           <TwinFold command={sending.preparation?.command ?? ''} />
           <Problems sending={sending} wishes={wishes} />
         </div>
@@ -155,6 +161,9 @@ function Warnings({ model }: { model: JobsModel }): React.JSX.Element | null {
   );
 }
 
+/** How each level looks; what is only said stands there plainly. */
+const NOTES = { error: 'bp-mod-error', warning: 'bp-mod-warn', info: 'bp-mod-info' };
+
 /** What is wrong with the code or the request, with cell and line; errors first. */
 function Problems(props: { sending: Sending; wishes: Wishes }): React.JSX.Element {
   const { sending, wishes } = props;
@@ -162,9 +171,7 @@ function Problems(props: { sending: Sending; wishes: Wishes }): React.JSX.Elemen
   const cells = listCells(subject, draft, preparation);
   const refusal = error?.message ?? preparation?.refusal?.message ?? null;
   const onField = (error ?? preparation?.refusal)?.field ?? null;
-  const problems = [...(preparation?.problems ?? [])].sort((a, b) =>
-    a.level === b.level ? 0 : a.level === 'error' ? -1 : 1
-  );
+  const problems = worstFirst(preparation?.problems ?? []);
   return (
     <div className="bp-Problems" data-testid="benchpool-problems">
       {refusal && !isShownAtField(onField) && (
@@ -178,7 +185,7 @@ function Problems(props: { sending: Sending; wishes: Wishes }): React.JSX.Elemen
       {problems.map((problem, i) => (
         <p
           key={i}
-          className={`bp-Note ${problem.level === 'error' ? 'bp-mod-error' : 'bp-mod-warn'}`}
+          className={`bp-Note ${NOTES[problem.level]}`}
           role={problem.level === 'error' ? 'alert' : undefined}
         >
           <Prose text={problemLine(problem, cells)} />
@@ -189,7 +196,7 @@ function Problems(props: { sending: Sending; wishes: Wishes }): React.JSX.Elemen
 }
 
 function isShownAtField(field: string | null): boolean {
-  return field === 'gpus';
+  return field === 'gpus' || /^(parameters|sweep)\./.test(field ?? '');
 }
 
 /** The same in a terminal, or as a cell's magic, ready to be copied. */

@@ -3,11 +3,13 @@
  */
 import * as React from 'react';
 import { BOUNDS } from './bounds';
-import { cellsLine, faults, Field, IListedCell, listCells } from './draft';
+import { CellList, KernelNote } from './cellList';
+import { cellsLine, faults, Field, listCells } from './draft';
 import { quotaLine, startSentence, startText } from './format';
 import { NO_PREVIEW } from './outages';
 import { count } from './phrases';
 import { Prose } from './prose';
+import { ResumeLines } from './resumeLines';
 import type { Sending } from './sending';
 import type { IPreview, IProjectQuota } from './tokens';
 
@@ -57,6 +59,7 @@ export function RunsRow({ sending }: { sending: Sending }): React.JSX.Element {
           {cellsLine(cells)} <span className="bp-Fold-hint">why these?</span>
         </summary>
         <CellList cells={cells} onToggle={(id, on) => toggle(sending, id, on)} />
+        <KernelNote text={preparation?.kernel?.text ?? ''} />
       </details>
     </Row>
   );
@@ -94,32 +97,6 @@ function KindChoice({ sending }: { sending: Sending }): React.JSX.Element {
         </label>
       ))}
     </div>
-  );
-}
-
-function CellList(props: {
-  cells: readonly IListedCell[];
-  onToggle: (id: string, on: boolean) => void;
-}): React.JSX.Element {
-  return (
-    <ul className="bp-CellList">
-      {props.cells.map(cell => (
-        <li key={cell.id} className="bp-CellList-item">
-          <label>
-            <input
-              type="checkbox"
-              checked={cell.included}
-              onChange={event => props.onToggle(cell.id, event.target.checked)}
-            />
-            <span className="bp-CellList-number">{cell.number}</span>
-            <code className="bp-CellList-code">{cell.firstLine}</code>
-            <span className="bp-CellList-why">
-              <Prose text={cell.why} />
-            </span>
-          </label>
-        </li>
-      ))}
-    </ul>
   );
 }
 
@@ -274,6 +251,7 @@ export function SavesRow({ sending }: { sending: Sending }): React.JSX.Element {
     <Row label="Saves">
       <div className="bp-Saves" data-stale={sending.preparing}>
         {found ? <Prose text={found.text} /> : ' '}
+        {found?.lines && <ResumeLines lines={found.lines} />}
       </div>
     </Row>
   );
@@ -293,7 +271,18 @@ export function ArgumentsRow({ sending }: { sending: Sending }): React.JSX.Eleme
 
 export function TextRow(props: {
   sending: Sending;
-  field: 'args' | 'timeLimit' | 'priority' | 'name' | 'tags';
+  field:
+    | 'args'
+    | 'timeLimit'
+    | 'priority'
+    | 'name'
+    | 'tags'
+    | 'env'
+    | 'cpus'
+    | 'memory'
+    | 'retries'
+    | 'retryOn'
+    | 'keep';
   wire: string;
   label: string;
   placeholder: string;

@@ -7,16 +7,23 @@ import { PRIORITY_HELP } from './changing';
 import { hasNodes, modelChoices } from './draft';
 import { size } from './format';
 import { count } from './phrases';
+import { AfterRow } from './sendAfter';
 import { faultOf, Row, TextRow } from './sendFields';
+import { KeptRows } from './sendKept';
+import { RetryRows } from './sendRetries';
 import type { Sending } from './sending';
-import type { IPreparation, IStatus } from './tokens';
+import type { IJob, IPreparation, IStatus } from './tokens';
 
 interface IMoreProps {
   sending: Sending;
   status: IStatus | null;
 }
 
-export function MoreFold({ sending, status }: IMoreProps): React.JSX.Element {
+export function MoreFold({
+  sending,
+  status,
+  jobs
+}: IMoreProps & { jobs: readonly IJob[] }): React.JSX.Element {
   const { preparation, draft } = sending;
   const fault = faultOf(sending, 'workers');
   return (
@@ -70,6 +77,31 @@ export function MoreFold({ sending, status }: IMoreProps): React.JSX.Element {
         label="Tags"
         placeholder="none; for example baseline sweep-3"
       />
+      <TextRow
+        sending={sending}
+        field="env"
+        wire="env"
+        label="Variables"
+        placeholder="none; for example SEED=1 MODE='two words'"
+        note="Nothing else of this notebook's environment reaches the job."
+      />
+      <TextRow
+        sending={sending}
+        field="cpus"
+        wire="cpus"
+        label="Processors"
+        placeholder="of each worker; what the pool gives"
+      />
+      <TextRow
+        sending={sending}
+        field="memory"
+        wire="memory_gib"
+        label="Memory"
+        placeholder="of each worker, in GiB; what the pool gives"
+      />
+      <RetryRows sending={sending} />
+      <KeptRows sending={sending} />
+      <AfterRow sending={sending} jobs={jobs} />
       <Facts preparation={preparation} />
     </details>
   );

@@ -3,7 +3,8 @@
  */
 import { ISignal, Signal } from '@lumino/signaling';
 import { Api, ApiError } from './api';
-import { begin, faults, IDraft, ISubject, toRequest } from './draft';
+import { begin, faults, IDraft, ISubject, tickedCells, toRequest } from './draft';
+import { sentAsShown } from './offeredValues';
 import { unreadable } from './outages';
 import type { IJob, IPreparation, ISendRequest, SendKind } from './tokens';
 
@@ -17,6 +18,12 @@ export interface ISendOptions {
   memory: unknown;
   /** Makes a new idempotency key. */
   newKey: () => string;
+}
+
+/** What is asked before it is sent: without pictures in the text, which change nothing. */
+function asked(request: ISendRequest): ISendRequest {
+  const cells = request.cells?.map(cell => ({ ...cell, attachments: {} }));
+  return cells ? { ...request, cells } : request;
 }
 
 export class Sending {
@@ -93,7 +100,7 @@ export class Sending {
     this._preparing = true;
     this._changed.emit();
     try {
-      this._preparation = await this._options.api.prepare(this._request(), asking.signal);
+      this._preparation = await this._options.api.prepare(asked(this._request()), asking.signal);
       this._error = null;
     } catch (error) {
       this._failed(error, asking.signal);
@@ -118,9 +125,13 @@ export class Sending {
 
   private async _sendOnce(): Promise<IJob | null> {
     this._error = null;
+    // What the user sees ticked is what is sent, whatever the kernel says meanwhile.
+    const shown = this._preparing ? null : this._preparation;
+    const ticked = tickedCells(this._options.subject, this._draft, shown);
     this._changed.emit();
     try {
-      return await this._options.api.send(this._request(), this._key);
+      const values = sentAsShown(this._draft, shown);
+      return await this._options.api.send({ ...this._request(), ticked, ...values }, this._key);
     } catch (error) {
       this._failed(error, null);
       this._renewKeyAfter(error);

@@ -58,15 +58,22 @@ function Difference({ sent }: { sent: ISent }): React.JSX.Element | null {
   return (
     <>
       <h5 className="bp-Sent-title">Otherwise in {name} now, as saved</h5>
-      <pre className="bp-Sent-text" data-testid="benchpool-difference">
-        {sent.difference.split('\n').map((line, i) => (
-          <span key={i} className={kindOf(line)}>
-            {line}
-            {'\n'}
-          </span>
-        ))}
-      </pre>
+      <DifferenceLines lines={sent.difference.split('\n')} />
     </>
+  );
+}
+
+/** Lines of a difference, each by its kind. */
+export function DifferenceLines({ lines }: { lines: readonly string[] }): React.JSX.Element {
+  return (
+    <pre className="bp-Sent-text" data-testid="benchpool-difference">
+      {lines.map((line, i) => (
+        <span key={i} className={kindOf(line)}>
+          {line}
+          {'\n'}
+        </span>
+      ))}
+    </pre>
   );
 }
 

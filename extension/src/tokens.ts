@@ -21,12 +21,22 @@ export type IPreemption = Pool.Preemption;
 export type IJob = Pool.Job;
 export type IAttempt = Pool.Attempt;
 export type ISubmission = Pool.JobSubmission;
+export type IRunChange = Pool.RunChange;
+export type IRunChanges = Pool.RunChanges;
 /** A wish to belong to a project. */
 export type IWish = Pool.AccessRequest;
 export type IJobDetail = Pool.JobDetail;
 export type IJobUsage = Pool.JobUsage;
+export type IJobMetrics = Pool.JobMetrics;
+export type ICurve = Pool.Curve;
+export type ISweep = Pool.Sweep;
+export type ITrialRow = Pool.TrialRow;
 export type IProjectQuota = Pool.ProjectQuota;
 export type IGpuUse = Pool.GpuUse;
+/** What this notebook server knows of its bench. */
+export type IBenchNow = Page.BenchNow;
+export type IBenchIdleness = Page.BenchIdleness;
+export type IGivenBack = Page.GivenBack;
 export type IQuota = Pool.Quota;
 export type IStatus = Pool.Status;
 export type IPreview = Pool.Preview;
@@ -36,18 +46,22 @@ export type IChangeRequest = {
   [Field in keyof Pool.JobChange]?: NonNullable<Pool.JobChange[Field]>;
 };
 
-export type ILiveCell = Page.LiveCell;
+/** A cell as it is sent; its runs are left out where none is known. */
+type Known = 'runs' | 'left_out' | 'ticked';
+export type ILiveCell = Omit<Page.LiveCell, Known> & Partial<Pick<Page.LiveCell, Known>>;
+export type ICellRun = Page.CellRun;
 /**
  * What is asked when the dialog prepares a submission, and again, with a key, when it sends; what
  * is left out is as usual.
  */
 export type ISendRequest = Pick<Page.SendRequest, 'kind' | 'path'> &
-  Partial<Omit<Page.SendRequest, 'key'>>;
+  Partial<Omit<Page.SendRequest, 'key' | 'cells'>> & { cells?: ILiveCell[] | null };
 export type SendKind = ISendRequest['kind'];
 export type IPreparedCell = Page.PreparedCell;
 export type IProblem = Page.SaidProblem;
 export type IRefusal = Page.Refusal;
 export type IPreparation = Page.Preparation;
+export type IOfferedParameter = Page.OfferedParameter;
 /** Where the results of a job are, relative to the notebook server's root. */
 export type IResult = Page.ResultFiles;
 

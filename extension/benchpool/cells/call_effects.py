@@ -1,209 +1,334 @@
-"""What calls change, followed through the functions that the notebook itself defines."""
+"""What calls change, by facts of libraries, and followed through the notebook's own functions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 
-from benchpool.cells import known
-from benchpool.cells.def_use import Called, DefUse, FunctionSummary
+from benchpool.cells import facts, known, unused_results
+from benchpool.cells.alias_graph import Change, HeldNames
+from benchpool.cells.argument_effects import ArgumentEffects, is_own
+from benchpool.cells.def_use import LOGGERS, Called, CellValue, FunctionSummary
+from benchpool.cells.effect import CallSummary, Effect
+from benchpool.cells.kinds import itself_or_kept
+from benchpool.cells.results import arguments_of
 
-
-@dataclass(slots=True)
-class Effect:
-    """What a call changes.
-
-    Attributes:
-        names: Names of the place where it stands.
-        outer: Names of the notebook itself, by functions that reach for them.
-        setting: A setting that holds for all that follows.
-    """
-
-    names: set[str] = field(default_factory=set)
-    outer: set[str] = field(default_factory=set)
-    setting: str | None = None
+_CALLING_FIRST = frozenset(["map", "filter"])
+_ITSELF = frozenset(["data", "pure"])
 
 
-class Effects:
-    """The functions of a notebook and what calling them does, and what its imports are.
+class CallEffects(ArgumentEffects):
+    """The effects of calls in one scope: a cell, or the body of a function."""
 
-    Functions are known by their bare names; two with one name count as both.
-    """
-
-    def __init__(self, def_uses: Iterable[DefUse]) -> None:
-        self.functions: dict[str, list[FunctionSummary]] = {}
-        self.imports: dict[str, str] = {}
-        for each in def_uses:
-            self.imports.update(each.imports)
-            for name, found in each.functions.items():
-                self.functions.setdefault(name, []).extend(found)
-        self._parameters: dict[int, set[str]] = {}
-        self._outer: dict[int, Effect] = {}
-        self._settle()
-
-    def of_cell(self, cell: DefUse) -> Effect:
-        """Return all that running a cell changes."""
-        effect = Effect(set(cell.changes) - set(self.imports))
-        for name in cell.changes & set(self.imports):
-            effect.setting = effect.setting or f"{name}…"
-        for call in cell.calls:
-            self._add(effect, self.of_call(call))
-        effect.setting = next(iter(cell.ambient), None) or effect.setting
-        effect.names |= effect.outer
-        return effect
-
-    def outer_of(self, function: str) -> set[str]:
-        """Return the names of the notebook that calling a function of it may change."""
-        found = [self._outer[id(each)].outer for each in self.functions.get(function, ())]
-        return set().union(*found)
-
-    def of_call(self, call: Called) -> Effect:
+    def of(self, call: Called) -> Effect:
         """Return what one call changes, in the names of the place where it stands."""
-        first, last = call.chain[0], call.chain[-1]
-        if first in self.imports:
-            return self._of_imported(call, self.imports[first])
-        mine = self.functions.get(first if len(call.chain) == 1 else f".{last}")
-        if mine:
-            return self._of_own(call, mine)
-        names = set()
-        if len(call.chain) == 1:
-            if not known.leaves_arguments(None, last):
-                names = self._given(call)
-        elif last not in known.READING_METHODS or self._in_place(call):
-            names = self._given(call) | {first}
-        return Effect(names - set(self.imports))
-
-    def _of_imported(self, call: Called, module: str) -> Effect:
-        if known.is_ambient(call.chain):
-            words = [word for word in call.chain if word not in {"()", "[]"}]
-            return Effect(setting=".".join(words))
-        whole = module if len(call.chain) > 1 else module.rpartition(".")[0]
-        if known.leaves_arguments(whole, call.chain[-1]) and not self._in_place(call):
-            return Effect()
-        return Effect(self._given(call) - set(self.imports))
-
-    def _of_own(self, call: Called, mine: list[FunctionSummary]) -> Effect:
-        effect = Effect()
-        if len(call.chain) > 1:
-            effect.names.add(call.chain[0])  # a method of the notebook may change its object
-        for each in mine:
-            self._add(effect, self._outer.get(id(each), Effect()))
-            effect.names |= self._passed(call, each, self._parameters.get(id(each), set()))
-        effect.names -= set(self.imports)
+        effect = Effect(trains=call.chain[-1] in facts.TRAINING)
+        path = self.code.path(call)
+        if path is not None:
+            self._library(effect, call, path)
+        elif len(call.chain) == 1:
+            self._plain(effect, call)
+        else:
+            self._method(effect, call)
+        self._keywords(effect, call)
+        self._functions_given(effect, call)
+        if unused_results.does_more(call, path, effect) and not self._is_own(call):
+            self._unseen(effect, call, path)
         return effect
 
-    @staticmethod
-    def _passed(call: Called, function: FunctionSummary, changed: set[str]) -> set[str]:
-        names: set[str] = set()
-        for position, held in enumerate(call.arguments):
-            inside = position < len(function.parameters)
-            parameter = function.parameters[position] if inside else function.rest
-            if parameter in changed:
-                names |= held
-        for word, held in call.keywords:
-            if word is None or word in changed or word not in function.parameters:
-                names |= held
-        return names
-
-    @staticmethod
-    def _given(call: Called) -> set[str]:
-        held = [*call.arguments, *[names for _, names in call.keywords]]
-        return set().union(*held)
-
-    @staticmethod
-    def _in_place(call: Called) -> bool:
-        return any(word in {"inplace", "out"} for word, _ in call.keywords)
-
-    @staticmethod
-    def _add(effect: Effect, more: Effect) -> None:
-        effect.names |= more.names
-        effect.outer |= more.outer
-        effect.setting = effect.setting or more.setting
-
-    def _settle(self) -> None:
-        """Follow calls of functions by functions until nothing new is found."""
-        every = [each for found in self.functions.values() for each in found]
-        for each in every:
-            self._split(each, Effect(set(each.changes)))
-        for _ in range(len(every) + 1):
-            grew = [self._grow(each) for each in every]
-            if not any(grew):
-                return
-
-    def _grow(self, function: FunctionSummary) -> bool:
-        before = self._size(function)
+    def implicit(self, root: str, method: str) -> Effect:
+        """Return what a method of the notebook changes that Python calls by itself."""
         effect = Effect()
-        for call in function.calls:
-            self._add(effect, self.of_call(call))
-        effect.names = _with_sources(effect.names, function.aliases)
-        self._split(function, effect)
-        return self._size(function) > before
+        call = Called((root, method), CellValue(same=frozenset([root])), (), (), 0)
+        for each in self.code.called(call, itself_or_kept(self.kinds.of_receiver(call))):
+            self._own(effect, call, each)
+        return effect
 
-    def _size(self, function: FunctionSummary) -> int:
-        outer = self._outer[id(function)]
-        return len(self._parameters[id(function)]) + len(outer.outer) + (outer.setting is not None)
+    def _is_own(self, call: Called) -> bool:
+        return bool(self.code.called(call, self.kinds.of_receiver(call)))
 
-    def _split(self, function: FunctionSummary, effect: Effect) -> None:
-        parameters = {*function.parameters, function.rest} - {None}
-        mine = self._parameters.setdefault(id(function), set())
-        mine |= {name for name in effect.names if name in parameters}
-        outer = self._outer.setdefault(id(function), Effect())
-        outer.outer |= {name for name in effect.names if name in function.uses}
-        outer.outer |= (function.changes - parameters) | effect.outer
-        outer.setting = outer.setting or effect.setting
+    def _unseen(self, effect: Effect, call: Called, path: str | None) -> None:
+        """Nobody uses the result: what a call is given, and is called on, changes."""
+        values = call.given if call.receiver is None or path is not None else (call.receiver,)
+        for value in values:
+            self._change(effect, value, Change.DEEP)
+        given = any(self.results.named(each).names for each in values)
+        if path is not None and not given and not facts.only_computes(path):
+            effect.setting = ".".join(call.chain)
 
+    # ------------------------------------------------------------------ by who is called
 
-def _with_sources(names: set[str], aliases: set[tuple[str, str]]) -> set[str]:
-    """Return the names and everything that they may be made of."""
-    found, waiting = set(names), list(names)
-    while waiting:
-        name = waiting.pop()
-        more = {source for target, source in aliases if target == name} - found
-        found |= more
-        waiting += more
-    return found
+    def _library(self, effect: Effect, call: Called, path: str) -> None:
+        if path.startswith("logging.") and self._logs(effect, call, frozenset()):
+            return
+        fact = facts.function(path)
+        library = path.partition(".")[0]
+        by_its_name = (library, *call.chain)
+        if not (call.for_a_while or library in call.put_back) and (
+            facts.is_setting(by_its_name) or facts.is_setting(tuple(path.split(".")))
+        ):
+            effect.setting = ".".join(call.chain)
+        effect.seeds.update(dict.fromkeys(fact.seeds, ".".join(call.chain)))
+        words = {word for word, _ in call.keywords}
+        if words.isdisjoint({"generator", "random_state", "rng", "seed"}):
+            if fact.changes is None and not self.code.is_standard(path):
+                effect.asks_unknown = ".".join(call.chain)
+            effect.draws |= fact.draws
+            effect.draws_when_made |= fact.draws_when_made
+        if fact.seeds and effect.setting is not None:
+            effect.setting = None
+        if fact.changes is None:
+            for value in call.given:
+                self._change(effect, value, Change.DEEP)
+            nothing = not any(self.results.held(value).names for value in call.given)
+            if call.alone and nothing and facts.sounds_like_setting(call.chain[-1]):
+                effect.setting = effect.setting or ".".join(call.chain)
+            return
+        for where in fact.changes:
+            for value in call.at(where):
+                self._change(effect, value, Change.DEEP)
+        if fact.out is not None and len(call.arguments) > fact.out:
+            self._change(effect, call.arguments[fact.out], Change.SHALLOW)
+        for word, value in call.keywords:
+            if word in {"generator", "random_state", "rng"}:
+                self._change(effect, value, Change.ITEM)
+        if path.rpartition(".")[2] == "train_test_split" and "random_state" in words:
+            effect.draws.clear()
+        kinds = [self.kinds.of(value) for value in call.given]
+        for value, kind in zip(call.given, kinds, strict=True):
+            if "iterator" in kind:
+                self._change(effect, value, Change.ITEM)
+            if "splitter" in kind:
+                effect.draws.add("numpy")
 
+    def _plain(self, effect: Effect, call: Called) -> None:
+        name = call.chain[0]
+        kinds = self.kinds.of_name(name)
+        mine = self.code.called(call, kinds)
+        for each in mine:
+            self._own(effect, call, each)
+            self._decorators(effect, name, each)
+        self._as_module(effect, [name], kinds)
+        if "module" in kinds:
+            self.called_elsewhere(effect, [name], kinds)
+        if mine or name in self.code.functions:
+            return
+        effect.calls.add(name)
+        if name in _CALLING_FIRST:
+            for value in call.arguments[:1]:
+                self.called_elsewhere(effect, self.results.held(value).same, self.kinds.of(value))
+        if name in {"setattr", "delattr", "next"}:
+            for value in call.arguments[:1]:
+                self._change(effect, value, Change.ITEM if name != "next" else Change.SHALLOW)
+        elif "remembers" in kinds:
+            effect.change([name], Change.SHALLOW)
+        elif "bound" in kinds:
+            effect.change([name], Change.DEEP)
+            effect.change(self.results.given(call).reached, Change.DEEP)
+        elif name in known.PROVIDED and name not in known.READING_FUNCTIONS:
+            for value in call.given:
+                self._change(effect, value, Change.DEEP)
 
-@dataclass(frozen=True, slots=True)
-class AliasSets:
-    """Names whose objects may be the same, or one inside the other.
+    def _method(self, effect: Effect, call: Called) -> None:
+        name = call.chain[-1]
+        kinds = self.kinds.of_receiver(call)
+        receiver = self.results.held(call.receiver)
+        mine = self.code.called_as_object(kinds) if name == "[]" else self.code.called(call, kinds)
+        for each in mine:
+            self._own(effect, call, each)
+        if name == "__enter__" and call.alone:
+            effect.setting = f"{call.chain[0]}.__enter__"
+        if name == "[]":
+            effect.calls |= receiver.reached
+            if self.code.has_closures and (not kinds or "?" in kinds):
+                effect.change_value(receiver, Change.DEEP)
+        if name in {"()", "[]"} and "bound" in kinds:
+            effect.change_value(receiver, Change.DEEP)
+        if mine and kinds and "?" not in kinds:
+            return
+        if self._logs(effect, call, kinds):
+            return
+        rule = facts.method(name)
+        if mine and self.kinds.trusts(call):
+            return
+        modules = frozenset[str]() if mine else self.kinds.of_field(call)
+        if modules:
+            self._field(effect, call, modules)
+            if rule == "unknown":
+                return
+        if name == "()":
+            if call.chain[0] not in self.code.functions:
+                for value in call.given:
+                    self._change(effect, value, Change.DEEP)
+            return
+        self._by_rule(effect, call, kinds, bool(mine))
 
-    Imported and built-in names join nobody: they are in nearly everything. Nor do functions and
-    classes of the notebook: two objects of a class are two; ``holds`` keeps who may call them.
-    """
+    def _by_rule(self, effect: Effect, call: Called, kinds: frozenset[str], mine: bool) -> None:
+        name, rule = call.chain[-1], facts.method(call.chain[-1])
+        receiver = self.results.held(call.receiver)
+        if name == "backward":
+            self._backward(effect, call)
+        elif facts.draws_from_receiver(name) and (
+            "generator" in kinds or rule == "unknown" or facts.is_seeded(call.chain[-2])
+        ):
+            effect.change_value(receiver, Change.DEEP)
+            if name == "shuffle":
+                for value in call.arguments[:1]:
+                    self._change(effect, value, Change.SHALLOW)
+        elif "axes" in kinds and not facts.reads_axes(name):
+            effect.change_value(receiver, Change.SHALLOW)
+        elif rule == "own":
+            effect.change_value(receiver, Change.DEEP)
+            self._trained(effect, call)
+            if facts.builds(name):
+                self._keep(effect, call, receiver)
+            if "writes" in kinds:
+                for value in call.given:
+                    self._change(effect, value, Change.SHALLOW)
+        elif rule in {"keeping", "taking"}:
+            how = Change.SHALLOW if name in {"update", "sort", "reverse", "fill"} else Change.ITEM
+            effect.change_value(receiver, how)
+            if rule == "keeping":
+                self._keep(effect, call, receiver)
+        elif rule == "alone":
+            if call.alone or not kinds.isdisjoint({"module"}) or is_own(kinds):
+                effect.change_value(receiver, Change.DEEP)
+        elif rule == "unknown":
+            on = receiver if name != "[]" else HeldNames()
+            self._unknown_method(effect, call, kinds, on, mine)
+        for where in facts.method_changes(name):
+            for value in call.at(where):
+                self._change(effect, value, Change.SHALLOW)
+        out = facts.method_out(name)
+        if out is not None and len(call.arguments) > out:
+            self._change(effect, call.arguments[out], Change.SHALLOW)
+        if facts.draws_of_torch(name) and "generator" not in {word for word, _ in call.keywords}:
+            effect.draws.add("torch")
+        if "splitter" in kinds and name == "split":
+            effect.draws.add("numpy")
+        if name in {"sample", "rsample", "rvs"}:
+            self._sampled(effect, call, kinds)
+        if "shared" in kinds and effect.changes:
+            effect.setting = effect.setting or ".".join(call.chain)
 
-    members: Mapping[str, frozenset[str]]
-    holds: Mapping[str, frozenset[str]]
+    def _logs(self, effect: Effect, call: Called, kinds: frozenset[str]) -> bool:
+        """A logger calls its handlers, where the notebook gives it some."""
+        may = facts.logs(call.chain[-1]) and self.code.has_handlers and bool(call.given)
+        if not may or not (kinds <= {"?", "shared"}):
+            return False
+        effect.change_value(self.results.held(call.receiver), Change.DEEP)
+        effect.change([LOGGERS], Change.DEEP)
+        for function in self.code.methods("emit", None):
+            settled = self.code.settled.get(id(function), CallSummary())
+            effect.add_ambient(settled.effect)
+        return True
 
-    def of(self, name: str) -> frozenset[str]:
-        """Return the alias set of a name, itself included."""
-        return self.members.get(name, frozenset((name,)))
+    def _field(self, effect: Effect, call: Called, kinds: frozenset[str]) -> None:
+        """A module that an object keeps is called (``vae.encoder(x)``)."""
+        for function in self.code.called_as_object(kinds):
+            self._own(effect, call, function)
+        if self._remembers(kinds) or "remembers" in kinds:
+            effect.change_value(self.results.held(call.receiver), Change.SHALLOW)
+        if self._drops(kinds):
+            effect.draws.add("torch")
 
-    def functions_of(self, name: str) -> frozenset[str]:
-        """Return the functions and classes that its objects may call, itself included."""
-        held = [self.holds[each] for each in self.of(name) if each in self.holds]
-        return frozenset((name,)).union(*held)
+    def _keep(self, effect: Effect, call: Called, receiver: HeldNames) -> None:
+        kept = self.results.kept(call)
+        for held_by in receiver.same | receiver.part:
+            effect.keep(held_by, kept)
 
+    def _sampled(self, effect: Effect, call: Called, kinds: frozenset[str]) -> None:
+        if any(word == "random_state" for word, _ in call.keywords):
+            return
+        if "distribution" not in kinds:
+            effect.draws.add("numpy")
+        if call.chain[-1] != "rvs" and (not kinds or not kinds.isdisjoint({"?", "distribution"})):
+            effect.draws.add("torch")
 
-def alias_sets(def_uses: Iterable[DefUse], effects: Effects) -> AliasSets:
-    """Join what is assigned from one another anywhere in the notebook."""
-    outside = effects.imports.keys() | known.PROVIDED
-    joined: dict[str, set[str]] = {}
-    holds: dict[str, set[str]] = {}
-    for def_use in def_uses:
-        for target, source in def_use.aliases:
-            if target in outside or source in outside:
-                continue
-            if source in effects.functions:
-                holds.setdefault(target, set()).add(source)
-                continue
-            mine, other = joined.setdefault(target, {target}), joined.setdefault(source, {source})
-            if mine is not other:
-                larger, smaller = sorted((mine, other), key=len, reverse=True)
-                larger |= smaller
-                joined.update(dict.fromkeys(smaller, larger))
-    frozen = {id(family): frozenset(family) for family in joined.values()}
-    return AliasSets(
-        {name: frozen[id(family)] for name, family in joined.items()},
-        {name: frozenset(held) for name, held in holds.items()},
-    )
+    def _unknown_method(
+        self, effect: Effect, call: Called, kinds: frozenset[str], receiver: HeldNames, mine: bool
+    ) -> None:
+        in_place = call.chain[-1].endswith("_")
+        if "patcher" in kinds and call.chain[-1] == "start":
+            effect.setting = "mock.patch(…).start"
+        effect.change_value(receiver, Change.SHALLOW if in_place else Change.DEEP)
+        if in_place or mine or (kinds and kinds <= _ITSELF) or call.chain[0] == "super":
+            return
+        if call.chain[0] in self.code.imports and facts.is_setting(call.chain):
+            effect.setting = ".".join(word for word in call.chain if word not in {"()", "[]"})
+        for value in call.given:
+            self._change(effect, value, Change.DEEP)
+
+    def _own(self, effect: Effect, call: Called, function: FunctionSummary) -> None:
+        """A function of the notebook: its parameters become what is given."""
+        settled = self.code.settled.get(id(function), CallSummary())
+        given = arguments_of(call, function)
+        for name, how in settled.effect.changes.items():
+            for value in given.get(name, ()):
+                self._change(effect, value, how)
+        if settled.fields and function.owner is not None and len(call.chain) > 1:
+            effect.change_value(self.results.held(call.receiver), settled.of_object)
+        elif settled.fields and len(call.chain) == 1 and call.chain[0] not in self.code.classes:
+            name, is_own_method, _ = call.chain[0].partition(".")
+            for field, how in settled.fields.items():
+                effect.change([f"{name}.{field}" if is_own_method and field else name], how)
+        effect.add_ambient(settled.effect)
+        self._called_inside(effect, call, settled, given)
+        for target, held in settled.effect.keeps.items():
+            kept = self.results.bound(call, function, held)
+            where = self.results.argument(call, function, target)
+            for held_by in where.same | where.part:
+                effect.keep(held_by, kept.as_inside())
+
+    def _called_inside(
+        self,
+        effect: Effect,
+        call: Called,
+        settled: CallSummary,
+        given: Mapping[str, Sequence[CellValue]],
+    ) -> None:
+        """A function of the notebook calls what it was given, or what its object keeps."""
+        for name in settled.effect.calls:
+            for value in given.get(name, ()):
+                self.called_elsewhere(effect, self.results.held(value).same, self.kinds.of(value))
+        if settled.calls_fields and call.receiver is not None:
+            effect.calls_held |= self.results.held(call.receiver).reached
+        elif settled.calls_fields and call.chain[0] not in self.code.classes:
+            effect.calls_held.add(call.chain[0])
+        for name in settled.effect.calls_held:
+            for value in given.get(name, ()):
+                effect.calls_held |= self.results.held(value).reached
+
+    def called_elsewhere(self, effect: Effect, names: Iterable[str], kinds: frozenset[str]) -> None:
+        """An object that names stand for, or that they keep, is called somewhere else."""
+        effect.calls.update(names := list(names))
+        kinds = itself_or_kept(kinds)
+        self._as_module(effect, names, kinds)
+        if "remembers" in kinds:
+            effect.change(names, Change.SHALLOW)
+        if "bound" in kinds:
+            effect.change(names, Change.DEEP)
+        for function in self.code.called_as_object(kinds):
+            settled = self.code.settled.get(id(function), CallSummary())
+            if settled.fields:
+                effect.change(names, settled.of_object)
+            if settled.calls_fields:
+                effect.calls_held.update(names)
+            effect.add_ambient(settled.effect)
+
+    def _as_module(self, effect: Effect, names: Iterable[str], kinds: frozenset[str]) -> None:
+        """Objects that names stand for are called, as modules of torch are."""
+        if self._remembers(kinds):
+            effect.change(names, Change.SHALLOW)
+        if self._drops(kinds):
+            effect.draws.add("torch")
+
+    def _decorators(self, effect: Effect, name: str, function: FunctionSummary) -> None:
+        """What is called is what the decorators have made of a function."""
+        for decorator in [each[0] for each in function.decorators if len(each) == 1]:
+            family = self.code.family(decorator)
+            made = self.code.methods("__call__", family) if family else []
+            for each in [*made, *(self.code.functions.get(decorator, []) if not family else [])]:
+                settled = self.code.settled.get(id(each), CallSummary())
+                effect.change_outer(settled.effect.outer)
+                if settled.fields or each.keeps_state:
+                    effect.change([name], Change.DEEP)

@@ -1,18 +1,18 @@
-"""Shapes of expressions: dotted names, what a value may keep inside, what a pattern binds."""
+"""Shapes of expressions: dotted names, what a pattern binds, what a body binds."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
 
-from benchpool.cells import known
-
-Chain = tuple[str, ...]
-"""``a.b().c[0]`` as ``("a", "b", "()", "c", "[]")``."""
+from benchpool.cells.def_use import Chain
 
 
-def chain_of(node: ast.expr) -> Chain:
-    """Return ``a.b.c`` as words; ``()`` stands for a call in it; empty for anything else."""
+def chain_of(node: ast.expr, owner: str | None = None) -> Chain:
+    """Return ``a.b.c`` as words; ``()`` stands for a call in it; empty for anything else.
+
+    With an owner, ``self.x`` is one word: in a method it is a name of its own.
+    """
     words: list[str] = []
     while True:
         if isinstance(node, ast.Attribute):
@@ -25,6 +25,8 @@ def chain_of(node: ast.expr) -> Chain:
             words.append("[]")
             node = node.value
         elif isinstance(node, ast.Name):
+            if node.id == owner and words and words[-1] not in {"()", "[]"}:
+                return (f"{owner}.{words.pop()}", *reversed(words))
             return (node.id, *reversed(words))
         elif isinstance(node, ast.Await):
             node = node.value
@@ -32,59 +34,25 @@ def chain_of(node: ast.expr) -> Chain:
             return ()
 
 
-def root_of(node: ast.expr) -> str | None:
-    chain = chain_of(node)
-    return chain[0] if chain else None
+def children(node: ast.AST) -> list[ast.AST]:
+    """Return the nodes right below one, as ``ast.iter_child_nodes`` does in twice the time.
 
-
-_FRESH = ast.Constant | ast.JoinedStr | ast.Compare | ast.BinOp | ast.UnaryOp | ast.Lambda
-
-
-def held_by(node: ast.expr) -> set[str]:
-    """Return the names whose objects the value may be, or keep inside.
-
-    Arithmetic, comparisons and texts make new objects; nearly everything else may keep what it
-    was given.
+    >>> [type(each).__name__ for each in children(ast.parse("f(x, y)").body[0].value)]
+    ['Name', 'Name', 'Name']
     """
-    if isinstance(node, _FRESH):
-        return set()
-    if isinstance(node, ast.Call):
-        chain = chain_of(node.func)
-        if len(chain) == 1 and chain[0] in known.READING_FUNCTIONS - _KEEPING:
-            return set()
-        kept: set[str] = {chain[0]} if chain else held_by(node.func)
-        given = [*node.args, *[each.value for each in node.keywords]]
-        return kept.union(*[held_by(each) for each in given])
-    if isinstance(node, ast.Name):
-        return {node.id}
-    if isinstance(node, ast.Subscript):
-        return held_by(node.value)
-    return {
-        name
-        for each in ast.iter_child_nodes(node)
-        if isinstance(each, ast.expr | ast.comprehension | ast.keyword)
-        for name in (held_by(each) if isinstance(each, ast.expr) else set())
-    }
+    found: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            found.append(value)
+        elif isinstance(value, list):
+            found += [each for each in value if isinstance(each, ast.AST)]
+    return found
 
 
-_KEEPING = frozenset(
-    [
-        "zip",
-        "sorted",
-        "reversed",
-        "list",
-        "tuple",
-        "dict",
-        "set",
-        "iter",
-        "map",
-        "filter",
-        "getattr",
-        "enumerate",
-        "min",
-        "max",
-    ]
-)
+def root_of(node: ast.expr, owner: str | None = None) -> str | None:
+    chain = chain_of(node, owner)
+    return chain[0] if chain else None
 
 
 def all_arguments(args: ast.arguments) -> list[ast.arg]:
@@ -125,8 +93,10 @@ def bound_in(body: Sequence[ast.stmt]) -> set[str]:
             waiting += node.decorator_list
             continue
         if isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp):
+            found |= _walrus(node)
             continue
         if isinstance(node, ast.GeneratorExp):
+            found |= _walrus(node)
             continue
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             found.add(node.id)
@@ -136,8 +106,12 @@ def bound_in(body: Sequence[ast.stmt]) -> set[str]:
             found.add(node.name)
         if isinstance(node, ast.pattern):
             found |= pattern_names(node)
-        waiting += ast.iter_child_nodes(node)
+        waiting += children(node)
     return found
+
+
+def _walrus(node: ast.expr) -> set[str]:
+    return {each.target.id for each in ast.walk(node) if isinstance(each, ast.NamedExpr)}
 
 
 def declared_outer(body: Sequence[ast.stmt]) -> set[str]:
@@ -149,5 +123,5 @@ def declared_outer(body: Sequence[ast.stmt]) -> set[str]:
         if isinstance(node, ast.Global | ast.Nonlocal):
             found.update(node.names)
         elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            waiting += ast.iter_child_nodes(node)
+            waiting += children(node)
     return found

@@ -16,7 +16,10 @@ from typing import Literal
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-Level = Literal["error", "warning"]
+from benchpool.cells import same_forms
+
+Level = Literal["error", "warning", "info"]
+"""It fails for sure; it may fail, or be otherwise than here; it is only said. Worst first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class ParsedCell:
         tree: The Python in it; None when there is none to analyse.
         run: What the job runs.
         opaque: It holds another language, or a magic of which nothing is known.
-        sends: It uses our own magic.
+        sends: It uses a magic of our own.
     """
 
     tree: ast.Module | None
@@ -50,7 +53,9 @@ _UNWRAPPED = frozenset({"time", "timeit", "capture", "prun", "memit", "mprun", "
 _SHELLS = frozenset({"bash", "sh", "script", "cmd", "powershell", "system", "sx", "!", "zsh"})
 _SHOWN = frozenset({"html", "HTML", "javascript", "js", "latex", "markdown", "svg", "SVG"})
 _OTHER = _SHOWN | {"writefile", "file", "perl", "ruby", "R", "sql", "cython", "pypy", "python2"}
-OWN = "train"
+TRAIN, SERVE = "train", "serve"
+OWN = frozenset({TRAIN, SERVE})
+"""Magics that send the cell below them."""
 
 SCREEN_EXTENSIONS = (
     *("autoreload", "benchpool", "tensorboard", "nb_black", "lab_black"),
@@ -65,8 +70,9 @@ _INSTALL = re.compile(
 _SCREEN = re.compile(
     r"^(\s*)%(?:matplotlib\b|config\s+(?:InlineBackend|ZMQ)|"
     rf"load_ext\s+(?:{'|'.join(SCREEN_EXTENSIONS)})\b|autoreload\b|aimport\b|"
-    r"tensorboard\b|xmode\b|precision\b|pdb\b|debug\b|who|history\b|lsmagic\b|ls\b|pwd\b|clear\b)"
+    r"tensorboard\b|xmode\b|pdb\b|debug\b|who|history\b|lsmagic\b|ls\b|pwd\b|clear\b)"
 )
+_WRITTEN = re.compile(r"\s*%%(?:writefile|file)\s+(?:-a\s+)?(\S+)")
 _FIRST_WORD = re.compile(r"^\s*%%(!|[A-Za-z_]\w*)[^\n]*")
 
 
@@ -85,13 +91,19 @@ def read(source: str) -> ParsedCell:
 
 
 def _cell_magic(source: str, name: str, line: int) -> ParsedCell:
-    if name == OWN:
-        text = "this cell sends itself with %%train: take that line away, or run the cell instead"
+    if name in OWN:
+        text = f"this cell sends itself with %%{name}: take that line away, or run the cell instead"
         return ParsedCell(None, source, (CellNote("error", text, line),), opaque=True, sends=True)
     if name in _UNWRAPPED:
         lines = source.split("\n")
         inner = read("\n".join([*[""] * line, *lines[line:]]))
-        return ParsedCell(inner.tree, source, inner.notes, inner.opaque, inner.sends)
+        return ParsedCell(
+            _wrapped(name, lines[line - 1], inner.tree),
+            source,
+            inner.notes,
+            inner.opaque,
+            inner.sends,
+        )
     if name in _SHELLS:
         text = f"%%{name} runs again in the job, with this machine's tools"
         return ParsedCell(None, source, (CellNote("warning", text, line),), opaque=True)
@@ -99,6 +111,44 @@ def _cell_magic(source: str, name: str, line: int) -> ParsedCell:
         return ParsedCell(None, source, opaque=True)
     text = f"what %%{name} defines is not known here; the job runs the cell as it stands"
     return ParsedCell(None, source, (CellNote("warning", text, line),), opaque=True)
+
+
+def _wrapped(name: str, magic: str, tree: ast.Module | None) -> ast.Module | None:
+    """What ``%%timeit`` runs binds no name; ``%%capture out`` binds one."""
+    if tree is None or not tree.body:
+        return tree
+    if name == "timeit":
+        function = ast.parse("def __timed__(): pass\n__timed__()")
+        first = function.body[0]
+        if isinstance(first, ast.FunctionDef):
+            first.body = tree.body
+        return function
+    words = [word for word in magic.split()[1:] if word.isidentifier()]
+    if name == "capture" and words:
+        return ast.Module([*tree.body, *ast.parse(f"{words[0]} = object()").body], [])
+    return tree
+
+
+def writes_file(cell: ParsedCell) -> str | None:
+    """Return the file that a cell's text is written to (``%%writefile mine.py``).
+
+    >>> text = chr(10).join(["%%writefile -a mine.py", "x = 1"])
+    >>> writes_file(read(text))
+    'mine.py'
+    """
+    found = _WRITTEN.match(cell.run) if cell.opaque else None
+    return found.group(1) if found else None
+
+
+def gives_result(cell: ParsedCell) -> bool:
+    """Say whether a cell ends with a value that is shown (and not with what prints)."""
+    if cell.tree is None or not cell.tree.body or cell.run.rstrip().endswith(";"):
+        return False
+    last = cell.tree.body[-1]
+    if not isinstance(last, ast.Expr):
+        return False
+    called = last.value.func if isinstance(last.value, ast.Call) else None
+    return not (isinstance(called, ast.Name) and called.id in {"print", "display"})
 
 
 def _without_left_out(source: str) -> tuple[str, tuple[CellNote, ...]]:
@@ -170,7 +220,7 @@ def _parsed(text: str) -> ast.Module | None:
             tree = compile(text, "<cell>", "exec", _FLAGS)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return tree if isinstance(tree, ast.Module) else None
+    return same_forms.plain(text, tree) if isinstance(tree, ast.Module) else None
 
 
 def _first_line(source: str) -> int:

@@ -10,29 +10,34 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from benchpool.cells import expressions, magics
-from benchpool.cells.def_use import Called, DefUse, FunctionSummary
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+from benchpool.cells import definitions, expressions, facts, function_reader, special_calls
+from benchpool.cells.alias_graph import Change
+from benchpool.cells.def_use import Alias, Called, CellValue, DefUse, FunctionSummary
+from benchpool.cells.values import Values, element, lambda_name
 
 
 def def_use_of(tree: ast.Module) -> DefUse:
     """Return what a cell uses and defines."""
-    reader = _Reader(DefUse())
+    reader = ScopeReader(DefUse())
+    reader.last = tree.body[-1] if tree.body else None
     certain = reader.block(tree.body, set())
     reader.made.defines |= certain
     reader.made.may_define -= certain
+    reader.made.body = tree.body
     return reader.made
 
 
-class _Reader(ast.NodeVisitor):
+class ScopeReader(ast.NodeVisitor):
     """Walks one scope in order. ``self.certain`` are the names that are bound by now."""
 
-    def __init__(self, made: DefUse, owner: str | None = None) -> None:
+    def __init__(self, made: DefUse, owner: str | None = None, *, in_class: bool = False) -> None:
         self.made = made
+        self.values = Values(owner)
         self.certain: set[str] = set()
         self.hidden: list[set[str]] = []  # names of comprehensions around this place
         self.owner = owner
+        self.in_class = in_class
+        self.last: ast.stmt | None = None  # the last statement of a cell, whose value is shown
 
     # ---------------------------------------------------------------- order and branches
 
@@ -60,7 +65,7 @@ class _Reader(ast.NodeVisitor):
     def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
         # A loop is taken to run at least once: else each `loss` after it would need older cells.
         self.visit(node.iter)
-        self._alias(node.target, node.iter)
+        self._alias(node.target, node.iter, is_element=True)
         self.visit(node.target)
         self.certain = self.block(node.body, self.certain)
         self.block(node.orelse, self.certain)
@@ -91,6 +96,8 @@ class _Reader(ast.NodeVisitor):
         for case in node.cases:
             bound = expressions.pattern_names(case.pattern)
             self.made.may_define |= bound
+            part = element(self.values.of(node.subject))
+            self.made.aliases += [Alias(name, part, is_element=True) for name in sorted(bound)]
             if case.guard is not None:
                 self.visit(case.guard)
             self.block(case.body, self.certain | bound)
@@ -107,23 +114,24 @@ class _Reader(ast.NodeVisitor):
     # ---------------------------------------------------------------- names
 
     def visit_Constant(self, node: ast.Constant) -> None:
-        """Nothing is needed for it; said here because the inherited method is slow."""
+        """Nothing is needed for it; the inherited method is slow."""
 
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, ast.Load):
             self.made.bound_at.setdefault(node.id, frozenset(self.certain))
-            self._need(node.id, node.lineno)
+            self.need(node.id, node.lineno)
         elif isinstance(node.ctx, ast.Store):
-            self._bind(node.id)
+            self.bind(node.id)
         else:
-            self._need(node.id, node.lineno)
+            self.need(node.id, node.lineno)
+            self.made.deletes.add(node.id)
             self.certain.discard(node.id)
 
-    def _need(self, name: str, line: int) -> None:
+    def need(self, name: str, line: int) -> None:
         if name not in self.certain and not any(name in names for names in self.hidden):
             self.made.uses.setdefault(name, line)
 
-    def _bind(self, name: str) -> None:
+    def bind(self, name: str) -> None:
         if self.hidden and name in self.hidden[-1]:
             return
         self.certain.add(name)
@@ -133,6 +141,7 @@ class _Reader(ast.NodeVisitor):
         self.visit(node.value)
         for target in node.targets:
             self._alias(target, node.value)
+            definitions.renamed(self, target, node.value)
             self._note_function(target, node.value)
             self.visit(target)
 
@@ -145,10 +154,17 @@ class _Reader(ast.NodeVisitor):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         self.visit(node.value)
-        root = expressions.root_of(node.target)
-        if root is not None:
-            self._need(root, node.lineno)
-            self.made.changes.add(root)
+        chain = self.values.chain(node.target)
+        if chain:
+            if "." not in chain[0]:
+                self.need(chain[0], node.lineno)
+            self._change(chain[0], Change.SHALLOW if len(chain) == 1 else Change.DEEP)
+            if len(chain) == 1:
+                self.made.aliases.append(Alias(chain[0], CellValue(same=frozenset(chain))))
+                added = self.values.of(node.value)
+                if not added.is_fixed:
+                    sum_ = CellValue(mentioned=added.mentioned, literal="data")
+                    self.made.aliases.append(Alias(chain[0], sum_))
         self.visit(node.target)
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
@@ -158,30 +174,45 @@ class _Reader(ast.NodeVisitor):
         self.made.may_define.add(node.target.id)
 
     def visit_With(self, node: ast.With | ast.AsyncWith) -> None:
+        before = self.values.put_back
         for item in node.items:
+            if isinstance(item.context_expr, ast.Call):
+                entered = self.values.called(item.context_expr, for_a_while=True)
+                library = facts.puts_back(entered.chain)
+                self.values.put_back += (library,) if library else ()
             self.visit(item.context_expr)
+            self._entered(item.context_expr)
             if item.optional_vars is not None:
                 self._alias(item.optional_vars, item.context_expr)
                 self.visit(item.optional_vars)
         self.certain = self.block(node.body, self.certain)
+        self.values.put_back = before
 
     visit_AsyncWith = visit_With
+
+    def _entered(self, manager: ast.expr) -> None:
+        chain, value = self.values.chain(manager), self.values.of(manager)
+        for name in ("__enter__", "__exit__") if chain else ():
+            self.made.calls.append(Called((*chain, name), value, (), (), manager.lineno))
 
     def visit_Import(self, node: ast.Import) -> None:
         for each in node.names:
             name = each.asname or each.name.split(".")[0]
             self.made.imports[name] = each.name if each.asname else name
-            self._bind(name)
+            self.bind(name)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         module = node.module or "."
         for each in node.names:
             if each.name == "*":
                 self.made.defines_unknown = f"from {module} import *"
+                self.made.star = module
                 continue
+            if facts.import_sets(each.name):
+                self.made.ambient.setdefault(each.name, node.lineno)
             name = each.asname or each.name
             self.made.imports[name] = f"{module}.{each.name}"
-            self._bind(name)
+            self.bind(name)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         self._stored(node)
@@ -189,56 +220,62 @@ class _Reader(ast.NodeVisitor):
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         self._stored(node)
+        special_calls.named_by_text(self, node)
+        if isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Name):
+            self.made.indexed.add(node.value.id)
         self.visit(node.value)
         self.visit(node.slice)
 
     def _stored(self, node: ast.Attribute | ast.Subscript) -> None:
         """Note that ``a.b = c`` and ``a[b] = c`` change ``a``."""
-        root = expressions.root_of(node)
-        if root is not None and not isinstance(node.ctx, ast.Load):
-            self.made.changes.add(root)
+        chain = self.values.chain(node)
+        if not chain or isinstance(node.ctx, ast.Load):
+            return
+        if len(chain) == 1:  # ``self.x = c``
+            self._change(chain[0].partition(".")[0], Change.ITEM)
+            return
+        by_name = isinstance(node, ast.Attribute) or isinstance(
+            getattr(node.slice, "value", None), str
+        )
+        if len(chain) > 2:
+            is_plain = {"()", "[]"}.isdisjoint(chain)
+            self._change(chain[0], Change.THROUGH if is_plain else Change.DEEP)
+        else:
+            self._change(chain[0], Change.ITEM if by_name else Change.SHALLOW)
+
+    def _change(self, name: str, how: Change) -> None:
+        self.made.changes[name] = max(how, self.made.changes.get(name, how))
 
     # ---------------------------------------------------------------- calls
 
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if isinstance(node.value, ast.Call):
+            self.values.called(node.value, alone=True, shown=node is self.last)
+        self.visit(node.value)
+
     def visit_Call(self, node: ast.Call) -> None:
         self.generic_visit(node)
-        chain = expressions.chain_of(node.func)
-        if not chain:
-            return
-        self.made.calls.append(
-            Called(
-                chain,
-                tuple(frozenset(expressions.held_by(each)) for each in node.args),
-                tuple(
-                    (each.arg, frozenset(expressions.held_by(each.value))) for each in node.keywords
-                ),
-                node.lineno,
-            )
-        )
-        self._note_special(node, chain)
+        called = self.values.called(node)
+        for each in called.given:
+            if each.bound is not None:  # a method that changes is handed over to be called
+                for name in each.part:
+                    self._change(name, Change.DEEP)
+        if called.chain:
+            self.made.calls.append(called)
+            special_calls.note(self, node, called)
 
-    def _note_special(self, node: ast.Call, chain: expressions.Chain) -> None:
-        if chain in {("input",), ("getpass",), ("getpass", "getpass")}:
-            self.made.asks = node.lineno
-        if chain in {("exec",), ("globals",)}:
-            self.made.defines_unknown = f"{chain[0]}()"
-        if chain == ("get_ipython", "()", "run_line_magic"):
-            self._line_magic(node)
+    def visit_Return(self, node: ast.Return) -> None:
+        if node.value is not None:
+            self.visit(node.value)
+            self.made.returns.append(self.values.of(node.value))
 
-    def _line_magic(self, node: ast.Call) -> None:
-        words = [each.value for each in node.args if isinstance(each, ast.Constant)]
-        name, line = (str(words[0]), str(words[-1])) if len(words) > 1 else ("", "")
-        if name in {"time", "timeit", "prun"}:
-            inner = ast.parse(line) if expressions.parses(line) else ast.Module([], [])
-            self.certain = self.block(inner.body, self.certain)
-        elif (
-            name in {"run", "pylab", "store", "load_ext", "reload_ext"}
-            and line not in magics.SCREEN_EXTENSIONS
-        ):
-            self.made.defines_unknown = f"%{name} {line}".strip()
-            self.made.ambient.setdefault(f"%{name} {line}".strip(), node.lineno)
-        elif name in {"cd", "env", "set_env", "pushd", "popd"}:
-            self.made.ambient.setdefault(f"%{name}", node.lineno)
+    def visit_Yield(self, node: ast.Yield | ast.YieldFrom) -> None:
+        self.made.yields = True
+        if node.value is not None:
+            self.visit(node.value)
+            self.made.returns.append(self.values.of(node.value))
+
+    visit_YieldFrom = visit_Yield
 
     # ---------------------------------------------------------------- inner scopes
 
@@ -248,33 +285,36 @@ class _Reader(ast.NodeVisitor):
         self._signature(node.args)
         if node.returns is not None:
             self.visit(node.returns)
-        self._bind(node.name)
-        self._note(node.name, summary(node))
+        self.bind(node.name)
+        owner = None if self.in_class else definitions.added_to(node)
+        found = function_reader.summary(node, self.in_class or owner is not None)
+        self._note(node.name, found)
+        if owner is not None:
+            found.owner = owner
+            self._note(f".{node.name}", found)
+        definitions.defaults(self, node)
+        definitions.decorated(self, node)
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         # A lambda is mostly called where it stands.
         self._signature(node.args)
-        inner = summary(node)
+        inner = function_reader.summary(node)
         for name, line in inner.uses.items():
-            self._need(name, line)
-        self.made.changes |= inner.changes - set(inner.parameters)
+            self.need(name, line)
+        for name, how in inner.changes.items():
+            if name not in inner.parameters:
+                self._change(name, Change(how))
         self.made.calls.extend(inner.calls)
+        self._note(lambda_name(node), inner)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        for each in [*node.decorator_list, *node.bases, *[word.value for word in node.keywords]]:
+        for each in [*node.bases, *[word.value for word in node.keywords], *node.decorator_list]:
             self.visit(each)
-        inner = _Reader(DefUse(imports=dict(self.made.imports)))
+        inner = ScopeReader(DefUse(imports=dict(self.made.imports)), in_class=True)
         inner.block(node.body, set())
-        for name, line in inner.made.uses.items():
-            self._need(name, line)
-        self.made.functions.setdefault(node.name, [])
-        for name, methods in inner.made.functions.items():
-            self.made.functions.setdefault(node.name, []).extend(methods)
-            self.made.functions.setdefault(f".{name}", []).extend(methods)
-        self.made.defines_unknown = self.made.defines_unknown or inner.made.defines_unknown
-        self._bind(node.name)
+        definitions.class_made(self, node, inner)
 
     def _signature(self, args: ast.arguments) -> None:
         for default in [*args.defaults, *[each for each in args.kw_defaults if each]]:
@@ -285,7 +325,11 @@ class _Reader(ast.NodeVisitor):
 
     def _note_function(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name) and isinstance(value, ast.Lambda):
-            self._note(target.id, summary(value))
+            self._note(target.id, function_reader.summary(value))
+        elif isinstance(value, ast.Lambda) and self.owner is None:
+            root = expressions.root_of(target)
+            if root is not None:
+                self.made.aliases.append(Alias(root, self.values.of(value), is_kept=True))
 
     def _note(self, name: str, found: FunctionSummary) -> None:
         self.made.functions.setdefault(name, []).append(found)
@@ -311,59 +355,34 @@ class _Reader(ast.NodeVisitor):
         for number, generator in enumerate(generators):
             if number:
                 self.visit(generator.iter)
+            self.values.enter(generator)
             for condition in generator.ifs:
                 self.visit(condition)
         for each in made_of:
             self.visit(each)
+        for _ in generators:
+            self.values.leave()
         self.hidden.pop()
 
-    def _alias(self, target: ast.expr, value: ast.expr) -> None:
-        held = expressions.held_by(value)
-        for each in ast.walk(target):
-            if isinstance(each, ast.Name):
-                self.made.aliases |= {(each.id, name) for name in held if name != each.id}
-
-
-# -------------------------------------------------------------------- functions of the notebook
-
-
-def summary(node: Function) -> FunctionSummary:
-    """Return what calling a function needs and changes."""
-    parameters = expressions.all_arguments(node.args)
-    reader = _Reader(DefUse())
-    body = [ast.Expr(node.body)] if isinstance(node, ast.Lambda) else node.body
-    outer = expressions.declared_outer(body)
-    own = expressions.bound_in(body) - outer
-    bound = {each.arg for each in parameters} | own
-    reader.block(body, bound)
-    needs = dict(reader.made.uses)
-    for found in reader.made.functions.values():
-        for inner in found:
-            needs.update({k: v for k, v in inner.uses.items() if k not in bound})
-    names = [each.arg for each in parameters]
-    if names and names[0] in {"self", "cls"}:
-        names = names[1:]
-    rest = node.args.vararg.arg if node.args.vararg else None
-    changes = {name for name in reader.made.changes if name not in own or name in names}
-    return FunctionSummary(
-        tuple(names),
-        rest,
-        {name: line for name, line in needs.items() if name not in bound},
-        changes | (outer & reader.made.possible_definitions) | _changed_through(reader.made, own),
-        tuple(reader.made.calls),
-        reader.made.aliases,
-        reader.made.defines_unknown,
-    )
-
-
-def _changed_through(made: DefUse, own: set[str]) -> set[str]:
-    """Return what is changed through another name of the body (``w = model.w; w[0] = 1``)."""
-    changed = made.changes & own
-    reached: set[str] = set()
-    waiting = list(changed)
-    while waiting:
-        name = waiting.pop()
-        sources = {source for target, source in made.aliases if target == name}
-        waiting += sources - reached
-        reached |= sources
-    return reached - own
+    def _alias(self, target: ast.expr, value: ast.expr, *, is_element: bool = False) -> None:
+        if isinstance(target, ast.Tuple | ast.List):
+            starred = any(isinstance(each, ast.Starred) for each in target.elts)
+            given = value.elts if isinstance(value, ast.Tuple | ast.List) and not starred else ()
+            if len(given) == len(target.elts):
+                for each, one in zip(target.elts, given, strict=True):
+                    self._alias(each, one, is_element=is_element)
+                return
+            for each in target.elts:
+                self._alias(each, value, is_element=True)
+            return
+        if isinstance(target, ast.Starred):
+            self._alias(target.value, value, is_element=True)
+            return
+        chain = self.values.chain(target)
+        if not chain:
+            return
+        made = self.values.of(value)
+        is_kept = len(chain) > 1
+        self.made.aliases.append(
+            Alias(chain[0], element(made) if is_element else made, is_element, is_kept)
+        )

@@ -1,8 +1,13 @@
 """Stop, save and resume: the job's side of the pause contract. Standard library only.
 
-For example::
+In one line::
 
     from benchpool import checkpoint
+
+    for step in checkpoint.loop(range(STEPS), model=model, optimizer=optimizer):
+        train(step)
+
+By hand::
 
     saved = checkpoint.latest()                      # a folder, or None
     step, weights = load(saved) if saved else (0, initial())
@@ -23,6 +28,7 @@ Works on every Python from 3.9, and imports no other package, not even the rest 
 from __future__ import annotations
 
 from benchpool.checkpoint.commits import CheckpointFault, commit, latest
+from benchpool.checkpoint.loops import loop
 from benchpool.checkpoint.notices import deadline, directory, remaining
 from benchpool.checkpoint.reports import progress
 from benchpool.checkpoint.votes import should_stop
@@ -33,6 +39,7 @@ __all__ = [
     "deadline",
     "directory",
     "latest",
+    "loop",
     "progress",
     "remaining",
     "should_stop",

@@ -203,6 +203,12 @@ def _remove_older(folder: Path, keep: int) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
+def newest(folder: Path) -> Path | None:
+    """Return the newest checkpoint without looking into it."""
+    kept = _kept(folder)
+    return kept[-1] if kept else None
+
+
 def _kept(folder: Path) -> list[Path]:
     """Return all checkpoints, oldest first."""
     if not folder.is_dir():

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-_signalled = threading.Event()
+signalled = threading.Event()
 
 
 def directory() -> Path | None:
@@ -36,7 +36,7 @@ def told() -> bool:
     if not inside_job():
         return False
     raise_flag_on_sigterm()
-    return _signalled.is_set() or Path(os.environ["BENCHPOOL_NOTICE_FILE"]).exists()
+    return signalled.is_set() or Path(os.environ["BENCHPOOL_NOTICE_FILE"]).exists()
 
 
 def notice() -> dict[str, Any]:
@@ -76,6 +76,18 @@ def raise_flag_on_sigterm() -> None:
         signal.signal(signal.SIGTERM, _raise_flag)
 
 
+def end_on_sigterm() -> None:
+    """From now on SIGTERM ends the process again, unless the program asks or handles it itself.
+
+    One that came in the meantime does so at once.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if main and not _asked.is_set() and signal.getsignal(signal.SIGTERM) is _raise_flag:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if signalled.is_set():
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
 class DeferredSigterm:
     """Puts SIGTERM off while a checkpoint is written; a signal that came is delivered after."""
 
@@ -91,7 +103,7 @@ class DeferredSigterm:
         # Somebody may have asked ``told`` in between; then the flag is what it waits for.
         if self._holds and not _asked.is_set():
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            if _signalled.is_set():
+            if signalled.is_set():
                 os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -110,4 +122,4 @@ def _may_handle() -> bool:
 
 
 def _raise_flag(_number: int, _frame: FrameType | None) -> None:
-    _signalled.set()
+    signalled.set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import time
 from collections.abc import Mapping
 
 TEXT_LENGTH = 200
@@ -27,6 +28,37 @@ def progress(
 
     With several processes a worker, the first one's report counts.
     """
+    global by_program
+    by_program = True
+    write(fraction, text, metrics)
+
+
+by_program = False
+"""True once the program has reported its progress itself."""
+FOLLOW_S = 1.0
+_followed = 0.0
+_said = ""
+
+
+def follow(fraction: float | None, text: str) -> None:
+    """Report for the program how far it is, as long as it does not do so itself.
+
+    Once a second, and its end at once: nothing may come after it.
+    """
+    global _followed, _said
+    now = time.monotonic()
+    ends = fraction is not None and fraction >= 1 and _said != text
+    if not by_program and (ends or now - _followed >= FOLLOW_S):
+        _followed, _said = now, text
+        write(fraction, text)
+
+
+def write(
+    fraction: float | None = None,
+    text: str | None = None,
+    metrics: Mapping[str, float] | None = None,
+) -> None:
+    """Write a report, see ``progress``."""
     path = os.environ.get("BENCHPOOL_PROGRESS_FILE")
     if not path or os.environ.get("LOCAL_RANK", "0") != "0":
         return

@@ -43,19 +43,30 @@ def should_stop() -> bool:
     Call it in the main thread of every rank, equally often. From the first call on, SIGTERM no
     longer ends the process by itself (unless the program handles it): stop when this says so.
     """
+    notices.asked()
+    return stop_or_save(due=False)[0]
+
+
+def stop_or_save(due: bool) -> tuple[bool, bool]:
+    """Say whether to stop now, and whether to save now; the same answers on all ranks.
+
+    Args:
+        due: This rank's clock says that it is time to save; of several ranks rank 0's counts.
+    """
     global stopping, _calls
     _calls += 1
-    notices.asked()
     told = notices.told()
     group, folder = _process_group(), notices.directory()
     if group is not None:
-        told = _any_rank(group, told)
+        told, due = _any_rank(group, told, due and rank() == 0)
     elif world_size() > 1 and apart():
-        told = told and (rank() == 0 or _is_behind(_calls))
+        # Without seeing each other the ranks cannot save the same step.
+        told, due = told and (rank() == 0 or _is_behind(_calls)), False
     elif world_size() > 1 and folder is not None:
-        told = _chief_decides(folder, told, _calls)
+        told = _chief_decides(folder, "stop", told, _calls, again=False) is not None
+        due = _chief_decides(folder, "save", due, _calls, again=True) == _calls
     stopping = stopping or told
-    return stopping
+    return stopping, due
 
 
 def world_size() -> int:
@@ -91,12 +102,12 @@ def _process_group() -> Any:
     return group if usable and group.get_world_size() > 1 else None  # type: ignore[union-attr]
 
 
-def _any_rank(group: Any, told: bool) -> bool:
+def _any_rank(group: Any, *said: bool) -> tuple[bool, ...]:
     torch: Any = sys.modules["torch"]
     device = "cuda" if group.get_backend() == "nccl" else "cpu"
-    flag = torch.tensor([int(told)], device=device)
-    group.all_reduce(flag, op=group.ReduceOp.MAX)
-    return bool(flag.item())
+    flags = torch.tensor([int(each) for each in said], device=device)
+    group.all_reduce(flags, op=group.ReduceOp.MAX)
+    return tuple(bool(each) for each in flags.tolist())
 
 
 def _is_behind(call: int) -> bool:
@@ -105,16 +116,17 @@ def _is_behind(call: int) -> bool:
     return call - first >= BEHIND_CALLS and time.monotonic() - at >= BEHIND_S
 
 
-def _chief_decides(folder: Path, told: bool, call: int) -> bool:
+def _chief_decides(folder: Path, what: str, wanted: bool, call: int, *, again: bool) -> int | None:
+    """Return the call that rank 0 has decided on, once this rank has reached it."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f".stop-{_number('BENCHPOOL_ATTEMPT', 1)}"
+    path = folder / f".{what}-{_number('BENCHPOOL_ATTEMPT', 1)}"
     at = _read(path)
-    if at is None and told and rank() == 0:
+    if wanted and rank() == 0 and (at is None or (again and at < call)):
         at = call + 1
         aside = path.with_name(f"{path.name}.{os.getpid()}")
         aside.write_text(str(at))
         aside.replace(path)
-    return at is not None and call >= at
+    return at if at is not None and call >= at else None
 
 
 def _read(path: Path) -> int | None:

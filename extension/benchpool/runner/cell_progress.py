@@ -1,7 +1,7 @@
-"""Which cell runs, until the notebook reports its own progress.
+"""Which cell runs and how far its bars are, until the notebook reports its own progress.
 
 Cells differ in how long they take, so that their number is no share of the work: a notebook of one
-cell would stand at 0 % until its end.
+cell would stand at 0 % until its end. A bar is a share of it only in the last cell.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from __future__ import annotations
 import os
 
 from benchpool import checkpoint
+from benchpool_scheduler.worker.progress_bars import ProgressBars
+
+EVERY_S = 1.0
 
 
 class CellProgress:
@@ -18,13 +21,31 @@ class CellProgress:
         self._cells = cells
         self._path = os.environ.get("BENCHPOOL_PROGRESS_FILE")
         self._last: tuple[int, int] | None = None
+        self._which = ""
+        self._is_last = False
+        self._bars = ProgressBars()
+        self._next_at = 0.0
 
     def at(self, finished: int, number: int) -> None:
         """Report that ``finished`` code cells are done and the notebook's cell ``number`` runs."""
+        of = f", {finished + 1} of {self._cells}" if self._cells > 1 else ""
+        self._which = f"cell {number}{of}" if finished < self._cells else "all cells ran"
+        self._is_last = finished == self._cells - 1
+        self._bars = ProgressBars()
+        self._report(None, self._which)
+
+    def drawn(self, text: str, now: float) -> None:
+        """Look for bars in what the running cell prints; ``now``: seconds of a clock."""
+        bar = self._bars.take(text.encode("utf-8", "replace"), now)
+        if bar is None or (now < self._next_at and bar.full < 1.0):
+            return
+        self._next_at = now + EVERY_S
+        self._report(bar.fraction(now) if self._is_last else None, f"{self._which}: {bar.text}")
+
+    def _report(self, fraction: float | None, text: str) -> None:
         if self._path is None or self._mark() != self._last:
             return
-        which = f"cell {number}" + (f", {finished + 1} of {self._cells}" if self._cells > 1 else "")
-        checkpoint.progress(None, which if finished < self._cells else "all cells ran")
+        checkpoint.progress(fraction, text)
         self._last = self._mark()
 
     def _mark(self) -> tuple[int, int] | None:

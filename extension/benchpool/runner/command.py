@@ -11,10 +11,16 @@ from pathlib import Path
 
 import nbformat
 
-from benchpool.runner import interpreter
+from benchpool.runner import filling, interpreter
+from benchpool.runner.frozen import frozen, sources_of
 from benchpool.runner.notebook import NotebookRun
+from benchpool.runner.overlay import overlaid
 
 CANNOT_START = 2
+MANY = (
+    "benchpool: not all of your own modules could be kept as they were sent (300 files, 8 MiB "
+    "together, 1 MiB each, UTF-8): the others are read as they are now"
+)
 
 
 def main(words: Sequence[str]) -> int:
@@ -23,17 +29,32 @@ def main(words: Sequence[str]) -> int:
     output = Path(options.output or os.environ.get("BENCHPOOL_OUTPUT_DIR") or ".")
     try:
         kernel = interpreter.probe(options.interpreter)
-        notebook = _read(Path(options.notebook))
+        notebook = filling.filled(_read(Path(options.notebook)), options.values)
     except interpreter.CannotStart as why:
         print(f"benchpool: {why}", flush=True)
         return CANNOT_START
+    sent = notebook.metadata.get("benchpool")
+    sent = sent if isinstance(sent, dict) else {}
+    modules = sources_of(sent)
+    sent.pop("modules", None)  # the executed copy is of the cells
+    packages = sent.pop("overlay", None)
     name = _name(options.name or Path(options.notebook).name, os.environ.get("NODE_RANK", "0"))
     output.mkdir(parents=True, exist_ok=True)
     run = NotebookRun(
-        notebook, kernel, folder=Path(options.cwd).absolute(), copy=output.absolute() / name
+        notebook,
+        kernel,
+        folder=Path(options.cwd).absolute(),
+        copy=output.absolute() / name,
+        modules=modules,
     )
-    with interpreter.with_our_package(kernel):
-        return asyncio.run(run.run())
+    if sent.pop("modules_left", 0):
+        print(MANY, flush=True)
+    try:
+        with overlaid(packages, kernel), interpreter.with_our_package(kernel), frozen(modules):
+            return asyncio.run(run.run())
+    except interpreter.CannotStart as why:
+        print(f"benchpool: {why}", flush=True)
+        return CANNOT_START
 
 
 def _name(name: str, worker: str) -> str:
@@ -62,5 +83,6 @@ def _parser() -> argparse.ArgumentParser:
     notebook.add_argument("--name", help="file name of the executed copy; that of the file")
     notebook.add_argument("--interpreter", default=sys.executable, help="Python of the kernel")
     notebook.add_argument("--cwd", default=".", help="folder that the cells run in")
+    notebook.add_argument("--values", help="values of its parameters, as JSON")
     notebook.add_argument("--output", help="folder of the executed copy; BENCHPOOL_OUTPUT_DIR")
     return parser

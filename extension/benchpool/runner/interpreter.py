@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchpool_scheduler.worker import job_package
+
 PROBE = (
     "import importlib.util as u, json, sys;"
     "print(json.dumps([sys.version_info[:2], *[u.find_spec(n) is not None"
@@ -67,17 +69,17 @@ def probe(path: str) -> Interpreter:
 def with_our_package(kernel: Interpreter) -> Iterator[None]:
     """Let ``from benchpool import checkpoint`` work in an interpreter that has no benchpool.
 
-    Only this one package is added, at the end of a path of its own: nothing else of our
+    In a job it is on the path already. Else the same file is added: nothing more of our
     environment may be imported there, since it may be for another Python.
     """
     if kernel.knows_us:
         yield
         return
     with tempfile.TemporaryDirectory(prefix="benchpool-path-") as folder:
-        package = Path(__file__).resolve().parents[1]
-        (Path(folder) / "benchpool").symlink_to(package, target_is_directory=True)
+        file = Path(folder, job_package.NAME)
+        job_package.write(file, job_package.content())
         before = os.environ.get("PYTHONPATH")
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [before, folder]))
+        os.environ["PYTHONPATH"] = job_package.on_path(os.environ, str(file))
         try:
             yield
         finally:

@@ -6,7 +6,10 @@ running cell is lost. Here the kernel is started and ended by our own steps, whi
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
+import queue
 import signal
 import tempfile
 from collections.abc import Callable
@@ -14,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from jupyter_client.asynchronous import AsyncKernelClient
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
@@ -24,11 +28,37 @@ SOCKET_PATH = 90
 """Longest folder for socket files; the system's limit for the whole path is 107."""
 
 
+class KernelClient(AsyncKernelClient):  # type: ignore[misc]
+    """Is ready when the kernel has answered and is heard.
+
+    Jupyter's own then waits until nothing was said for 0.2 s: here what belongs to no cell that
+    runs is not heeded.
+    """
+
+    async def wait_for_ready(self, timeout: float | None = None) -> None:
+        """Wait until the kernel can run cells. Errors: RuntimeError, with why it cannot."""
+        try:
+            await asyncio.wait_for(self._answered(), timeout)
+        except asyncio.TimeoutError:  # noqa: UP041 (Python 3.9)
+            raise RuntimeError(f"it did not answer within {timeout:g} s") from None
+
+    async def _answered(self) -> None:
+        while True:
+            self.kernel_info()
+            with contextlib.suppress(queue.Empty):
+                await self.get_shell_msg(timeout=1)
+                await self.get_iopub_msg(timeout=0.2)
+                return
+            if not await self.is_alive():
+                raise RuntimeError("it ended before it answered")
+
+
 class Kernels(AsyncKernelManager):  # type: ignore[misc]
     """Starts kernels by interpreter instead of by name."""
 
     def __init__(self, interpreter: str, **options: Any) -> None:
         super().__init__(**options)
+        self.client_factory = KernelClient
         self._interpreter = interpreter
 
     @property
@@ -41,23 +71,24 @@ class Kernels(AsyncKernelManager):  # type: ignore[misc]
 
 
 class Cells(NotebookClient):  # type: ignore[misc]
-    """Runs cells and tells of each message. ``on_message`` says whether the copy keeps it."""
+    """Runs cells and tells of each message. ``on_message`` returns what the copy keeps."""
 
     def __init__(
         self,
         notebook: nbformat.NotebookNode,
         kernels: Kernels,
-        on_message: Callable[[Message, int], bool],
+        on_message: Callable[[Message, int], Message | None],
     ) -> None:
         super().__init__(notebook, km=kernels, timeout=None, startup_timeout=START_S)
         self._on_message = on_message
 
     def process_message(self, msg: Message, cell: Any, cell_index: int) -> Any:
         """Take one message of the kernel."""
-        if not self._on_message(msg, cell_index):
+        kept = self._on_message(msg, cell_index)
+        if kept is None:
             return None
         try:
-            return super().process_message(msg, cell, cell_index)
+            return super().process_message(kept, cell, cell_index)
         finally:
             _join_streams(cell.get("outputs", []))
 
@@ -88,9 +119,10 @@ class Kernel:
             options |= {"transport": "ipc", "ip": str(inside / "s")}
         self.manager = Kernels(interpreter, **options)
 
-    async def start(self, cells: Cells) -> None:
-        """Start it, and wait until it answers."""
+    async def start(self, cells: Cells, meanwhile: Callable[[], None]) -> None:
+        """Start it, and wait until it answers. ``meanwhile``: called while it starts."""
         await cells.async_start_new_kernel(cwd=str(self._folder), env=dict(os.environ))
+        meanwhile()
         await cells.async_start_new_kernel_client()
 
     def terminate(self) -> None:

@@ -64,20 +64,40 @@ class Budget:
     def __init__(self) -> None:
         self._left = {"text": KEPT_TEXT, "rich": KEPT_RICH}
 
-    def take(self, kind: str, content: Mapping[str, Any]) -> str | None:
-        """Count a message; return None while it fits, else a sentence the first time, then ''."""
-        if kind == "stream":
-            return self._count("text", len(str(content.get("text", ""))), "text is in the log")
-        if kind in {"display_data", "execute_result"}:
-            size = sum(len(str(each)) for each in content.get("data", {}).values())
-            return self._count("rich", size, "figures and tables were not kept")
-        return None
+    def take(self, kind: str, content: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Count a message; return what of it is kept, or None.
 
-    def _count(self, which: str, size: int, rest: str) -> str | None:
-        if self._left[which] < 0:
-            return ""
-        self._left[which] -= size
-        if self._left[which] >= 0:
+        Of a stream the first ``KEPT_TEXT`` characters are kept, however many come at once.
+        """
+        if kind == "stream":
+            return self._text(content)
+        if kind in {"display_data", "execute_result"}:
+            return self._rich(
+                sum(len(str(each)) for each in content.get("data", {}).values()), content
+            )
+        return content
+
+    def _text(self, content: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        text, left = str(content.get("text", "")), self._left["text"]
+        self._left["text"] -= len(text)
+        if len(text) <= left:
+            return content
+        if left < 0:
             return None
-        limit = KEPT_TEXT if which == "text" else KEPT_RICH
-        return f"[benchpool: this copy keeps {limit >> 20} MiB of a cell; further {rest}]\n"
+        whole = text[:left]
+        lines = whole[: whole.rfind("\n") + 1] or whole
+        return {**content, "text": lines + _over(KEPT_TEXT, "text is in the log")}
+
+    def _rich(self, size: int, content: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        left = self._left["rich"]
+        self._left["rich"] -= size
+        if size <= left:
+            return content
+        if left < 0:
+            return None
+        said = _over(KEPT_RICH, "figures and tables were not kept")
+        return {"data": {"text/plain": said}, "metadata": {}, "execution_count": None}
+
+
+def _over(limit: int, rest: str) -> str:
+    return f"[benchpool: this copy keeps {limit >> 20} MiB of a cell; further {rest}]\n"

@@ -6,6 +6,8 @@ import asyncio
 import os
 import signal
 import sys
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,12 +16,16 @@ from typing import Any
 import nbformat
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 
-from benchpool.runner import messages
+from benchpool.runner import keeping, messages
+from benchpool.runner.cell_places import CellPlaces
 from benchpool.runner.cell_progress import CellProgress
 from benchpool.runner.heading import heading_of
 from benchpool.runner.interpreter import Interpreter
+from benchpool.runner.keeping import Keeper
 from benchpool.runner.kernels import Cells, Kernel, Message
+from benchpool.runner.recording import Recording
 from benchpool.runner.saving import Copy
+from benchpool.runner.shown_bars import ShownBars
 
 STOPPED = 128 + signal.SIGTERM
 FAILED = 1
@@ -60,7 +66,13 @@ class NotebookRun:
     """Runs a notebook with an interpreter in a folder and keeps an executed copy."""
 
     def __init__(
-        self, notebook: nbformat.NotebookNode, kernel: Interpreter, *, folder: Path, copy: Path
+        self,
+        notebook: nbformat.NotebookNode,
+        kernel: Interpreter,
+        *,
+        folder: Path,
+        copy: Path,
+        modules: Mapping[str, str],
     ) -> None:
         self._notebook = notebook
         self._code = [
@@ -72,26 +84,38 @@ class NotebookRun:
             if cell.cell_type == "code":
                 cell.outputs, cell.execution_count = [], None
         sent: Any = notebook.metadata.get("benchpool", {})
-        path = sent.get("path") if isinstance(sent, dict) else None
+        sent = sent if isinstance(sent, dict) else {}
+        path = sent.get("path")
+        self._keeper = Keeper(sent.get("keep"), os.environ)
         begun = datetime.now(timezone.utc)  # noqa: UP017 (Python 3.9)
         self._copy = Copy(notebook, copy, heading_of(os.environ, path, begun))
         self._progress = CellProgress(len(self._code))
         self._kernel = Kernel(kernel.path, folder)
         self._cells = Cells(notebook, self._kernel.manager, self._take)
+        code = [(self._number(index), notebook.cells[index].source) for index in self._code]
+        self._recording = Recording(kernel.path, folder, code, modules, copy.parent)
         self._budgets: dict[int, messages.Budget] = {}
+        self._places = CellPlaces()
+        self._bars = ShownBars()
         self._signalled = False
         self._at_line_start = True
+        self._ends_in_bar = False
 
     async def run(self) -> int:
         """Run it and return the exit status."""
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._terminate)
         try:
-            await self._kernel.start(self._cells)
+            await self._kernel.start(self._cells, self._recording.load)
         except Exception as failed:  # the kernel may fail in any way before it answers
             return self._not_started(failed)
         try:
-            return await self._all_cells()
+            if not await self._loaded():
+                return FAILED
+            self._recording.begin()
+            return await self._kept(await self._all_cells())
         finally:
+            if not self._told():
+                await self._recording.end()
             self._cells.set_widgets_metadata()
             self._copy.save()
             await self._kernel.end(self._cells)
@@ -110,6 +134,29 @@ class NotebookRun:
         if self._told() and await self._agreed_to_stop():
             return self._paused()
         return 0
+
+    async def _loaded(self) -> bool:
+        """Take the values that came with the job; say whether it can go on."""
+        folder = os.environ.get("BENCHPOOL_VALUES_DIR")
+        if folder is None:
+            return True
+        done, said = await keeping.load(self._cells, folder)
+        self._say(said)
+        return done
+
+    async def _kept(self, status: int) -> int:
+        """Keep what the cells have left, also of those before one that failed; return the status.
+
+        Told to stop, there is no time for it, and the next attempt does it.
+        """
+        if self._told() or not self._keeper.keeps or self._kernel.status() is not None:
+            return status
+        lines = await self._keeper.keep(self._cells, self._kernel)
+        if lines is None and self._told():
+            return self._paused()
+        for line in ["the kernel ended while values were kept"] if lines is None else lines:
+            self._say(line)
+        return status
 
     async def _one_cell(self, index: int) -> int | None:
         """Run a cell; return an exit status to end with, or None to go on."""
@@ -131,7 +178,8 @@ class NotebookRun:
             return status
         for output in self._notebook.cells[index].outputs:
             if output.output_type == "error":
-                self._write(messages.plain("\n".join(output.traceback)) + "\n")
+                said = messages.plain("\n".join(output.traceback))
+                self._write(self._places.said(said) + "\n")
         value = messages.first_line(failure.value)
         where = messages.line_of(self._notebook.cells[index].outputs)
         self._say(f"cell {self._number(index)} failed: {failure.name}: {value}{where}")
@@ -181,16 +229,15 @@ class NotebookRun:
 
     # ------------------------------------------------------------------ the log
 
-    def _take(self, message: Message, index: int) -> bool:
-        """Log a message; say whether the copy keeps it."""
+    def _take(self, message: Message, index: int) -> Message | None:
+        """Log a message; return what of it the copy keeps."""
         kind, content = message["msg_type"], message["content"]
-        self._write(messages.text_of(kind, content))
-        over = self._budgets.setdefault(index, messages.Budget()).take(kind, content)
+        if kind == "execute_input":
+            self._places.begins(self._number(index), content["code"], content["execution_count"])
+        self._show(kind, content)
+        kept = self._budgets.setdefault(index, messages.Budget()).take(kind, content)
         self._copy.changed()
-        if over:
-            output = nbformat.v4.new_output("stream", name="stderr", text=over)
-            self._notebook.cells[index].outputs.append(output)
-        return over is None
+        return None if kept is None else {**message, "content": kept}
 
     def _number(self, index: int) -> int:
         """Return the cell's number as the sender's screen shows it."""
@@ -198,8 +245,21 @@ class NotebookRun:
         number = known.get("number") if isinstance(known, dict) else None
         return number if isinstance(number, int) else index + 1
 
+    def _show(self, kind: str, content: Mapping[str, Any]) -> None:
+        """Write a message to the log; a bar stays one line of it."""
+        now = time.monotonic()
+        text = self._places.printed(messages.text_of(kind, content))
+        bar = self._bars.line(kind, content, now)
+        if text and self._ends_in_bar and not text.startswith("\r"):
+            text = f"\n{text}"
+        self._write(text + bar)
+        if text or bar:
+            self._ends_in_bar = bool(bar)
+            self._progress.drawn(text + bar, now)
+
     def _say(self, text: str) -> None:
         newline = "" if self._at_line_start else "\n"
+        self._ends_in_bar = False
         self._write(f"{newline}benchpool: {text}\n")
 
     def _write(self, text: str) -> None:

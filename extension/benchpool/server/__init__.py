@@ -15,13 +15,20 @@ PREFIX = "benchpool"
 
 def load(server_app: Any) -> None:
     """Add our routes to a Jupyter server."""
-    from benchpool.server import example, handlers, terminals
+    from benchpool.server import example, routes, terminals
+    from benchpool.server.bench.bench_watch import BenchWatch
+    from benchpool.server.bench.scheduler_link import SchedulerLink
+    from benchpool.server.parked import holding
     from benchpool.server.pool_access import PoolAccess
 
     terminals.set_shell(server_app, os.environ)
     settings = server_app.web_app.settings
-    settings["benchpool"] = PoolAccess()
-    server_app.web_app.add_handlers(".*$", handlers.routes(settings["base_url"]))
+    settings["benchpool"] = pool = PoolAccess()
+    holding.begin(server_app, pool, os.environ)
+    link = SchedulerLink.of(pool, os.environ)
+    settings["benchpool_bench"] = watch = BenchWatch.of(server_app, link)
+    server_app.io_loop.add_callback(watch.run)
+    server_app.web_app.add_handlers(".*$", routes.routes(settings["base_url"]))
     # Outside a Hub the folder is one that somebody works in, not a home made for them.
     if "JUPYTERHUB_API_TOKEN" in os.environ:
         example.welcome(Path(server_app.contents_manager.root_dir))

@@ -1,9 +1,11 @@
-"""The routes of the server extension. Each one asks for a logged-in user of this server."""
+"""What the server extension answers. Each handler asks for a logged-in user of this server."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+import tempfile
+import time
 import uuid
 from collections.abc import Awaitable
 from functools import cached_property
@@ -15,37 +17,30 @@ import httpx
 import msgspec
 from jupyter_server.auth.decorator import authorized
 from jupyter_server.base.handlers import APIHandler
-from jupyter_server.utils import url_path_join
 from tornado import iostream, web
 
-from benchpool.server import PREFIX, allowed, example, sent
+from benchpool.server import allowed, example, kept_values, sent
+from benchpool.server.kernel_answers import KernelAnswers
 from benchpool.server.pool_access import PoolAccess
 from benchpool.server.preparation import Preparer
 from benchpool.server.requests import ExampleNotebook, ResultFiles, SentJob, decode
 from benchpool.server.served_folder import ServedFolder
-from benchpool_scheduler.client import results, sending, snapshot
-from benchpool_scheduler.contract import NotebookEntry
-from benchpool_scheduler.errors import BenchpoolError, InvalidInput, NotFound, ServerFault, TooLarge
+from benchpool.server.sweep_wishes import request_of
+from benchpool_scheduler.client import AsyncClient, results, sending, snapshot
+from benchpool_scheduler.contract import Job, NotebookEntry
+from benchpool_scheduler.contract.sweeps import SweepRequest
+from benchpool_scheduler.errors import (
+    BenchpoolError,
+    InvalidInput,
+    NotFound,
+    ServerFault,
+    TooLarge,
+    Unavailable,
+)
 
 RESOURCE = "benchpool"
 ANSWER_S = 30.0
 _JOB = re.compile(r"[a-z0-9]{26}")
-
-
-def routes(base_url: str) -> list[tuple[str, type[APIHandler]]]:
-    """Return the patterns and handlers below a server's base URL."""
-    handlers: dict[str, type[APIHandler]] = {
-        r"api/v1/(.+)": ForwardHandler,
-        "prepare": PrepareHandler,
-        "send": SendHandler,
-        "result": ResultHandler,
-        "sent": SentHandler,
-        "example": ExampleHandler,
-    }
-    return [
-        (url_path_join(re.escape(base_url), PREFIX, pattern), handler)
-        for pattern, handler in handlers.items()
-    ]
 
 
 class Handler(APIHandler):
@@ -69,6 +64,7 @@ class Handler(APIHandler):
                 ServedFolder(Path(root)),
                 self.kernel_spec_manager,
                 self.pool,
+                KernelAnswers(self.kernel_manager),
                 self.kernel_manager.default_kernel_name,
             )
             self.settings["benchpool_preparer"] = known
@@ -118,7 +114,7 @@ class PrepareHandler(Handler):
 
 
 class SendHandler(Handler):
-    """``POST send``: the same body with a key; answers the job."""
+    """``POST send``: the same body with a key; answers the job, of a sweep its first trial."""
 
     @web.authenticated
     @authorized
@@ -130,10 +126,34 @@ class SendHandler(Handler):
         request = decode(self.request.body, allowed.MAX_BODY)
         if request.key is None:
             raise InvalidInput("A key is missing, which makes a repeat harmless.", field="key")
-        draft = await self.preparer.to_send(request)
-        client = self.pool.client
-        await snapshot.upload_async(client, draft.contents)
+        with tempfile.TemporaryDirectory(prefix="benchpool-values-") as folder:
+            draft = await self.preparer.to_send(request, Path(folder))
+            if draft.values.bytes:
+                await self.pool.ask(lambda pool: pool.preview(draft.submission), ANSWER_S)
+            swept = None if request.sweep is None else request_of(request.sweep, draft)
+            if swept is not None:
+                await self.pool.ask(lambda pool: pool.preview_sweep(swept), ANSWER_S)
+            began = time.monotonic()
+            count = await snapshot.upload_async(self.pool.client, draft.contents)
+            took = time.monotonic() - began
+            self.preparer.offered.uploaded(request.kernel_id, draft, count, took)
+        if swept is not None:
+            return await self.pool.ask(lambda pool: _begun(pool, swept), ANSWER_S)
         return await self.pool.ask(lambda pool: pool.submit(draft.submission), ANSWER_S)
+
+
+async def _begun(pool: AsyncClient, asked: SweepRequest) -> Job:
+    """Begin a sweep and return the job of its first trial."""
+    sweep = await pool.begin_sweep(asked)
+    first = min(sweep.trials, key=lambda one: one.number, default=None)
+    if first is None or first.job is None:
+        kind, each = ("array", "task") if sweep.plan.array else ("sweep", "trial")
+        raise Unavailable(
+            f"The {kind} {sweep.id[:8]} was sent, and its first {each} could not begin: "
+            f"{sweep.problem or sweep.text} It is tried again; do not send it once more.",
+            code="first-trial",
+        )
+    return (await pool.job(first.job)).job
 
 
 class ResultHandler(Handler):
@@ -160,7 +180,8 @@ class ResultHandler(Handler):
         if isinstance(entry, NotebookEntry):
             copy = served.relative(folder / entry.name)
             notebook = copy if copy in files else None
-        return ResultFiles(notebook, served.relative(folder), files)
+        values, left_out = await asyncio.to_thread(kept_values.listed, folder, job)
+        return ResultFiles(notebook, served.relative(folder), files, values, left_out)
 
     async def _fetch(self, job: str, folder: Path) -> None:
         """Bring results here that an ended job could not lay down itself."""
@@ -171,15 +192,19 @@ class ResultHandler(Handler):
 
 
 class SentHandler(Handler):
-    """``GET sent?job=ID``: what was sent, where it lies, and how it differs from what is there."""
+    """``GET sent?job=ID``: what was sent, where it lies, and how it differs from what is there.
+
+    With ``file``, as a traceback names it, its ``path`` is that file's.
+    """
 
     @web.authenticated
     @authorized
     async def get(self) -> None:
         """Answer for one job."""
-        await self.answer(self._described(self.get_query_argument("job", "")))
+        file = self.get_query_argument("file", None)
+        await self.answer(self._described(self.get_query_argument("job", ""), file))
 
-    async def _described(self, job: str) -> SentJob:
+    async def _described(self, job: str, file: str | None) -> SentJob:
         if not _JOB.fullmatch(job):
             raise NotFound("There is no such job.", field="job")
         detail, submission, code = await asyncio.gather(
@@ -188,7 +213,8 @@ class SentHandler(Handler):
             self.pool.ask(lambda pool: pool.code(job), ANSWER_S),
         )
         served = self.preparer.served
-        return await asyncio.to_thread(sent.describe, served, detail.job, submission, code)
+        printed = None if file is None else file[:4096].replace("\0", "")
+        return await asyncio.to_thread(sent.describe, served, detail.job, submission, code, printed)
 
 
 class ExampleHandler(Handler):

@@ -15,6 +15,22 @@ _OURS = {"python", f"python{sys.version_info.major}"} | {
 """Words that the Jupyter server replaces by its own Python when it starts a kernel."""
 
 
+def chosen(specs: Any, saved: str | None, usual: str) -> tuple[str, str]:
+    """Return the kernel of a notebook that no page has open, as JupyterLab would choose it.
+
+    Args:
+        saved: The kernel that the file names. ``usual``: that of a notebook without one.
+
+    With it comes what is to be said where another one than its own is taken; else an empty text.
+    """
+    if saved is None or saved in specs.find_kernel_specs():
+        return saved or usual, ""
+    return usual, (
+        f"The notebook's kernel {saved} is not on this server, so the job uses the kernel {usual}: "
+        "open the notebook to choose another"
+    )
+
+
 def of_kernel(specs: Any, name: str) -> str:
     """Return the absolute path of a kernel's interpreter.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine
@@ -13,15 +14,23 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from benchpool import checkpoint_detection, drafts, import_problems, notebooks
-from benchpool.cells import NotebookCell, Problem
+from benchpool.cells import KnownBeside, NotebookCell, Problem, names_of
 from benchpool.drafts import Draft
+from benchpool.kernel.answer import KernelAnswer, NotAsked
 from benchpool.kernel_environment import KernelEnvironment, kernel_environment
-from benchpool.server import interpreters
+from benchpool.live_values import LiveValues
+from benchpool.server import interpreters, kernel_values
+from benchpool.server.kernel_answers import KernelAnswers
+from benchpool.server.offered_values import OfferedValues
+from benchpool.server.offered_values import names_of as names_offered
 from benchpool.server.pool_access import PoolAccess
 from benchpool.server.requests import (
     Checkpoint,
     Files,
+    KernelSaid,
     LeftOutFile,
+    OfferedParameter,
+    OfferedValue,
     Preparation,
     PreparedCell,
     Refusal,
@@ -29,8 +38,12 @@ from benchpool.server.requests import (
     SendRequest,
 )
 from benchpool.server.served_folder import ServedFolder
+from benchpool.server.sweep_wishes import request_of, words_of
+from benchpool_scheduler.client import notebooks as notebook_files
 from benchpool_scheduler.client import snapshot
+from benchpool_scheduler.client.results import RESULTS
 from benchpool_scheduler.contract import JobSubmission
+from benchpool_scheduler.contract.sweeps import SweepPreview
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 
 T = TypeVar("T")
@@ -56,10 +69,15 @@ class Preparer:
     served: ServedFolder
     specs: Any
     pool: PoolAccess
+    kernels: KernelAnswers
     usual_kernel: str
+    offered: OfferedValues = field(init=False)
     _here: KernelEnvironment = field(default_factory=lambda: kernel_environment(os.environ))
     _surveys: dict[Path, tuple[float, asyncio.Task[snapshot.Survey]]] = field(default_factory=dict)
     _imports: dict[str, tuple[float, asyncio.Task[list[Problem]]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.offered = OfferedValues(self.kernels)
 
     async def prepare(self, request: SendRequest) -> Preparation:
         """Answer the dialog.
@@ -68,48 +86,103 @@ class Preparer:
             InvalidInput, NotFound: There is nothing to send by this path.
         """
         problems: list[SaidProblem] = []
-        interpreter = self._interpreter(request, problems)
-        draft = await self._draft(request, interpreter or "python3")
+        interpreter = await self._interpreter(request, problems)
+        said = await self._kernel_says(request)
+        asking = asyncio.ensure_future(_outcome(self.pool.ask(lambda p: p.quota(), PREVIEW_S)))
+        offers = await self.offered.of(request, said, asking)
+        values = LiveValues(names_offered(request, offers))
+        seen = _seen(request, said)
+        draft, wrong = await self._tried(request, interpreter or "python3", seen, values)
         script = self.served.file(request.path) if request.kind == "script" else None
-        files, imports, preview, quota = await asyncio.gather(
+        files, imports, preview, quota, swept = await asyncio.gather(
             self._files(script, problems),
             self._import_problems(draft, script, interpreter),
             _outcome(self.pool.ask(lambda pool: pool.preview(_asked(draft, script)), PREVIEW_S)),
-            _outcome(self.pool.ask(lambda pool: pool.quota(), PREVIEW_S)),
+            asking,
+            _outcome(self._swept(request, draft, script)),
         )
         found = import_problems.in_order([*draft.problems, *imports])
-        said = [SaidProblem(p.level, drafts.sentence(p.text), p.cell, p.line) for p in found]
-        refused = preview if isinstance(preview, BenchpoolError) else None
+        told = [SaidProblem(p.level, drafts.sentence(p.text), p.cell, p.line) for p in found]
+        refusals = [one for one in (wrong, preview, swept) if isinstance(one, BenchpoolError)]
         cells = draft.selection.cells if draft.selection else ()
         folder = Path(draft.submission.output_dir or "").parents[1]
         name = draft.submission.name or "job"
         return Preparation(
             name=name,
-            cells=[PreparedCell(c.id, c.index, c.included, c.selected, c.why) for c in cells],
-            problems=[*problems, *said],
+            cells=[PreparedCell.of(each) for each in cells],
+            problems=[*problems, *told],
             interpreter=interpreter,
             working_dir=self.served.relative(folder),
-            output_dir=f"{drafts.RESULTS}/{drafts.plain(name)}-…",
+            output_dir=f"{RESULTS}/{drafts.plain(name)}-…",
             files=files,
-            command=drafts.command(draft),
+            command=drafts.command(draft, words_of(request.sweep) if request.sweep else ()),
             preview=None if isinstance(preview, BenchpoolError) else preview,
-            refusal=None if refused is None else _refusal(refused),
+            refusal=_refusal(refusals[0]) if refusals else None,
             quota=None if isinstance(quota, BenchpoolError) else quota,
             checkpoint=self._checkpoint(draft, script),
+            kernel=None if said is None else KernelSaid.of(said),
+            parameters=[
+                OfferedParameter(p.name, p.type, p.default, p.help, p.cell, p.tagged)
+                for p in draft.parameters
+            ],
+            left=list(draft.selection.left) if draft.selection else [],
+            offers=[OfferedValue.of(one) for one in offers],
+            sweep=None if isinstance(swept, BenchpoolError) else swept,
         )
 
-    async def to_send(self, request: SendRequest) -> Draft:
-        """Return what is sent, with all files. Errors: as ``prepare``, and of the analysis."""
-        interpreter = self._python(request)
-        draft = await self._draft(request, interpreter, with_files=True)
+    async def _swept(
+        self, request: SendRequest, draft: Draft, script: Path | None
+    ) -> SweepPreview | None:
+        """Return what a sweep would try; None where none is asked for. Errors: of its wish."""
+        if request.sweep is None:
+            return None
+        sweep = replace(request_of(request.sweep, draft), submission=_asked(draft, script))
+        return await self.pool.ask(lambda pool: pool.preview_sweep(sweep), PREVIEW_S)
+
+    async def _tried(
+        self, request: SendRequest, interpreter: str, seen: KnownBeside, values: LiveValues
+    ) -> tuple[Draft, InvalidInput | None]:
+        """Return what would be sent; without its parameters where one of them is wrong."""
+        try:
+            return await self._draft(request, interpreter, seen, values), None
+        except InvalidInput as wrong:
+            if not (wrong.field or "").startswith("parameters."):
+                raise
+            plain = replace(request, parameters={})
+            return await self._draft(plain, interpreter, seen, values), wrong
+
+    async def to_send(self, request: SendRequest, folder: Path) -> Draft:
+        """Return what is sent, with all files; values are written into an empty folder.
+
+        Errors: as ``prepare``, of the analysis, and of values that cannot travel.
+        """
+        interpreter = await self._python(request, [])
+        said = None if request.ticked is not None else await self._kernel_says(request)
+        seen = _seen(request, said)
+        values = LiveValues()
+        if request.send:
+            values = await kernel_values.written(
+                self.kernels.manager,
+                request.kernel_id,
+                request.send,
+                folder,
+                pickle=request.pickle,
+            )
+        draft = await self._draft(request, interpreter, seen, values, with_files=True)
         script = self.served.file(request.path) if request.kind == "script" else None
         checked = await asyncio.to_thread(import_problems.checked, draft, script, self._here)
         return checked.check()
 
     async def _draft(
-        self, request: SendRequest, interpreter: str, *, with_files: bool = False
+        self,
+        request: SendRequest,
+        interpreter: str,
+        seen: KnownBeside,
+        values: LiveValues,
+        *,
+        with_files: bool = False,
     ) -> Draft:
-        options = request.options()
+        options = dataclasses.replace(request.options(), values=values)
         if request.kind == "script":
             script = self.served.file(request.path)
             files = None
@@ -130,7 +203,16 @@ class Preparer:
             whole=request.kind == "notebook",
             here=self._here,
             to_send=with_files,
+            seen=seen,
         )
+
+    async def _kernel_says(self, request: SendRequest) -> KernelAnswer | NotAsked | None:
+        """Ask the kernel of an open notebook; None for a file."""
+        if request.cells is None or request.kind == "script":
+            return None
+        cells = [each.as_cell() for each in request.cells]
+        names = await asyncio.to_thread(names_of, cells)
+        return await self.kernels.ask(request.kernel_id, names)
 
     async def _cells(self, request: SendRequest) -> list[NotebookCell]:
         if request.cells is not None:
@@ -139,15 +221,21 @@ class Preparer:
             raise InvalidInput("No cells were sent: select some in the notebook.", field="cells")
         return await asyncio.to_thread(notebooks.read, self.served.file(request.path))
 
-    def _interpreter(self, request: SendRequest, problems: list[SaidProblem]) -> str | None:
+    async def _interpreter(self, request: SendRequest, problems: list[SaidProblem]) -> str | None:
         try:
-            return self._python(request)
+            return await self._python(request, problems)
         except InvalidInput as no_python:
             problems.append(SaidProblem("error", no_python.message))
             return None
 
-    def _python(self, request: SendRequest) -> str:
-        return interpreters.of_kernel(self.specs, request.kernel_name or self.usual_kernel)
+    async def _python(self, request: SendRequest, problems: list[SaidProblem]) -> str:
+        """Return the Python that runs it: of the kernel named, else of the notebook as saved."""
+        name = request.kernel_name
+        if name is None and request.kind == "notebook" and request.cells is None:
+            saved = await asyncio.to_thread(notebook_files.read, self.served.file(request.path))
+            name, missing = interpreters.chosen(self.specs, saved.kernel, self.usual_kernel)
+            problems += [SaidProblem("warning", drafts.sentence(missing))] if missing else []
+        return interpreters.of_kernel(self.specs, name or self.usual_kernel)
 
     # ------------------------------------------------------------------ imports
 
@@ -178,7 +266,7 @@ class Preparer:
             survey = await asyncio.wait_for(asyncio.shield(self._survey(script)), FILES_S)
         except TimeoutError:
             text = f"the folder {script.parent.name} is large: its files are still being listed"
-            problems.append(SaidProblem("warning", text))
+            problems.append(SaidProblem("info", text))
             return None
         except BenchpoolError as refused:
             problems.append(SaidProblem("error", refused.message))
@@ -201,7 +289,13 @@ class Preparer:
             chosen = draft.selection.cells if draft.selection else ()
             sources = [each.run for each in chosen if each.included]
         seen = checkpoint_detection.detect(sources)
-        return Checkpoint(seen.found, seen.text)
+        return Checkpoint(seen.found, seen.text, seen.lines)
+
+
+def _seen(request: SendRequest, said: KernelAnswer | NotAsked | None) -> KnownBeside:
+    ticked = None if request.ticked is None else frozenset(request.ticked)
+    answer = said if isinstance(said, KernelAnswer) else None
+    return KnownBeside(answer, frozenset(request.deleted_runs), ticked)
 
 
 def _kept(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct, field
 
-from benchpool.cells import NotebookCell
+from benchpool.cells import CellChoice, NotebookCell
 from benchpool.cells.magics import Level
 from benchpool.drafts import JobOptions
+from benchpool.keep import Keep
+from benchpool.kernel.answer import KernelAnswer, NameFacts, NotAsked
+from benchpool.server.sweep_wishes import SweepWish
+from benchpool.value_offers import ValueOffer
 from benchpool_scheduler.contract import (
     Argument,
     FilePath,
@@ -18,57 +22,161 @@ from benchpool_scheduler.contract import (
     Quota,
     SentCell,
 )
+from benchpool_scheduler.contract.parameters import ParameterName, WrittenValue
 from benchpool_scheduler.contract.spec import JobSpec
+from benchpool_scheduler.contract.submission import Variables
+from benchpool_scheduler.contract.sweeps import SweepPreview
 from benchpool_scheduler.errors import InvalidInput, TooLarge
 
 MAX_CELLS = 10_000
+MAX_RUNS = 100
+
+
+class CellRun(Struct, frozen=True, forbid_unknown_fields=True):
+    """One run of a cell in the notebook's kernel, as the page saw it.
+
+    Attributes:
+        number: The execution count that it got; null where it is not known.
+        at: When it began, in seconds since 1970.
+        seconds: How long it took; null where its end was not seen.
+        edited: Its text has changed since.
+    """
+
+    number: int | None
+    at: float
+    seconds: float | None
+    failed: bool
+    edited: bool = False
+
+
+CellId = Annotated[str, Meta(min_length=1, max_length=128)]
+KeptName = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 class LiveCell(Struct, frozen=True, forbid_unknown_fields=True):
     """A cell as the page holds it, saved or not."""
 
-    id: Annotated[str, Meta(min_length=1, max_length=128)]
+    id: CellId
     cell_type: Annotated[str, Meta(max_length=20)]
     source: str
     execution_count: int | None = None
     selected: bool = False
+    tags: Annotated[list[Annotated[str, Meta(max_length=200)]], Meta(max_length=100)] = []
+    attachments: dict[str, dict[str, Any]] = {}
+    runs: Annotated[list[CellRun], Meta(max_length=MAX_RUNS)] = field(default_factory=list)
+    left_out: bool = False
+    ticked: bool = False
 
     def as_cell(self) -> NotebookCell:
         """Return it for the analysis."""
+        last = self.runs[-1] if self.runs else None
         return NotebookCell(
-            self.id, self.source, self.selected, self.cell_type, self.execution_count
+            self.id,
+            self.source,
+            self.selected,
+            self.cell_type,
+            self.execution_count,
+            tuple(self.tags),
+            self.attachments,
+            left_out=self.left_out,
+            failed=last is not None and last.failed and not last.edited,
+            runs=tuple(each.number for each in self.runs if each.number is not None),
+            ticked=self.ticked,
         )
 
 
 class SendRequest(JobSpec, frozen=True, forbid_unknown_fields=True, omit_defaults=False):
-    """What the dialog asks about, and with ``key`` what it sends: a job spec, and what to run."""
+    """What the dialog asks about, and with ``key`` what it sends: a job spec, and what to run.
+
+    ``parameters`` are values as they were typed; ``deleted_runs`` the execution counts of cells
+    that are no longer in the notebook; ``ticked`` the cells that the dialog showed as going along.
+    """
 
     kind: Literal["cells", "notebook", "script"]
     path: FilePath
     cells: Annotated[list[LiveCell], Meta(max_length=MAX_CELLS)] | None = None
     kernel_name: Annotated[str, Meta(max_length=200)] | None = None
+    kernel_id: Annotated[str, Meta(max_length=200)] | None = None
+    deleted_runs: Annotated[list[int], Meta(max_length=1000)] = field(default_factory=list)
+    ticked: Annotated[list[CellId], Meta(max_length=MAX_CELLS)] | None = None
     args: Annotated[list[Argument], Meta(max_length=1000)] = field(default_factory=list)
     project: Name | None = None
     name: Name | None = None
+    env: Variables = field(default_factory=dict)
+    parameters: dict[ParameterName, Annotated[str, Meta(max_length=65536)]] = field(
+        default_factory=dict
+    )
+    keep: Annotated[list[KeptName], Meta(max_length=1000)] | None = None
+    pickle: bool = False
+    send: Annotated[list[KeptName], Meta(max_length=1000)] | None = None
+    sweep: SweepWish | None = None
     key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+
+    def seconds(self) -> dict[int, float]:
+        """Return how long cells took when they last ran, by position, as far as that is known."""
+        found = {}
+        for at, cell in enumerate(self.cells or ()):
+            took = [run.seconds for run in cell.runs if run.seconds and not run.failed]
+            found[at] = took[-1] if took else 0.0
+        return found
 
     def options(self) -> JobOptions:
         """Return the answers beside the code."""
-        return JobOptions(self.spec, self.name, self.project, key=self.key or "")
+        return JobOptions(
+            self.spec,
+            self.name,
+            self.project,
+            env=self.env,
+            key=self.key or "",
+            keep=Keep.asked(self.keep, self.pickle),
+            parameters={name: WrittenValue(text) for name, text in self.parameters.items()},
+        )
+
+
+class OfferedParameter(Struct, frozen=True):
+    """A parameter that the dialog offers.
+
+    Attributes:
+        type: One of bool, int, float, str, list, dict and any.
+        default: As it stands in the code.
+        help: The comment behind it.
+        tagged: It stands in the cell with the tag ``parameters``; else it is a constant.
+    """
+
+    name: str
+    type: str
+    default: str
+    help: str
+    cell: str
+    tagged: bool
+
+
+class GivenName(Struct, frozen=True):
+    """A name that a cell gives, and the numbers of the cells that need it, from 1."""
+
+    name: str
+    to: list[int]
 
 
 class PreparedCell(Struct, frozen=True):
-    """What happens to a cell."""
+    """What happens to a cell, and what would be missing without it."""
 
     id: str
     index: int
     included: bool
     selected: bool
     why: str | None
+    gives: list[GivenName]
+
+    @classmethod
+    def of(cls, choice: CellChoice) -> PreparedCell:
+        """Return what the dialog is told of a cell."""
+        gives = [GivenName(name, [at + 1 for at in to]) for name, to in choice.gives]
+        return cls(choice.id, choice.index, choice.included, choice.selected, choice.why, gives)
 
 
 class SaidProblem(Struct, frozen=True):
-    """Something that would fail, or may."""
+    """Something that would fail, may, or is only said (``info``)."""
 
     level: Level
     text: str
@@ -100,15 +208,53 @@ class Refusal(Struct, frozen=True):
     numbers: dict[str, int | float | str | None]
 
 
+class KernelSaid(Struct, frozen=True):
+    """Whether the kernel was asked, or why not, and what the names of the cells hold in it."""
+
+    asked: bool
+    text: str
+    names: dict[str, NameFacts]
+
+    @classmethod
+    def of(cls, said: KernelAnswer | NotAsked) -> KernelSaid:
+        """Return what the dialog is told of an answer."""
+        if isinstance(said, NotAsked):
+            return cls(False, said.text, {})
+        return cls(True, "", said.names)
+
+
 class Checkpoint(Struct, frozen=True):
-    """Whether the code seems to save its progress."""
+    """Whether the code seems to save its progress; ``lines`` make it do so, in its own words."""
 
     found: bool
     text: str
+    lines: str = ""
+
+
+class OfferedValue(Struct, frozen=True):
+    """Names of the kernel that may go along instead of the cells that made them.
+
+    ``text`` says what it takes to make them again and to send them; ``chosen`` are those that take
+    least time in all; ``obstacle`` says why they cannot go along, and is empty where they can.
+    """
+
+    names: list[str]
+    text: str
+    chosen: bool
+    obstacle: str = ""
+
+    @classmethod
+    def of(cls, offer: ValueOffer) -> OfferedValue:
+        """Return what the dialog is told of an offer."""
+        return cls(list(offer.names), offer.text, offer.chosen, offer.obstacle)
 
 
 class Preparation(Struct, frozen=True):
-    """What would be sent and what would become of it."""
+    """What would be sent and what would become of it.
+
+    ``left`` are the names whose values come back unless others are asked for, ``offers`` those
+    that may go along; ``sweep`` is what a sweep would try and cost, where one is asked for.
+    """
 
     name: str
     cells: list[PreparedCell]
@@ -122,14 +268,32 @@ class Preparation(Struct, frozen=True):
     refusal: Refusal | None
     quota: Quota | None
     checkpoint: Checkpoint | None
+    kernel: KernelSaid | None
+    parameters: list[OfferedParameter] = []
+    left: list[str] = []
+    offers: list[OfferedValue] = []
+    sweep: SweepPreview | None = None
+
+
+class KeptValue(Struct, frozen=True):
+    """A value that a job's cells have left; ``lines`` read it into a notebook."""
+
+    name: str
+    text: str
+    lines: str
 
 
 class ResultFiles(Struct, frozen=True):
-    """Where a job's results are, relative to the folder that the server serves."""
+    """Where a job's results are, relative to the folder that the server serves.
+
+    ``left_out`` says of names that were asked for why their values are not there.
+    """
 
     notebook: str | None
     output_dir: str | None
     files: list[str]
+    values: list[KeptValue] = []
+    left_out: list[str] = []
 
 
 class SentJob(Struct, frozen=True):

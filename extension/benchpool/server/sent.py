@@ -11,6 +11,7 @@ from benchpool import notebooks
 from benchpool.cells import NotebookCell, magics
 from benchpool.server.requests import SentJob
 from benchpool.server.served_folder import ServedFolder
+from benchpool_scheduler.client.notebooks import parameters as notebook_parameters
 from benchpool_scheduler.contract import Job, JobSubmission, ScriptEntry, SentCode
 from benchpool_scheduler.errors import BenchpoolError
 
@@ -18,13 +19,29 @@ Way = Literal["cells", "notebook", "script"]
 CONTEXT = 2
 """Lines around a difference."""
 
+FROM_A_KERNEL = frozenset({"magic", "function"})
+"""Kinds of sources that no file holds."""
 
-def describe(served: ServedFolder, job: Job, submission: JobSubmission, code: SentCode) -> SentJob:
-    """Return what the page shows of a job's code, and where to open what failed. Reads files."""
+
+def describe(
+    served: ServedFolder,
+    job: Job,
+    submission: JobSubmission,
+    code: SentCode,
+    printed: str | None = None,
+) -> SentJob:
+    """Return what the page shows of a job's code, and where to open what failed. Reads files.
+
+    Args:
+        printed: A file as a traceback in the log names it, which is meant instead of what failed.
+    """
     numbers = job.reason.numbers if job.reason is not None else {}
     failed, line = numbers.get("cell"), numbers.get("line")
     file = origin(served, submission)
-    failing = origin(served, submission, numbers.get("file"))
+    if printed is None:
+        failing = origin(served, submission, numbers.get("file"))
+    else:
+        failing = _of_traceback(served, submission, printed)
     source = submission.source
     cell = next((each.id for each in code.cells if each.number == failed), None)
     return SentJob(
@@ -55,14 +72,27 @@ def origin(served: ServedFolder, submission: JobSubmission, named: object = None
         path = path if PurePath(entry.path).name == named else same[0] if len(same) == 1 else path
     if path is None:
         return None
-    folder = submission.working_dir
-    if folder is None and submission.output_dir is not None:
-        folder = str(Path(submission.output_dir).parents[1])
     if source is not None and source.kind in {"cells", "notebook"}:
         # The page says where it lies below the served folder; the job ran in its own folder.
         path = PurePath(path).name
-    file = Path(folder or "", path)
+    file = _folder(submission) / path
     return file if file.is_file() and served.relative(file) is not None else None
+
+
+def _folder(submission: JobSubmission) -> Path:
+    if submission.working_dir is not None:
+        return Path(submission.working_dir)
+    return Path(submission.output_dir).parents[1] if submission.output_dir else Path()
+
+
+def _of_traceback(served: ServedFolder, submission: JobSubmission, printed: str) -> Path | None:
+    """Return the file of the job's folder that a traceback names, perhaps in the job's copy."""
+    parts = PurePath(printed).parts[1:]
+    for start in range(len(parts)):
+        file = _folder(submission).joinpath(*parts[start:])
+        if ".." not in parts and file.is_file() and served.relative(file) is not None:
+            return file
+    return None
 
 
 def _how(
@@ -72,7 +102,7 @@ def _how(
     if code.kind == "script":
         return "script"
     kind = submission.source.kind if submission.source is not None else None
-    if code.kind == "notebook" and kind != "magic":
+    if code.kind == "notebook" and kind not in FROM_A_KERNEL:
         return "cells" if kind == "cells" else "notebook"
     return None
 
@@ -84,7 +114,7 @@ def _difference(
     file = origin(served, submission)
     kind = submission.source.kind if submission.source is not None else None
     try:
-        if file is None or kind == "magic":
+        if file is None or kind in FROM_A_KERNEL:
             return None
         if code.kind == "notebook":
             return "".join(_of_cells(code, notebooks.read(file), chosen))
@@ -100,6 +130,8 @@ def _of_cells(code: SentCode, now: Sequence[NotebookCell], chosen: bool) -> Iter
     places = {each.id: place for place, each in enumerate(now, start=1)}
     for sent in code.cells:
         cell = known.get(sent.id)
+        if sent.id == notebook_parameters.INJECTED:
+            continue
         if cell is None:
             yield f"--- cell {sent.number} is not in the notebook any more\n"
             continue

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchpool.values.keeping import FOLDER as VALUES
 from benchpool_scheduler.errors import InvalidInput, NotFound
 
 MAX_FILES = 1000
@@ -69,7 +70,7 @@ class ServedFolder:
 
 def _plain_files(folder: Path) -> Iterator[Path]:
     for place, folders, files in os.walk(folder):
-        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        folders[:] = sorted(each for each in folders if each != VALUES and not each.startswith("."))
         for name in files:
             path = Path(place, name)
             if not name.startswith(".") and path.is_file() and not path.is_symlink():

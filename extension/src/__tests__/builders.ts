@@ -90,6 +90,8 @@ export function preparation(change: Partial<IPreparation> = {}): IPreparation {
     refusal: null,
     quota: null,
     checkpoint: null,
+    kernel: null,
+    parameters: [],
     ...change
   };
 }

@@ -1,4 +1,6 @@
+import { splitArguments } from '../argumentLine';
 import * as draft from '../draft';
+import { isTicked, sentAsShown, ticked } from '../offeredValues';
 import { gpu, preparation, status } from './builders';
 
 const CELLS = ['# title', 'import numpy', 'x = 1', 'train(x)', 'plot(x)'].map((source, i) => ({
@@ -9,7 +11,7 @@ const CELLS = ['# title', 'import numpy', 'x = 1', 'train(x)', 'plot(x)'].map((s
   selected: i === 3
 }));
 
-const SUBJECT = { path: 'train.ipynb', kernelName: 'python3', cells: CELLS };
+const SUBJECT = { path: 'train.ipynb', kernelName: 'python3', kernelId: 'k1', cells: CELLS };
 
 const TOLD = preparation({
   cells: CELLS.map((cell, index) => ({
@@ -51,16 +53,27 @@ describe('a request', () => {
     expect(request.cells!.map(cell => cell.cell_type)).toEqual([
       'markdown',
       'code',
-      'raw',
+      'code',
       'code',
       'code'
     ]);
-    expect(request.cells!.filter(cell => cell.selected).map(cell => cell.id)).toEqual(['c3', 'c4']);
+    expect(request.cells!.map(cell => cell.left_out ?? false)).toEqual([
+      false,
+      false,
+      true,
+      false,
+      false
+    ]);
+    expect(request.cells!.filter(cell => cell.selected).map(cell => cell.id)).toEqual(['c3']);
+    expect(request.cells!.filter(cell => cell.ticked).map(cell => cell.id)).toEqual(['c4']);
   });
 
   it('of a script has arguments and no cells', () => {
     const mine = { ...draft.begin('script', null), args: '--lr 1e-3 "two words"', priority: '70' };
-    const request = draft.toRequest({ path: 'train.py', kernelName: null, cells: null }, mine);
+    const request = draft.toRequest(
+      { path: 'train.py', kernelName: null, kernelId: null, cells: null },
+      mine
+    );
     expect(request).toMatchObject({
       args: ['--lr', '1e-3', 'two words'],
       cells: null,
@@ -78,6 +91,57 @@ describe('a request', () => {
 });
 
 describe('tags', () => {
+  const retried = (retries: string, retryOn: string) =>
+    draft.toRequest(
+      { path: 'a.py', kernelName: null, cells: null },
+      { ...draft.begin('script', null), retries, retryOn }
+    );
+
+  it('sends the values that are ticked, and leaves the choice where none was touched', () => {
+    const subject = { path: 'a', kernelName: null, kernelId: null, cells: null };
+    const fresh = draft.begin('cells', null);
+    expect(draft.toRequest(subject, fresh)).not.toHaveProperty('send');
+    const offers = [
+      { names: ['x', 'y'], text: '', chosen: true },
+      { names: ['z'], text: '', chosen: false }
+    ];
+    expect(offers.map(offer => isTicked(fresh, offer))).toEqual([true, false]);
+    expect(sentAsShown(fresh, { offers })).toEqual({ send: ['x', 'y'] });
+    expect(sentAsShown(fresh, null)).toEqual({});
+    expect(sentAsShown({ ...fresh, send: [] }, { offers })).toEqual({ send: [] });
+    const send = ticked(fresh, offers, offers[1]!, true);
+    expect(send).toEqual(['x', 'y', 'z']);
+    expect(ticked({ send }, offers, offers[0]!, false)).toEqual(['z']);
+    expect(draft.toRequest(subject, { ...fresh, send: ['z'] })).toMatchObject({ send: ['z'] });
+  });
+
+  it('brings back the names that were typed, each once, and says what is none', () => {
+    const kept = (kind: 'cells' | 'notebook' | 'script', keep: string, pickle = false) =>
+      draft.toRequest(
+        { path: 'a', kernelName: null, kernelId: null, cells: null },
+        { ...draft.begin(kind, null), keep, pickle }
+      );
+    expect(kept('cells', 'model, losses model')).toMatchObject({ keep: ['model', 'losses'] });
+    expect(kept('notebook', '', true)).toMatchObject({ keep: null, pickle: true });
+    expect(kept('script', 'model', true)).not.toHaveProperty('keep');
+    expect(draft.faults({ ...draft.begin('cells', null), keep: 'a b.c' }).keep).toBe(
+      'Bring back: “b.c” is no name of a value.'
+    );
+    const memory = draft.remember({ ...draft.begin('cells', null), keep: 'a', pickle: true });
+    expect(draft.begin('cells', memory)).toMatchObject({ keep: 'a', pickle: true });
+  });
+
+  it('asks for retries where they were typed, and for no others', () => {
+    expect(retried('2', 'gpu-error, exit-code')).toMatchObject({
+      retries: 2,
+      retry_on: ['gpu-error', 'exit-code']
+    });
+    expect(retried('', '')).not.toHaveProperty('retries');
+    expect(draft.faults({ ...draft.begin('script', null), retries: '11' }).retries).toBe(
+      'Retries: a whole number from 0 to 10, or empty for what the site does.'
+    );
+  });
+
   const tagged = (tags: string) => ({ ...draft.begin('script', null), tags });
 
   it('are parted by blanks and commas, and each is sent once', () => {
@@ -133,11 +197,11 @@ describe('arguments', () => {
     [`--x="1 2" ''`, ['--x=1 2', '']],
     [`'$HOME' "a\\"b" "a\\b"`, ['$HOME', 'a"b', 'a\\b']]
   ])('%s is split as a shell would', (line, args) => {
-    expect(draft.splitArguments(line)).toEqual(args);
+    expect(splitArguments(line)).toEqual(args);
   });
 
   it('with an open quote are a fault', () => {
-    expect(draft.splitArguments('"a')).toBeNull();
+    expect(splitArguments('"a')).toBeNull();
     expect(draft.faults({ ...draft.begin('script', null), args: '"a' }).args).toMatch(/quote/);
   });
 });
@@ -194,10 +258,37 @@ describe('the list of cells', () => {
     expect(cells[1]).toMatchObject({ included: false, why: 'left out by you' });
   });
 
+  it('shows a tick at once, before the server has answered to it', () => {
+    const told = preparation({
+      cells: TOLD.cells.map(cell => ({
+        ...cell,
+        included: cell.index === 3,
+        why: 'left out by you'
+      }))
+    });
+    const again = { ...mine, toggles: { c2: true } };
+    const cells = draft.listCells(SUBJECT, again, told);
+    expect(cells.map(cell => cell.included)).toEqual([false, true, true, false]);
+    expect(draft.cellsLine(cells)).toBe('cell 3 (needed before), then cell 4');
+    const byHand = told.cells.map(cell => ({ ...cell, selected: true }));
+    const chosen = draft.listCells(SUBJECT, again, { ...told, cells: byHand });
+    expect(draft.cellsLine(chosen)).toBe('cells 3-4');
+  });
+
   it('places a problem at its cell and line', () => {
     const cells = draft.listCells(SUBJECT, mine, TOLD);
     const problem = { level: 'error' as const, text: 'no name “y”', cell: 'c3', line: 1 };
     expect(draft.problemLine(problem, cells)).toBe('cell 4, line 1: no name “y”');
     expect(draft.problemLine({ ...problem, cell: null, line: null }, cells)).toBe('no name “y”');
+  });
+
+  it('says first what fails, and last what is only said', () => {
+    const problem = { text: 'a', cell: null };
+    const told = (['info', 'warning', 'error', 'warning'] as const).map((level, line) => ({
+      ...problem,
+      level,
+      line
+    }));
+    expect(draft.worstFirst(told).map(({ line }) => line)).toEqual([2, 1, 3, 0]);
   });
 });

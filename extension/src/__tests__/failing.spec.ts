@@ -1,5 +1,6 @@
-import { begin, joinArguments, splitArguments, toRequest } from '../draft';
-import { chosenAgain, failedAt, memoryOf, toCorrect } from '../failing';
+import { joinArguments, splitArguments } from '../argumentLine';
+import { begin, toRequest } from '../draft';
+import { chosenAgain, failedAt, memoryOf, placeOf, toCorrect } from '../failing';
 import type { ISent, ISubmission } from '../tokens';
 import { job } from './builders';
 
@@ -31,6 +32,37 @@ describe('where a job failed', () => {
   });
 });
 
+describe('the cell that is meant', () => {
+  const cell = (id: string, number: number, source: string) => ({
+    id,
+    number,
+    source,
+    cell_type: 'code'
+  });
+  const sent = {
+    cell: 'sent',
+    cells: [cell('in-2', 2, 'x = 1'), cell('sent', 5, '# %%train\nfit(x)')]
+  };
+  const shown = [
+    { id: 'a', source: 'x = 1', count: 2 },
+    { id: 'b', source: '%%train --gpus 1\nfit(x)', count: null },
+    { id: 'c', source: '%%train --gpus 2\nfit(x)', count: 5 }
+  ];
+
+  it('is found by its id, however its text is now', () => {
+    expect(placeOf({ ...sent, cell: 'b' }, shown)).toBe(1);
+  });
+
+  it('is found by its text where a kernel sent it, and of equal ones by its number', () => {
+    expect(placeOf({ ...sent, cell: 'in-2' }, shown)).toBe(0);
+    expect(placeOf(sent, shown)).toBe(2);
+    expect(placeOf(sent, shown.slice(0, 2))).toBe(1);
+    const served = { id: 'd', source: '%%serve chat --min 0\nfit(x)', count: 5 };
+    expect(placeOf(sent, [served])).toBe(0);
+    expect(placeOf(sent, shown.slice(0, 1))).toBe(-1);
+  });
+});
+
 describe('sending again', () => {
   const submission = {
     entry: { kind: 'script', path: 'train.py', args: ['--lr', "it's 1", '', '$x'] },
@@ -42,16 +74,22 @@ describe('sending again', () => {
     priority: 70,
     gpu_models: ['H100'],
     spread: true,
-    tags: ['a', 'b']
+    tags: ['a', 'b'],
+    env: { SEED: '1', NOTE: "it's two words" },
+    memory_gib: 16
   } as unknown as ISubmission;
 
   it('asks for what was asked for', () => {
     const draft = begin('script', memoryOf(submission));
-    expect(toRequest({ path: 'train.py', kernelName: null, cells: null }, draft)).toEqual({
+    expect(
+      toRequest({ path: 'train.py', kernelName: null, kernelId: null, cells: null }, draft)
+    ).toEqual({
       kind: 'script',
       path: 'train.py',
       cells: null,
       kernel_name: null,
+      kernel_id: null,
+      deleted_runs: [],
       args: ['--lr', "it's 1", '', '$x'],
       gpus: 2,
       workers: 3,
@@ -61,7 +99,11 @@ describe('sending again', () => {
       priority: 70,
       gpu_models: ['H100'],
       spread: true,
-      tags: ['a', 'b']
+      tags: ['a', 'b'],
+      env: { SEED: '1', NOTE: "it's two words" },
+      parameters: {},
+      cpus: 0,
+      memory_gib: 16
     });
   });
 
@@ -79,7 +121,12 @@ describe('sending again', () => {
       execution_count: null,
       selected: id === 'a'
     });
-    const subject = { path: 'x.ipynb', kernelName: null, cells: [cell('a'), cell('b')] };
+    const subject = {
+      path: 'x.ipynb',
+      kernelName: null,
+      kernelId: null,
+      cells: [cell('a'), cell('b')]
+    };
     const again = chosenAgain(subject, { selected: ['b', 'gone'] } as unknown as ISent);
     expect(again.cells!.map(each => each.selected)).toEqual([false, true]);
   });

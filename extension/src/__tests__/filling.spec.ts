@@ -1,5 +1,6 @@
-import { differing, doneText, former, present } from '../filling';
+import { asked, differing, doneText, former, optionsOf, present } from '../filling';
 import { FILLED_ACTIONS, IFilledAction } from '../generated/actions';
+import { jobCommand } from '../twins';
 import { job } from './builders';
 
 const action: IFilledAction = {
@@ -17,7 +18,8 @@ const action: IFilledAction = {
       least: null,
       most: null,
       longest: 100,
-      empty: ''
+      empty: '',
+      erasable: false
     },
     {
       name: 'priority',
@@ -27,7 +29,8 @@ const action: IFilledAction = {
       least: 0,
       most: 9,
       longest: null,
-      empty: ''
+      empty: '',
+      erasable: false
     }
   ]
 };
@@ -51,6 +54,24 @@ describe('an action that is filled in', () => {
 
   it('is said to be done in the words of the table', () => {
     expect(doneText(action, before)).toBe('old of vision is labelled.');
+  });
+});
+
+describe('the note on a job', () => {
+  const note = FILLED_ACTIONS.find(one => one.name === 'note')!;
+
+  it('may be emptied, which removes it', () => {
+    const had = present(note, job({ note: 'warm-up helps' }));
+    const changed = differing(had, { note: '' })!;
+    expect(note.fields[0]!.erasable).toBe(true);
+    expect(asked(note, changed)).toEqual({ note: '' });
+    expect(jobCommand('note', '3fk2hq7a', optionsOf(note, { note: '' }))).toBe(
+      "benchpool note 3fk2hq7a ''"
+    );
+  });
+
+  it('is no text that is kept where a name must be one', () => {
+    expect(asked(action, { name: '' })).toEqual({});
   });
 });
 

@@ -1,4 +1,4 @@
-import { chipText, chipTitle, ofServer } from '../gpuWords';
+import { chipText, chipTitle, ofServer, workingOf } from '../gpuWords';
 import { at, NOW } from './builders';
 import type { IGpuUse } from '../tokens';
 
@@ -35,6 +35,18 @@ describe('the GPUs of a bench', () => {
     const idle = gpu({ activity: 0.004, idle_since: at(-22) });
     expect(chipText([idle], NOW)).toBe('GPU 0: 0 % · 41/80 GB · idle 22 min');
     expect(chipText([gpu()], NOW)).toBe('GPU 0: 3 % · 41/80 GB');
+  });
+
+  it('say what works beside an idle GPU, and nothing of it beside one that computes', () => {
+    const idle = gpu({ activity: 0, idle_since: at(-22) });
+    const bench = { kernels: 2, busy_kernels: 1, executions: 5, terminal_programs: 3 };
+    expect(chipText([idle], NOW, bench)).toBe(
+      'GPU 0: 0 % · 41/80 GB · idle 22 min · a kernel computes'
+    );
+    expect(chipText([gpu()], NOW, bench)).toBe('GPU 0: 3 % · 41/80 GB');
+    expect(workingOf({ ...bench, busy_kernels: 2 })).toBe('2 kernels compute');
+    expect(workingOf({ ...bench, busy_kernels: 0 })).toBe('3 programs run in terminals');
+    expect(workingOf({ ...bench, busy_kernels: 0, terminal_programs: null })).toBeNull();
   });
 
   it('are said to be simulated where they are', () => {

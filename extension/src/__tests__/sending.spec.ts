@@ -30,7 +30,7 @@ function setup(change = {}): ISetup {
         return error ? Promise.reject(error) : Promise.resolve(job());
       }
     },
-    subject: { path: 'a.py', kernelName: null, cells: null },
+    subject: { path: 'a.py', kernelName: null, kernelId: null, cells: null },
     kind: 'script',
     memory: null,
     newKey: () => `key-${(made += 1)}`

@@ -10,7 +10,8 @@ describe('what to type in a terminal for the same', () => {
     expect(jobCommand('pause', ID)).toBe('benchpool pause 7k2mqqqq');
     expect(jobCommand('resume', ID)).toBe('benchpool resume 7k2mqqqq');
     expect(jobCommand('cancel', ID)).toBe('benchpool cancel 7k2mqqqq');
-    expect(jobCommand('again', ID)).toBe('');
+    expect(jobCommand('again', ID)).toBe('benchpool again 7k2mqqqq');
+    expect(jobCommand('look', ID)).toBe('');
   });
 
   it('has the options of what is filled in, as the terminal takes them', () => {

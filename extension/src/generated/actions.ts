@@ -2,7 +2,8 @@
 
 /**
  * One input: its bounds are those of the service; null is none. `names` are written with commas
- * between them, and as `empty` where there are none; a `duration` is seconds, written as `90m`.
+ * between them, and as `empty` where there are none; a `duration` is seconds, written as `90m`;
+ * what is `erasable` may be emptied.
  */
 export interface IActionField {
   readonly name: string;
@@ -13,6 +14,7 @@ export interface IActionField {
   readonly most: number | null;
   readonly longest: number | null;
   readonly empty: string;
+  readonly erasable: boolean;
 }
 
 /**
@@ -40,7 +42,7 @@ export interface IFilledAction {
   readonly fields: readonly IActionField[];
 }
 
-export type FilledAction = 'change' | 'rename';
+export type FilledAction = 'change' | 'rename' | 'note';
 
 export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAction })[] = [
   {
@@ -58,7 +60,8 @@ export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAc
         "least": 0,
         "most": 1000,
         "longest": null,
-        "empty": ""
+        "empty": "",
+        "erasable": false
       },
       {
         "name": "workers",
@@ -68,7 +71,8 @@ export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAc
         "least": 1,
         "most": 4096,
         "longest": null,
-        "empty": ""
+        "empty": "",
+        "erasable": false
       },
       {
         "name": "gpus",
@@ -78,7 +82,8 @@ export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAc
         "least": 1,
         "most": 1024,
         "longest": null,
-        "empty": ""
+        "empty": "",
+        "erasable": false
       },
       {
         "name": "time_limit_s",
@@ -88,7 +93,8 @@ export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAc
         "least": 1,
         "most": 31622400,
         "longest": null,
-        "empty": ""
+        "empty": "",
+        "erasable": false
       },
       {
         "name": "project",
@@ -98,7 +104,8 @@ export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAc
         "least": null,
         "most": null,
         "longest": 100,
-        "empty": ""
+        "empty": "",
+        "erasable": false
       },
       {
         "name": "gpu_models",
@@ -108,7 +115,8 @@ export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAc
         "least": null,
         "most": null,
         "longest": null,
-        "empty": "any"
+        "empty": "any",
+        "erasable": false
       }
     ]
   },
@@ -127,7 +135,28 @@ export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAc
         "least": null,
         "most": null,
         "longest": 100,
-        "empty": ""
+        "empty": "",
+        "erasable": false
+      }
+    ]
+  },
+  {
+    "name": "note",
+    "label": "Note",
+    "summary": "Write a note on a job",
+    "done": "The note on {name} is changed.",
+    "ended": true,
+    "fields": [
+      {
+        "name": "note",
+        "title": "Note",
+        "help": "Shown with the job and where jobs are compared.",
+        "kind": "text",
+        "least": null,
+        "most": null,
+        "longest": 500,
+        "empty": "",
+        "erasable": true
       }
     ]
   }
@@ -220,6 +249,22 @@ export const JOB_VERBS = {
     ],
     "options": {
       "name": "--name"
+    }
+  },
+  "note": {
+    "words": "note",
+    "positional": [
+      "note"
+    ],
+    "options": {
+      "note": "--note"
+    }
+  },
+  "again": {
+    "words": "again",
+    "positional": [],
+    "options": {
+      "key": "--key"
     }
   }
 } as const;

@@ -4,6 +4,57 @@
  */
 
 export interface paths {
+    "/bench": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Say what the bench does, and what becomes of it */
+        get: operations["bench"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/bench/give-back": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give the GPUs of the bench back */
+        post: operations["bench/give-back"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/bench/keep": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Keep an idle bench for a while */
+        post: operations["bench/keep"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/example": {
         parameters: {
             query?: never;
@@ -103,21 +154,146 @@ export interface components {
             reason: string;
         };
         /**
+         * AwaitedJob
+         * @description A job or an array that another one is to run after; ``outcome`` is how it ended, null before.
+         *
+         *     ``tasks``: so many tasks the array has whose id ``job`` then is; 0 for a job.
+         */
+        AwaitedJob: {
+            job: string;
+            name: string;
+            outcome: components["schemas"]["State"] | null;
+            /** @default 0 */
+            tasks: number;
+        };
+        /**
+         * BenchAct
+         * @description What happens to a bench that is due.
+         *
+         *     ``release``: the GPUs are taken from the kernels, and the server goes on without them.
+         *     ``park``: its GPU is lent, and what its kernel has there waits in the machine's memory.
+         * @enum {unknown}
+         */
+        BenchAct: "none" | "park" | "release" | "stop";
+        /**
+         * BenchCommand
+         * @description What a notebook server is told to do now.
+         *
+         *     ``release``: write the note, restart the kernels without GPUs, then ``released_bench``.
+         *     ``note``: write the note, and report at once that it is ``noted``; the server is then stopped.
+         * @enum {unknown}
+         */
+        BenchCommand: "none" | "note" | "release";
+        /**
+         * BenchIdleness
+         * @description Where a bench stands, and what comes next.
+         *
+         *     Attributes:
+         *         idle_s: For how long it has been idle, of which ``coverage`` (0 to 1) was known.
+         *         kept_until: Its owner keeps it until then; ``keeps_left`` more times today, each time for
+         *             ``keep_s``.
+         *         exempt_until: No rule for idle benches meets it until then.
+         *         tell_s: Seconds of idleness until it is said, ``ask_s`` until the owner is asked, ``act_s``
+         *             until it is due.
+         *         act: What happens when it is due; ``none`` where the site has not switched that on.
+         *         parks: The site parks benches: that is tried first, and then nothing is lost.
+         *         acts_at: When it is due, if it stays idle; null where nothing will happen.
+         *         next: The next step, at ``next_at``; null where none comes.
+         *         command: What its notebook server does now.
+         *         asked: It is given back because its owner wants it, not by the rule.
+         */
+        BenchIdleness: {
+            act: components["schemas"]["BenchAct"];
+            act_s: number;
+            acts_at: string | null;
+            ask_s: number;
+            /** @default false */
+            asked: boolean;
+            command: components["schemas"]["BenchCommand"];
+            coverage: number;
+            exempt_until: string | null;
+            gpus: string[];
+            idle_s: number;
+            keep_s: number;
+            keeps_left: number;
+            kept_until: string | null;
+            lease: string;
+            next: components["schemas"]["BenchStep"] | null;
+            next_at: string | null;
+            /** @default false */
+            parks: boolean;
+            server: string;
+            step: components["schemas"]["BenchStep"];
+            tell_s: number;
+            user: string;
+        };
+        /**
+         * BenchNow
+         * @description What kernels and terminals of this server do, and what becomes of its GPUs.
+         *
+         *     Attributes:
+         *         executions: Cells run since the server started.
+         *         terminal_programs: Null where the machine does not tell.
+         *         gives_up: The server can go on without its GPUs; else giving them back stops it.
+         *         idleness: Null where the server has no GPUs, or the scheduler did not answer.
+         *         given_back: Null while they were not.
+         */
+        BenchNow: {
+            busy_kernels: number;
+            executions: number;
+            given_back: components["schemas"]["GivenBack"] | null;
+            gives_up: boolean;
+            idleness: components["schemas"]["BenchIdleness"] | null;
+            kernels: number;
+            terminal_programs: number | null;
+        };
+        /**
+         * BenchStep
+         * @description Where a bench stands: in use, not known, or on a rung of the ladder.
+         * @enum {unknown}
+         */
+        BenchStep: "asked" | "cpu-phase" | "doubt" | "due" | "idle" | "told" | "used";
+        /**
          * BuildQuota
          * @description A user's fixed quota, the rule it came from, what holds it, what is free of it.
+         *
+         *     ``lent`` GPUs are those of the user's parked benches: nobody's server holds them, and they come
+         *     back, so that they count in the quota.
          */
         BuildQuota: {
             free: number;
             held: components["schemas"]["HeldBuild"][];
+            /** @default 0 */
+            lent: number;
             quota: number;
             rule: string;
         };
         /**
+         * CellRun
+         * @description One run of a cell in the notebook's kernel, as the page saw it.
+         *
+         *     Attributes:
+         *         number: The execution count that it got; null where it is not known.
+         *         at: When it began, in seconds since 1970.
+         *         seconds: How long it took; null where its end was not seen.
+         *         edited: Its text has changed since.
+         */
+        CellRun: {
+            at: number;
+            /** @default false */
+            edited: boolean;
+            failed: boolean;
+            number: number | null;
+            seconds: number | null;
+        };
+        /**
          * Checkpoint
-         * @description Whether the code seems to save its progress.
+         * @description Whether the code seems to save its progress; ``lines`` make it do so, in its own words.
          */
         Checkpoint: {
             found: boolean;
+            /** @default  */
+            lines: string;
             text: string;
         };
         /**
@@ -136,6 +312,33 @@ export interface components {
             memory_gib: number;
             text: string;
         };
+        /**
+         * DeadlineOutlook
+         * @description How a job stands against its deadline.
+         * @enum {unknown}
+         */
+        DeadlineOutlook: "at-risk" | "cannot-be-told" | "met" | "missed" | "will-be-met" | "will-be-missed";
+        /**
+         * DeadlineStanding
+         * @description Whether a job will have ended by its deadline, as far as that can be told now.
+         *
+         *     ``text`` says it in a sentence, with what it rests on. ``earliest_end`` and ``latest_end`` are
+         *     when it may end; null where that is not known, and once it has ended.
+         */
+        DeadlineStanding: {
+            /** @default null */
+            earliest_end: string | null;
+            /** @default null */
+            latest_end: string | null;
+            state: components["schemas"]["DeadlineOutlook"];
+            text: string;
+        };
+        /**
+         * EndCause
+         * @description What ended an attempt, as ``--retry-on`` and ``benchpool.yaml`` name it.
+         * @enum {unknown}
+         */
+        EndCause: "could-not-start" | "evicted" | "exit-code" | "gpu-error" | "hanging" | "machine-fault" | "no-room" | "node-lost" | "not-taken" | "out-of-gpu-memory" | "out-of-memory" | "time-limit";
         /**
          * ErrorAnswer
          * @description Every answer that is not a good one.
@@ -198,6 +401,34 @@ export interface components {
             part: string;
         };
         /**
+         * GivenBack
+         * @description That the GPUs of this server were given back while it went on.
+         *
+         *     Attributes:
+         *         asked: Somebody wanted it, else it had been idle for ``idle_s``.
+         *         kernels: That were started anew without GPUs, and lost their variables.
+         *         note: File that says so, in the folder that the server serves; null where none could be
+         *             written.
+         *         done: The scheduler has the GPUs back.
+         */
+        GivenBack: {
+            asked: boolean;
+            at: string;
+            done: boolean;
+            gpus: number;
+            idle_s: number;
+            kernels: number;
+            note: string | null;
+        };
+        /**
+         * GivenName
+         * @description A name that a cell gives, and the numbers of the cells that need it, from 1.
+         */
+        GivenName: {
+            name: string;
+            to: number[];
+        };
+        /**
          * GpuHours
          * @description GPU-hours used in this calendar month, and the budget; it begins anew at ``renewed``.
          *
@@ -224,15 +455,31 @@ export interface components {
             server: string;
         };
         /**
+         * IfHanging
+         * @description What follows when a running job shows no sign of life, as ``--if-hanging`` names it.
+         * @enum {unknown}
+         */
+        IfHanging: "nothing" | "requeue" | "tell";
+        /**
          * Job
          * @description A job as every verb prints it (formats, section 5): exactly these keys.
          *
-         *     ``actions`` names the operations that would change something about it now.
+         *     ``actions`` names the operations that would change something about it now. ``metrics`` are the
+         *     newest values of the first names that it reports, until it has ended. ``note`` is what its
+         *     people wrote about it. ``in_line_since`` is when it first joined the queue: null while it waits
+         *     for the jobs that it ``awaits``. ``deadline_standing`` is whether it will have ended by its
+         *     ``deadline``.
          */
         Job: {
             /** @default [] */
             actions: string[];
             attempt: number;
+            /** @default [] */
+            awaits: components["schemas"]["AwaitedJob"][];
+            /** @default null */
+            deadline: string | null;
+            /** @default null */
+            deadline_standing: components["schemas"]["DeadlineStanding"] | null;
             ended: string | null;
             estimated_start: components["schemas"]["EstimatedStart"] | null;
             exit_code: number | null;
@@ -243,9 +490,27 @@ export interface components {
             gpu_models: string[];
             gpus: number;
             id: string;
+            /** @default null */
+            in_line_since: string | null;
+            /** @default {} */
+            metrics: {
+                [key: string]: number;
+            };
             min_workers: number;
             name: string;
+            /**
+             * Note
+             * @default
+             */
+            note: string;
             over_quota: boolean;
+            /**
+             * Parameters
+             * @default {}
+             */
+            parameters: {
+                [key: string]: boolean | number | string | (boolean | number | string | null)[] | null;
+            };
             /** @default null */
             pause: components["schemas"]["PauseMoment"] | null;
             preemptible: boolean;
@@ -264,9 +529,33 @@ export interface components {
             tags: string[];
             /** @default null */
             time_limit_s: number | null;
+            /** @default [] */
+            tracker_runs: components["schemas"]["TrackerLink"][];
+            /** @default null */
+            trial: components["schemas"]["TrialPlace"] | null;
             url: string;
             user: string;
             workers: number;
+        };
+        /**
+         * KeptValue
+         * @description A value that a job's cells have left; ``lines`` read it into a notebook.
+         */
+        KeptValue: {
+            lines: string;
+            name: string;
+            text: string;
+        };
+        /**
+         * KernelSaid
+         * @description Whether the kernel was asked, or why not, and what the names of the cells hold in it.
+         */
+        KernelSaid: {
+            asked: boolean;
+            names: {
+                [key: string]: components["schemas"]["NameFacts"];
+            };
+            text: string;
         };
         /**
          * LeftOutFile
@@ -281,13 +570,83 @@ export interface components {
          * @description A cell as the page holds it, saved or not.
          */
         LiveCell: {
+            /** @default {} */
+            attachments: {
+                [key: string]: Record<string, never>;
+            };
             cell_type: string;
             /** @default null */
             execution_count: number | null;
             id: string;
             /** @default false */
+            left_out: boolean;
+            /** @default [] */
+            runs: components["schemas"]["CellRun"][];
+            /** @default false */
             selected: boolean;
             source: string;
+            /** @default [] */
+            tags: string[];
+            /** @default false */
+            ticked: boolean;
+        };
+        /**
+         * NameFacts
+         * @description What one name of the kernel holds now.
+         *
+         *     Attributes:
+         *         identity: The same number for the same object.
+         *         type: Its class by dotted name, such as ``pandas.core.frame.DataFrame``.
+         *         is_immutable: It can never be changed in place, nor anything in it.
+         *         is_walked: Everything that it reaches was looked at: ``shares`` and ``bytes`` are whole.
+         *         bytes: Memory that it reaches, in bytes; at least so many where it was not walked.
+         *         shape: Lengths of its axes, where it is an array, a tensor or a table.
+         *         length: Number of elements, where it is a plain list, dict or the like.
+         *         device: Where its data is, such as ``cuda:0``; None in the processor's memory.
+         *         shares: Other names that reach something that can be changed and that this one reaches too.
+         */
+        NameFacts: {
+            bytes: number;
+            device: string | null;
+            identity: number;
+            is_immutable: boolean;
+            is_walked: boolean;
+            length: number | null;
+            shape: number[] | null;
+            shares: string[];
+            type: string;
+        };
+        /**
+         * OfferedParameter
+         * @description A parameter that the dialog offers.
+         *
+         *     Attributes:
+         *         type: One of bool, int, float, str, list, dict and any.
+         *         default: As it stands in the code.
+         *         help: The comment behind it.
+         *         tagged: It stands in the cell with the tag ``parameters``; else it is a constant.
+         */
+        OfferedParameter: {
+            cell: string;
+            default: string;
+            help: string;
+            name: string;
+            tagged: boolean;
+            type: string;
+        };
+        /**
+         * OfferedValue
+         * @description Names of the kernel that may go along instead of the cells that made them.
+         *
+         *     ``text`` says what it takes to make them again and to send them; ``chosen`` are those that take
+         *     least time in all; ``obstacle`` says why they cannot go along, and is empty where they can.
+         */
+        OfferedValue: {
+            chosen: boolean;
+            names: string[];
+            /** @default  */
+            obstacle: string;
+            text: string;
         };
         /**
          * PauseMoment
@@ -335,6 +694,9 @@ export interface components {
         /**
          * Preparation
          * @description What would be sent and what would become of it.
+         *
+         *     ``left`` are the names whose values come back unless others are asked for, ``offers`` those
+         *     that may go along; ``sweep`` is what a sweep would try and cost, where one is asked for.
          */
         Preparation: {
             cells: components["schemas"]["PreparedCell"][];
@@ -342,19 +704,29 @@ export interface components {
             command: string;
             files: components["schemas"]["Files"] | null;
             interpreter: string | null;
+            kernel: components["schemas"]["KernelSaid"] | null;
+            /** @default [] */
+            left: string[];
             name: string;
+            /** @default [] */
+            offers: components["schemas"]["OfferedValue"][];
             output_dir: string | null;
+            /** @default [] */
+            parameters: components["schemas"]["OfferedParameter"][];
             preview: components["schemas"]["Preview"] | null;
             problems: components["schemas"]["SaidProblem"][];
             quota: components["schemas"]["Quota"] | null;
             refusal: components["schemas"]["Refusal"] | null;
+            /** @default null */
+            sweep: components["schemas"]["SweepPreview"] | null;
             working_dir: string | null;
         };
         /**
          * PreparedCell
-         * @description What happens to a cell.
+         * @description What happens to a cell, and what would be missing without it.
          */
         PreparedCell: {
+            gives: components["schemas"]["GivenName"][];
             id: string;
             included: boolean;
             index: number;
@@ -367,11 +739,13 @@ export interface components {
          *
          *     ``starts`` is ``now``, ``after-reclaim`` (others give back first), ``waits`` or ``never``.
          *     ``text`` says it in a sentence, as dialog and terminal show it, and on a cluster in a second one
-         *     what the job finds there.
+         *     what the job finds there, and whether it will meet its ``deadline``.
          */
         Preview: {
             /** @default null */
             container: components["schemas"]["Container"] | null;
+            /** @default null */
+            deadline: components["schemas"]["DeadlineStanding"] | null;
             estimated_start: components["schemas"]["EstimatedStart"] | null;
             gpus: number;
             over_quota: number;
@@ -406,7 +780,8 @@ export interface components {
          *
          *     ``parent`` is the project above, null at the top. In the last week its jobs, and those of the
          *     projects below it, ``gave_back`` so many GPUs beyond its quota to others, in so many ``pauses``.
-         *     ``gpu_hours`` is null where it has no budget of a month.
+         *     ``gpu_hours`` is null where it has no budget of a month. ``reserved`` is what ``quota`` and
+         *     ``limit`` hold for a time only.
          */
         ProjectQuota: {
             allocated: number;
@@ -422,13 +797,16 @@ export interface components {
             /** @default 0 */
             pauses: number;
             quota: number | null;
+            /** @default [] */
+            reserved: components["schemas"]["ReservedGpus"][];
             waiting: number;
         };
         /**
          * Quota
          * @description Answer of ``quota``; ``files`` of each kind that has a bound.
          *
-         *     ``gpu_hours`` is the user's own budget, of jobs and benches; null where there is none.
+         *     ``gpu_hours`` is the user's own budget, of jobs and benches; null where there is none. Of a
+         *     notebook's values ``values_gib`` may go along with one job.
          */
         Quota: {
             build: components["schemas"]["BuildQuota"];
@@ -438,6 +816,8 @@ export interface components {
             gpu_hours: components["schemas"]["GpuHours"] | null;
             projects: components["schemas"]["ProjectQuota"][];
             user: string;
+            /** @default 1 */
+            values_gib: number;
         };
         /**
          * Reason
@@ -464,23 +844,39 @@ export interface components {
             };
         };
         /**
+         * ReservedGpus
+         * @description GPUs that a reservation adds to a quota until it is over; ``text`` says it in words.
+         */
+        ReservedGpus: {
+            gpus: number;
+            name: string;
+            text: string;
+            until: string;
+        };
+        /**
          * ResultFiles
          * @description Where a job's results are, relative to the folder that the server serves.
+         *
+         *     ``left_out`` says of names that were asked for why their values are not there.
          */
         ResultFiles: {
             files: string[];
+            /** @default [] */
+            left_out: string[];
             notebook: string | null;
             output_dir: string | null;
+            /** @default [] */
+            values: components["schemas"]["KeptValue"][];
         };
         /**
          * SaidProblem
-         * @description Something that would fail, or may.
+         * @description Something that would fail, may, or is only said (``info``).
          */
         SaidProblem: {
             /** @default null */
             cell: string | null;
             /** @enum {unknown} */
-            level: "error" | "warning";
+            level: "error" | "info" | "warning";
             /** @default null */
             line: number | null;
             text: string;
@@ -488,8 +884,21 @@ export interface components {
         /**
          * SendRequest
          * @description What the dialog asks about, and with ``key`` what it sends: a job spec, and what to run.
+         *
+         *     ``parameters`` are values as they were typed; ``deleted_runs`` the execution counts of cells
+         *     that are no longer in the notebook; ``ticked`` the cells that the dialog showed as going along.
          */
         SendRequest: {
+            /**
+             * @description Jobs, or whole arrays, that must have succeeded before it joins the queue.
+             * @default []
+             */
+            after: string[];
+            /**
+             * @description It joins the queue when those have ended, however they ended.
+             * @default false
+             */
+            after_any: boolean;
             /** @default [] */
             args: string[];
             /** @default null */
@@ -500,6 +909,17 @@ export interface components {
              */
             cpus: number;
             /**
+             * @description When it should have ended: told whether that will be so; its turn stays as it is.
+             * @default null
+             */
+            deadline: string | null;
+            /** @default [] */
+            deleted_runs: number[];
+            /** @default {} */
+            env: {
+                [key: string]: string;
+            };
+            /**
              * @description GPU models it accepts, best first; empty accepts all.
              * @default []
              */
@@ -509,6 +929,15 @@ export interface components {
              * @default 1
              */
             gpus: number;
+            /**
+             * @description What is done when it shows no sign of life for long: tell, requeue or nothing.
+             * @default null
+             */
+            if_hanging: components["schemas"]["IfHanging"] | null;
+            /** @default null */
+            keep: string[] | null;
+            /** @default null */
+            kernel_id: string | null;
             /** @default null */
             kernel_name: string | null;
             /** @default null */
@@ -527,7 +956,13 @@ export interface components {
             min_workers: number | null;
             /** @default null */
             name: string | null;
+            /** @default {} */
+            parameters: {
+                [key: string]: string;
+            };
             path: string;
+            /** @default false */
+            pickle: boolean;
             /**
              * @description Whether it may be paused for others; if not it must fit the quota.
              * @default true
@@ -551,15 +986,31 @@ export interface components {
              */
             required_level: string | null;
             /**
+             * @description Tried again so often after failures of each cause; 0 is never.
+             * @default null
+             */
+            retries: number | null;
+            /**
+             * @description A cause after which it is tried again, and no other.
+             * @default []
+             */
+            retry_on: components["schemas"]["EndCause"][];
+            /** @default null */
+            send: string[] | null;
+            /**
              * @description Each worker on a node of its own.
              * @default false
              */
             spread: boolean;
+            /** @default null */
+            sweep: components["schemas"]["SweepWish"] | null;
             /**
              * @description A short label to find it by; up to 16.
              * @default []
              */
             tags: string[];
+            /** @default null */
+            ticked: string[] | null;
             /**
              * @description It is ended after so long.
              * @default null
@@ -613,6 +1064,77 @@ export interface components {
          * @enum {unknown}
          */
         State: "cancelled" | "failed" | "paused" | "pausing" | "queued" | "running" | "starting" | "succeeded";
+        /**
+         * SweepPreview
+         * @description What a sweep would cost, before it is sent.
+         *
+         *     Attributes:
+         *         text: In a sentence.
+         *         gpu_hours: Null where nothing is known of how long a trial takes.
+         *         first: The values of the first trials.
+         */
+        SweepPreview: {
+            first: {
+                [key: string]: boolean | number | string;
+            }[];
+            gpu_hours: number | null;
+            hours: number | null;
+            text: string;
+            trials: number;
+        };
+        /**
+         * SweepWish
+         * @description What a sweep tries, and when it has tried enough; all texts as people type them.
+         *
+         *     Attributes:
+         *         array: Task numbers as ``--array`` takes them, ``0-31%4``: then it is an array, and nothing
+         *             else is said of it.
+         *         goal: Null for what the name of the metric says.
+         *         stop_early: The first step at which a trial is judged, or ``STEP:FACTOR``.
+         *         trial_hours: How long a trial takes; only for the cost that is told before.
+         */
+        SweepWish: {
+            /** @default null */
+            array: string | null;
+            /** @default 4 */
+            at_once: number;
+            /** @default null */
+            goal: ("maximize" | "minimize") | null;
+            /** @default null */
+            gpu_hours: number | null;
+            /** @default null */
+            metric: string | null;
+            /** @default null */
+            stop_early: string | null;
+            /** @default null */
+            trial_hours: number | null;
+            /** @default null */
+            trials: number | null;
+            /** @default {} */
+            values: {
+                [key: string]: string;
+            };
+        };
+        /**
+         * TrackerLink
+         * @description The way to a run in a tracker; ``text`` names tracker and host.
+         */
+        TrackerLink: {
+            text: string;
+            tracker: string;
+            url: string;
+        };
+        /**
+         * TrialPlace
+         * @description As which trial of which sweep a job runs; of an array, as which of its tasks in turn.
+         */
+        TrialPlace: {
+            /** @default false */
+            array: boolean;
+            name: string;
+            sweep: string;
+            trial: number;
+        };
     };
     responses: never;
     parameters: never;
@@ -621,20 +1143,38 @@ export interface components {
     pathItems: never;
 }
 export type AskedBack = components['schemas']['AskedBack'];
+export type AwaitedJob = components['schemas']['AwaitedJob'];
+export type BenchAct = components['schemas']['BenchAct'];
+export type BenchCommand = components['schemas']['BenchCommand'];
+export type BenchIdleness = components['schemas']['BenchIdleness'];
+export type BenchNow = components['schemas']['BenchNow'];
+export type BenchStep = components['schemas']['BenchStep'];
 export type BuildQuota = components['schemas']['BuildQuota'];
+export type CellRun = components['schemas']['CellRun'];
 export type Checkpoint = components['schemas']['Checkpoint'];
 export type Container = components['schemas']['Container'];
+export type DeadlineOutlook = components['schemas']['DeadlineOutlook'];
+export type DeadlineStanding = components['schemas']['DeadlineStanding'];
+export type EndCause = components['schemas']['EndCause'];
 export type ErrorAnswer = components['schemas']['ErrorAnswer'];
 export type ErrorBody = components['schemas']['ErrorBody'];
 export type EstimatedStart = components['schemas']['EstimatedStart'];
 export type ExampleNotebook = components['schemas']['ExampleNotebook'];
 export type Files = components['schemas']['Files'];
 export type FilesQuota = components['schemas']['FilesQuota'];
+export type GivenBack = components['schemas']['GivenBack'];
+export type GivenName = components['schemas']['GivenName'];
 export type GpuHours = components['schemas']['GpuHours'];
 export type HeldBuild = components['schemas']['HeldBuild'];
+export type IfHanging = components['schemas']['IfHanging'];
 export type Job = components['schemas']['Job'];
+export type KeptValue = components['schemas']['KeptValue'];
+export type KernelSaid = components['schemas']['KernelSaid'];
 export type LeftOutFile = components['schemas']['LeftOutFile'];
 export type LiveCell = components['schemas']['LiveCell'];
+export type NameFacts = components['schemas']['NameFacts'];
+export type OfferedParameter = components['schemas']['OfferedParameter'];
+export type OfferedValue = components['schemas']['OfferedValue'];
 export type PauseMoment = components['schemas']['PauseMoment'];
 export type Preemption = components['schemas']['Preemption'];
 export type Preparation = components['schemas']['Preparation'];
@@ -645,14 +1185,106 @@ export type ProjectQuota = components['schemas']['ProjectQuota'];
 export type Quota = components['schemas']['Quota'];
 export type Reason = components['schemas']['Reason'];
 export type Refusal = components['schemas']['Refusal'];
+export type ReservedGpus = components['schemas']['ReservedGpus'];
 export type ResultFiles = components['schemas']['ResultFiles'];
 export type SaidProblem = components['schemas']['SaidProblem'];
 export type SendRequest = components['schemas']['SendRequest'];
 export type SentCell = components['schemas']['SentCell'];
 export type SentJob = components['schemas']['SentJob'];
 export type State = components['schemas']['State'];
+export type SweepPreview = components['schemas']['SweepPreview'];
+export type SweepWish = components['schemas']['SweepWish'];
+export type TrackerLink = components['schemas']['TrackerLink'];
+export type TrialPlace = components['schemas']['TrialPlace'];
 export type $defs = Record<string, never>;
 export interface operations {
+    bench: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Say what the bench does, and what becomes of it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BenchNow"];
+                };
+            };
+            /** @description A refusal or a failure */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    "bench/give-back": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Give the GPUs of the bench back */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BenchNow"];
+                };
+            };
+            /** @description A refusal or a failure */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    "bench/keep": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Keep an idle bench for a while */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BenchNow"];
+                };
+            };
+            /** @description A refusal or a failure */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     example: {
         parameters: {
             query?: never;

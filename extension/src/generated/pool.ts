@@ -175,6 +175,91 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/benches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List benches with what is known of their idle time */
+        get: operations["benches"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/benches/{lease}/activity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Report what a notebook server does */
+        put: operations["report_bench_activity"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/benches/{lease}/keep": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Keep an idle bench for a while */
+        post: operations["keep_bench"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/benches/{lease}/release": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give the GPUs of a bench back */
+        post: operations["release_bench"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/benches/{lease}/released": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Say that nothing of a notebook server holds its GPUs any more */
+        post: operations["released_bench"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/config": {
         parameters: {
             query?: never;
@@ -397,6 +482,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/jobs/{job}/again": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Run a job again as it was */
+        post: operations["again"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs/{job}/cancel": {
         parameters: {
             query?: never;
@@ -425,6 +527,23 @@ export interface paths {
         put?: never;
         /** Give an accepted job another priority, size, time limit, project or GPU models */
         post: operations["change"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{job}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read what is otherwise in a run than in another */
+        get: operations["job_changes"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -499,6 +618,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/jobs/{job}/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the curves that a job has reported */
+        get: operations["job_metrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{job}/note": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Write a note on a job */
+        post: operations["note"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs/{job}/pause": {
         parameters: {
             query?: never;
@@ -561,6 +714,58 @@ export interface paths {
         put?: never;
         /** Queue a paused job again */
         post: operations["resume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{job}/shell": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read what a shell prints, waiting for it for a while */
+        get: operations["shell_output"];
+        put?: never;
+        /** Open a shell inside a running worker */
+        post: operations["open_shell"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{job}/shell/input": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Type into a shell, say that its terminal has another size, or hang up */
+        post: operations["type_into_shell"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{job}/stacks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Look at what a running job is doing */
+        get: operations["peek"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -688,6 +893,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/leases/{lease}/park": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Copy the GPU memory of a bench's kernel to the machine's memory and lend its GPU */
+        post: operations["park_bench"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/leases/{lease}/unpark": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Bring a parked bench back to its GPU */
+        post: operations["unpark_bench"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/metrics": {
         parameters: {
             query?: never;
@@ -773,6 +1012,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/nodes/{node}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tell what the GPUs and the pods of a node did since the last report */
+        post: operations["report_node"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/nodes/{node}/window": {
         parameters: {
             query?: never;
@@ -806,6 +1062,23 @@ export interface paths {
         head?: never;
         /** Change what the caller is told, and where */
         patch: operations["change_notifications"];
+        trace?: never;
+    };
+    "/notifications/reload": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Read `notifications.yaml` again; what is wrong is refused, and the old one stays */
+        post: operations["reload_notifications"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/notifications/test": {
@@ -868,6 +1141,23 @@ export interface paths {
         };
         /** Read this document */
         get: operations["openapi"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/parked-benches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the benches that are parked */
+        get: operations["parked_benches"];
         put?: never;
         post?: never;
         delete?: never;
@@ -978,6 +1268,229 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/schedules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List schedules, newest first: your own, or all that you may see */
+        get: operations["schedules"];
+        put?: never;
+        /** Begin a schedule: nothing is sent before its first time */
+        post: operations["begin_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/schedules/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Say when a schedule would send; nothing begins */
+        post: operations["preview_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/schedules/{schedule}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Return a schedule */
+        get: operations["schedule"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/schedules/{schedule}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send nothing until it is resumed; the job that is under way goes on */
+        post: operations["pause_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/schedules/{schedule}/remove": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Remove a schedule and return what it was; its jobs stay as they are */
+        post: operations["remove_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/schedules/{schedule}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Let it send again from its next time on; what came meanwhile is not made up for */
+        post: operations["resume_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/services": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List services by name: your own, or all that you may open */
+        get: operations["services"];
+        put?: never;
+        /** Begin a service, or exchange it for a new version with ``update`` */
+        post: operations["serve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/services/{service}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Return a service */
+        get: operations["service"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/services/{service}/remove": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Remove a service and return what it was; its replicas are ended at once */
+        post: operations["remove_service"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/services/{service}/restart": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Exchange its replicas for new ones of the same, as a new version */
+        post: operations["restart_service"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/services/{service}/sleep": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Let it sleep: its replicas answer what they have and end; the next request wakes it */
+        post: operations["sleep_service"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/services/{service}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Stop it: its replicas answer what they have and end; requests do not wake it */
+        post: operations["stop_service"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/services/{service}/wake": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Let it have replicas again */
+        post: operations["wake_service"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/status": {
         parameters: {
             query?: never;
@@ -989,6 +1502,75 @@ export interface paths {
         get: operations["status"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sweeps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List sweeps, newest first: your own, or all that you may see */
+        get: operations["sweeps"];
+        put?: never;
+        /** Begin a sweep: its first trials are jobs when this is answered */
+        post: operations["begin_sweep"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sweeps/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Say what a sweep would try and cost; nothing begins */
+        post: operations["preview_sweep"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sweeps/{sweep}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Return a sweep with its trials, the best first */
+        get: operations["sweep"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sweeps/{sweep}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begin no further trial of a sweep, and end those under way unless they may finish */
+        post: operations["stop_sweep"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1186,6 +1768,19 @@ export interface components {
             target: string;
         };
         /**
+         * AwaitedJob
+         * @description A job or an array that another one is to run after; ``outcome`` is how it ended, null before.
+         *
+         *     ``tasks``: so many tasks the array has whose id ``job`` then is; 0 for a job.
+         */
+        AwaitedJob: {
+            job: string;
+            name: string;
+            outcome: components["schemas"]["State"] | null;
+            /** @default 0 */
+            tasks: number;
+        };
+        /**
          * BackupMade
          * @description Answer of ``backup``: where the copy lies on the machine of the service, and what is in it.
          *
@@ -1202,6 +1797,95 @@ export interface components {
             missing: string[];
         };
         /**
+         * BenchAct
+         * @description What happens to a bench that is due.
+         *
+         *     ``release``: the GPUs are taken from the kernels, and the server goes on without them.
+         *     ``park``: its GPU is lent, and what its kernel has there waits in the machine's memory.
+         * @enum {unknown}
+         */
+        BenchAct: "none" | "park" | "release" | "stop";
+        /**
+         * BenchActivity
+         * @description What a notebook server knows of its own use.
+         *
+         *     Attributes:
+         *         kernels: That run, ``busy_kernels`` of them busy.
+         *         terminal_programs: That run in terminals besides the shells; null where that is not known.
+         *         executions: Cells executed since the server started; it only rises.
+         *         gives_up: The server can take the GPUs from its kernels and go on.
+         *         noted: The note that was commanded lies in the folder.
+         */
+        BenchActivity: {
+            busy_kernels: number;
+            executions: number;
+            /** @default false */
+            gives_up: boolean;
+            kernels: number;
+            /** @default false */
+            noted: boolean;
+            /** @default null */
+            terminal_programs: number | null;
+        };
+        /**
+         * BenchCommand
+         * @description What a notebook server is told to do now.
+         *
+         *     ``release``: write the note, restart the kernels without GPUs, then ``released_bench``.
+         *     ``note``: write the note, and report at once that it is ``noted``; the server is then stopped.
+         * @enum {unknown}
+         */
+        BenchCommand: "none" | "note" | "release";
+        /**
+         * BenchIdleness
+         * @description Where a bench stands, and what comes next.
+         *
+         *     Attributes:
+         *         idle_s: For how long it has been idle, of which ``coverage`` (0 to 1) was known.
+         *         kept_until: Its owner keeps it until then; ``keeps_left`` more times today, each time for
+         *             ``keep_s``.
+         *         exempt_until: No rule for idle benches meets it until then.
+         *         tell_s: Seconds of idleness until it is said, ``ask_s`` until the owner is asked, ``act_s``
+         *             until it is due.
+         *         act: What happens when it is due; ``none`` where the site has not switched that on.
+         *         parks: The site parks benches: that is tried first, and then nothing is lost.
+         *         acts_at: When it is due, if it stays idle; null where nothing will happen.
+         *         next: The next step, at ``next_at``; null where none comes.
+         *         command: What its notebook server does now.
+         *         asked: It is given back because its owner wants it, not by the rule.
+         */
+        BenchIdleness: {
+            act: components["schemas"]["BenchAct"];
+            act_s: number;
+            acts_at: string | null;
+            ask_s: number;
+            /** @default false */
+            asked: boolean;
+            command: components["schemas"]["BenchCommand"];
+            coverage: number;
+            exempt_until: string | null;
+            gpus: string[];
+            idle_s: number;
+            keep_s: number;
+            keeps_left: number;
+            kept_until: string | null;
+            lease: string;
+            next: components["schemas"]["BenchStep"] | null;
+            next_at: string | null;
+            /** @default false */
+            parks: boolean;
+            server: string;
+            step: components["schemas"]["BenchStep"];
+            tell_s: number;
+            user: string;
+        };
+        /**
+         * BenchStep
+         * @description Where a bench stands: in use, not known, or on a rung of the ladder.
+         * @enum {unknown}
+         */
+        BenchStep: "asked" | "cpu-phase" | "doubt" | "due" | "idle" | "told" | "used";
+        /**
          * BenchWanted
          * @description Body of ``ask_back``: why, for the owner to read.
          */
@@ -1212,10 +1896,15 @@ export interface components {
         /**
          * BuildQuota
          * @description A user's fixed quota, the rule it came from, what holds it, what is free of it.
+         *
+         *     ``lent`` GPUs are those of the user's parked benches: nobody's server holds them, and they come
+         *     back, so that they count in the quota.
          */
         BuildQuota: {
             free: number;
             held: components["schemas"]["HeldBuild"][];
+            /** @default 0 */
+            lent: number;
             quota: number;
             rule: string;
         };
@@ -1322,6 +2011,50 @@ export interface components {
             text: string;
         };
         /**
+         * Curve
+         * @description The values of one name over all attempts, by rising step.
+         *
+         *     The four lists have one entry for each point. A value that was no finite number is null.
+         *     ``after_s`` is in seconds since the ``begin`` of the answer. A pause lies between two points of
+         *     different ``attempts``. Beyond 1,000 points a curve is thinned: its first, its last, its least
+         *     and its greatest stay, and those of equal stretches. ``last``, ``min`` and ``max`` are null
+         *     where no value was a number. ``goal`` is what is better by the words of the name; null where
+         *     they do not say.
+         */
+        Curve: {
+            after_s: number[];
+            attempts: number[];
+            /** @default null */
+            goal: ("max" | "min") | null;
+            last: components["schemas"]["MetricPoint"] | null;
+            max: components["schemas"]["MetricPoint"] | null;
+            min: components["schemas"]["MetricPoint"] | null;
+            name: string;
+            steps: number[];
+            values: (number | null)[];
+        };
+        /**
+         * DeadlineOutlook
+         * @description How a job stands against its deadline.
+         * @enum {unknown}
+         */
+        DeadlineOutlook: "at-risk" | "cannot-be-told" | "met" | "missed" | "will-be-met" | "will-be-missed";
+        /**
+         * DeadlineStanding
+         * @description Whether a job will have ended by its deadline, as far as that can be told now.
+         *
+         *     ``text`` says it in a sentence, with what it rests on. ``earliest_end`` and ``latest_end`` are
+         *     when it may end; null where that is not known, and once it has ended.
+         */
+        DeadlineStanding: {
+            /** @default null */
+            earliest_end: string | null;
+            /** @default null */
+            latest_end: string | null;
+            state: components["schemas"]["DeadlineOutlook"];
+            text: string;
+        };
+        /**
          * Doubts
          * @description Answer of ``adopt``: what is not known. ``hold`` is why nothing new begins, else null.
          *
@@ -1335,18 +2068,42 @@ export interface components {
             unreadable: components["schemas"]["UnreadableRecord"][];
         };
         /**
+         * EarlyStopping
+         * @description Asynchronous successive halving (Li et al. 2020): what does worse is stopped early.
+         *
+         *     A trial is judged when it reports step ``first``, ``first * factor``, ``first * factor**2``, and
+         *     so on: it goes on where its figure is among the best of ``1 / factor`` that came so far before.
+         */
+        EarlyStopping: {
+            /** @default 3 */
+            factor: number;
+            first: number;
+        };
+        /**
+         * EndCause
+         * @description What ended an attempt, as ``--retry-on`` and ``benchpool.yaml`` name it.
+         * @enum {unknown}
+         */
+        EndCause: "could-not-start" | "evicted" | "exit-code" | "gpu-error" | "hanging" | "machine-fault" | "no-room" | "node-lost" | "not-taken" | "out-of-gpu-memory" | "out-of-memory" | "time-limit";
+        /**
          * EnoughGpus
          * @description Answer of ``report/enough``: the fewest GPUs with which 95 % of the jobs wait that long.
          *
          *     Attributes:
          *         gpus: Of one pool, shared as this one is; ``present_gpus``: what it has for training.
          *         static_gpus: Of fixed shares of all projects together; ``projects`` has them singly.
+         *         refused: Jobs that a budget of GPU-hours would have refused until the next month began,
+         *             from which on they count. ``left_out``: those that a budget of 0 refuses for ever.
          */
         EnoughGpus: {
             gpus: number;
             jobs: number;
+            /** @default 0 */
+            left_out: number;
             present_gpus: number;
             projects: components["schemas"]["EnoughShare"][];
+            /** @default 0 */
+            refused: number;
             static_gpus: number;
             text: string;
             wait_s: number;
@@ -1474,6 +2231,7 @@ export interface components {
          *         throttled: Why it runs slower than it could. ``xid``: the driver's error in the sample.
          *         simulated: Its activity follows the processor use of its holder; nothing computes on it.
          *         mine: Held by a bench or job of the caller.
+         *         parent: The driver's name of the GPU that it is a slice of; power is of whole GPUs alone.
          */
         GpuUse: {
             /** @default null */
@@ -1493,6 +2251,8 @@ export interface components {
             mine: boolean;
             model: string;
             node: string;
+            /** @default null */
+            parent: string | null;
             /** @default null */
             power_w: number | null;
             /** @default null */
@@ -1558,11 +2318,15 @@ export interface components {
          *     Attributes:
          *         text: The answer in one sentence; ``notes``: what one must know to read it.
          *         gpu_h: GPU-hours that would have been free, of ``measured_gpu_h`` on benches.
+         *         minutes: After so many minutes of idleness a bench counts as given back.
          *         simulated: Some of the GPUs were simulated.
+         *         exemptions: All of the configuration, those that have ended too.
          */
         IdleBenches: {
             begin: string;
             end: string;
+            /** @default [] */
+            exemptions: components["schemas"]["IdleExempt"][];
             gpu_h: number;
             measured_gpu_h: number;
             minutes: number;
@@ -1571,6 +2335,30 @@ export interface components {
             simulated: boolean;
             text: string;
         };
+        /**
+         * IdleExempt
+         * @description An exemption from the rule for idle benches, in force or ended.
+         *
+         *     Attributes:
+         *         until: Its last day.
+         *         servers: Left out for it in part or whole, with ``gpu_h`` that they would have given back;
+         *             of several that hold for a server, the one that ends last counts.
+         */
+        IdleExempt: {
+            gpu_h: number;
+            in_force: boolean;
+            servers: number;
+            /** Format: date */
+            until: string;
+            who: string;
+            why: string;
+        };
+        /**
+         * IfHanging
+         * @description What follows when a running job shows no sign of life, as ``--if-hanging`` names it.
+         * @enum {unknown}
+         */
+        IfHanging: "nothing" | "requeue" | "tell";
         /**
          * InLine
          * @description A server that waits in line for its build GPUs, as those see it who may see its bench.
@@ -1586,12 +2374,22 @@ export interface components {
          * Job
          * @description A job as every verb prints it (formats, section 5): exactly these keys.
          *
-         *     ``actions`` names the operations that would change something about it now.
+         *     ``actions`` names the operations that would change something about it now. ``metrics`` are the
+         *     newest values of the first names that it reports, until it has ended. ``note`` is what its
+         *     people wrote about it. ``in_line_since`` is when it first joined the queue: null while it waits
+         *     for the jobs that it ``awaits``. ``deadline_standing`` is whether it will have ended by its
+         *     ``deadline``.
          */
         Job: {
             /** @default [] */
             actions: string[];
             attempt: number;
+            /** @default [] */
+            awaits: components["schemas"]["AwaitedJob"][];
+            /** @default null */
+            deadline: string | null;
+            /** @default null */
+            deadline_standing: components["schemas"]["DeadlineStanding"] | null;
             ended: string | null;
             estimated_start: components["schemas"]["EstimatedStart"] | null;
             exit_code: number | null;
@@ -1602,9 +2400,27 @@ export interface components {
             gpu_models: string[];
             gpus: number;
             id: string;
+            /** @default null */
+            in_line_since: string | null;
+            /** @default {} */
+            metrics: {
+                [key: string]: number;
+            };
             min_workers: number;
             name: string;
+            /**
+             * Note
+             * @default
+             */
+            note: string;
             over_quota: boolean;
+            /**
+             * Parameters
+             * @default {}
+             */
+            parameters: {
+                [key: string]: boolean | number | string | (boolean | number | string | null)[] | null;
+            };
             /** @default null */
             pause: components["schemas"]["PauseMoment"] | null;
             preemptible: boolean;
@@ -1623,9 +2439,21 @@ export interface components {
             tags: string[];
             /** @default null */
             time_limit_s: number | null;
+            /** @default [] */
+            tracker_runs: components["schemas"]["TrackerLink"][];
+            /** @default null */
+            trial: components["schemas"]["TrialPlace"] | null;
             url: string;
             user: string;
             workers: number;
+        };
+        /**
+         * JobAgain
+         * @description Body of ``again``: a repeat of the same key answers the same job.
+         */
+        JobAgain: {
+            /** @default null */
+            key: string | null;
         };
         /**
          * JobChange
@@ -1662,7 +2490,8 @@ export interface components {
          *
          *     ``fixed`` names what ``change`` would be refused now, of what it can change at all. ``kept`` is
          *     null until the job has ended. ``pauses`` are all, also those that a person asked for. ``usage``
-         *     is null until it has ended, and where it never had a GPU.
+         *     is null until it has ended, and where it never had a GPU. ``retried`` says after which
+         *     failures it was tried again, empty where there were none.
          */
         JobDetail: {
             attempts: components["schemas"]["Attempt"][];
@@ -1675,6 +2504,8 @@ export interface components {
             kept: components["schemas"]["Kept"] | null;
             /** @default [] */
             pauses: components["schemas"]["Preemption"][];
+            /** @default  */
+            retried: string;
             /** @default null */
             usage: components["schemas"]["JobUsage"] | null;
         };
@@ -1790,6 +2621,29 @@ export interface components {
             xids: number;
         };
         /**
+         * JobMetrics
+         * @description Answer of ``metrics``: the curves of a job, in the order in which their names came.
+         *
+         *     ``begin`` is when the first of these points was reported, null without any.
+         */
+        JobMetrics: {
+            begin: string | null;
+            curves: components["schemas"]["Curve"][];
+            job: string;
+            name: string;
+        };
+        /**
+         * JobNote
+         * @description Body of ``note``: what its people write about a job; nothing removes it.
+         */
+        JobNote: {
+            /**
+             * @description Shown with the job and where jobs are compared.
+             * @default
+             */
+            note: string;
+        };
+        /**
          * JobNow
          * @description What would become of a job now.
          *
@@ -1823,15 +2677,31 @@ export interface components {
          *     ``image`` is for clusters: by default jobs run in the pool's own. Without ``working_dir`` the
          *     job runs in a copy of ``files``; with it (an absolute path) it runs there. What
          *     it leaves in its output folder is copied to ``output_dir``. ``key`` makes a repeat of the
-         *     same submission harmless.
+         *     same submission harmless. ``parameters`` are facts, to find and compare it by: the code has
+         *     them already.
          */
         JobSubmission: {
+            /**
+             * @description Jobs, or whole arrays, that must have succeeded before it joins the queue.
+             * @default []
+             */
+            after: string[];
+            /**
+             * @description It joins the queue when those have ended, however they ended.
+             * @default false
+             */
+            after_any: boolean;
             /**
              * @description Processor cores of each worker.
              * @default 0
              */
             cpus: number;
-            entry: components["schemas"]["ScriptEntry"] | components["schemas"]["ModuleEntry"] | components["schemas"]["CommandEntry"] | components["schemas"]["NotebookEntry"];
+            /**
+             * @description When it should have ended: told whether that will be so; its turn stays as it is.
+             * @default null
+             */
+            deadline: string | null;
+            entry: components["schemas"]["ScriptEntry"] | components["schemas"]["ModuleEntry"] | components["schemas"]["CommandEntry"] | components["schemas"]["NotebookEntry"] | components["schemas"]["PodsEntry"];
             /** @default {} */
             env: {
                 [key: string]: string;
@@ -1848,6 +2718,11 @@ export interface components {
              * @default 1
              */
             gpus: number;
+            /**
+             * @description What is done when it shows no sign of life for long: tell, requeue or nothing.
+             * @default null
+             */
+            if_hanging: components["schemas"]["IfHanging"] | null;
             /** @default null */
             image: string | null;
             /** @default null */
@@ -1868,6 +2743,10 @@ export interface components {
             name: string | null;
             /** @default null */
             output_dir: string | null;
+            /** @default {} */
+            parameters: {
+                [key: string]: boolean | number | string | (boolean | number | string | null)[] | null;
+            };
             /**
              * @description Whether it may be paused for others; if not it must fit the quota.
              * @default true
@@ -1890,6 +2769,16 @@ export interface components {
              * @default null
              */
             required_level: string | null;
+            /**
+             * @description Tried again so often after failures of each cause; 0 is never.
+             * @default null
+             */
+            retries: number | null;
+            /**
+             * @description A cause after which it is tried again, and no other.
+             * @default []
+             */
+            retry_on: components["schemas"]["EndCause"][];
             /** @default null */
             source: components["schemas"]["Source"] | null;
             /**
@@ -2071,6 +2960,15 @@ export interface components {
             since: string | null;
         };
         /**
+         * ListedValues
+         * @description One of these values, each of equal right.
+         */
+        ListedValues: {
+            /** @enum {unknown} */
+            kind: "list";
+            values: (boolean | number | string)[];
+        };
+        /**
          * Liveness
          * @description Answer of ``health``: the service answers. How it fares is in ``Status.health``.
          */
@@ -2123,6 +3021,14 @@ export interface components {
             by: string;
             ends: string;
             reason: string;
+        };
+        /**
+         * MetricPoint
+         * @description One point of a curve.
+         */
+        MetricPoint: {
+            step: number;
+            value: number;
         };
         /**
          * Missing
@@ -2189,6 +3095,36 @@ export interface components {
             reason: string;
         };
         /**
+         * NodeReport
+         * @description Body of ``report_node``.
+         */
+        NodeReport: {
+            /** @default [] */
+            gpus: components["schemas"]["ReportedGpu"][];
+            /** @description Its number; the same once more changes nothing. */
+            look: number;
+            /**
+             * @description Every pod that has a cgroup there, by uid.
+             * @default []
+             */
+            pods: string[];
+            /**
+             * @description What cannot be measured there, as a sentence.
+             * @default
+             */
+            problem: string;
+            /** @default [] */
+            uses: components["schemas"]["ReportedUse"][];
+        };
+        /**
+         * NodeReportTaken
+         * @description Answer of ``report_node``.
+         */
+        NodeReportTaken: {
+            /** @description The next one is wanted after so many seconds. */
+            every_s: number;
+        };
+        /**
          * NodeRequirement
          * @description What a label of a machine must be like, as Kubernetes says it; its name is metadata.name.
          */
@@ -2219,8 +3155,11 @@ export interface components {
          * @description Execute a notebook, cell by cell; its text is an uploaded object.
          *
          *     ``name`` is the file name under which the executed copy is returned in the output folder.
+         *     ``fill``: the values of ``parameters`` are put into its cells when it starts.
          */
         NotebookEntry: {
+            /** @default false */
+            fill: boolean;
             /** @enum {unknown} */
             kind: "notebook";
             name: string;
@@ -2263,23 +3202,49 @@ export interface components {
          * @description What people can be told of.
          * @enum {unknown}
          */
-        NotificationEvent: "budget" | "ended" | "failed" | "gpu-broken" | "paused" | "started";
+        NotificationEvent: "budget" | "deadline" | "ended" | "failed" | "gpu-broken" | "hanging" | "idle-bench" | "paused" | "schedule" | "started";
         /**
          * NotificationSettings
          * @description What somebody is told, and where.
          *
          *     A start is told of after ``wait_s`` in line, a pause when it has lasted for ``paused_s``.
-         *     ``kinds`` are the addresses that the administrator allows, none where nothing is sent at all;
-         *     ``own`` is the mail address that the site has for this user.
+         *     ``kinds`` are the addresses that the administrator allows, none where nothing is sent to users:
+         *     then ``off`` says so. ``own`` is the mail address that the site has for this user.
          */
         NotificationSettings: {
             addresses: components["schemas"]["NotificationAddress"][];
             events: components["schemas"]["NotificationEvent"][];
             kinds: string[];
             /** @default null */
+            off: string | null;
+            /** @default null */
             own: string | null;
             paused_s: number;
             wait_s: number;
+        };
+        /**
+         * ParkStep
+         * @description How far it is. ``LOST``: the kernel's GPU memory could not be brought back.
+         * @enum {unknown}
+         */
+        ParkStep: "lost" | "parked" | "parking" | "returning";
+        /**
+         * ParkedBench
+         * @description A bench on its way to host memory, there, or on its way back.
+         *
+         *     Attributes:
+         *         gpus: The GPUs that it lends, or will. ``bytes``: GPU memory of its kernel.
+         *         since: When it was asked to be parked. ``text``: how it stands, for people.
+         */
+        ParkedBench: {
+            bytes: number;
+            gpus: string[];
+            lease: string;
+            server: string;
+            since: string;
+            step: components["schemas"]["ParkStep"];
+            text: string;
+            user: string;
         };
         /**
          * PauseMoment
@@ -2292,6 +3257,22 @@ export interface components {
             stage: "back" | "saved" | "saving";
             text: string;
             until: string | null;
+        };
+        /**
+         * Peek
+         * @description Answer of ``peek``.
+         *
+         *     ``text`` says it in a sentence. ``gpus`` has a line for each GPU that is measured, ``log`` the
+         *     last lines of worker 0.
+         */
+        Peek: {
+            at: string;
+            attempt: number;
+            gpus: string[];
+            groups: components["schemas"]["StackGroup"][];
+            job: string;
+            log: string[];
+            text: string;
         };
         /**
          * Person
@@ -2320,6 +3301,20 @@ export interface components {
             projects: string[];
             quota: number;
             rule: string;
+        };
+        /**
+         * PodsEntry
+         * @description Pods that others made in a namespace of a cluster; only the scheduler itself sends these.
+         *
+         *     ``owner`` is what made them, as ``Deployment`` and its name; a bare pod is its own.
+         */
+        PodsEntry: {
+            /** @enum {unknown} */
+            kind: "pods";
+            namespace: string;
+            owner: string;
+            owner_kind: string;
+            pods: string[];
         };
         /**
          * PoolGpus
@@ -2373,6 +3368,48 @@ export interface components {
             text: string;
         };
         /**
+         * PoolService
+         * @description A service.
+         *
+         *     Attributes:
+         *         text: How it is and what happens next, in a sentence.
+         *         url: Its address.
+         *         may_change: Whether the reader may change, stop and remove it. Others see no replicas.
+         *         version: Counted up by each change and restart.
+         *         failures: So many replicas of this version ended by themselves, one after the other.
+         *         retry_at: When another is begun after those; null for at once.
+         *         events: What became of it, newest first: the last 20.
+         */
+        PoolService: {
+            access: components["schemas"]["ServiceAccess"];
+            created: string;
+            /** @default [] */
+            events: components["schemas"]["ServiceEvent"][];
+            failures: number;
+            gpus: number;
+            group: string | null;
+            id: string;
+            idle_s: number;
+            in_flight: number;
+            keep_prefix: boolean;
+            max_replicas: number;
+            may_change: boolean;
+            min_replicas: number;
+            name: string;
+            port: number | null;
+            project: string;
+            readiness: string;
+            replicas: components["schemas"]["ServiceReplica"][];
+            retry_at: string | null;
+            state: components["schemas"]["ServiceState"];
+            text: string;
+            times: components["schemas"]["ServiceTimes"];
+            url: string;
+            user: string;
+            version: number;
+            wanted: number;
+        };
+        /**
          * Preemption
          * @description One pause (R23): when, for whom, by which rule, at what cost.
          *
@@ -2409,11 +3446,13 @@ export interface components {
          *
          *     ``starts`` is ``now``, ``after-reclaim`` (others give back first), ``waits`` or ``never``.
          *     ``text`` says it in a sentence, as dialog and terminal show it, and on a cluster in a second one
-         *     what the job finds there.
+         *     what the job finds there, and whether it will meet its ``deadline``.
          */
         Preview: {
             /** @default null */
             container: components["schemas"]["Container"] | null;
+            /** @default null */
+            deadline: components["schemas"]["DeadlineStanding"] | null;
             estimated_start: components["schemas"]["EstimatedStart"] | null;
             gpus: number;
             over_quota: number;
@@ -2423,6 +3462,17 @@ export interface components {
             starts: "after-reclaim" | "never" | "now" | "waits";
             text: string;
             within_quota: number;
+        };
+        /**
+         * ProcessStacks
+         * @description A Python process; ``by`` is what read it.
+         */
+        ProcessStacks: {
+            /** @enum {unknown} */
+            by: "faulthandler" | "py-spy";
+            command: string;
+            pid: number;
+            threads: components["schemas"]["ThreadStack"][];
         };
         /**
          * Progress
@@ -2465,7 +3515,8 @@ export interface components {
          *
          *     ``parent`` is the project above, null at the top. In the last week its jobs, and those of the
          *     projects below it, ``gave_back`` so many GPUs beyond its quota to others, in so many ``pauses``.
-         *     ``gpu_hours`` is null where it has no budget of a month.
+         *     ``gpu_hours`` is null where it has no budget of a month. ``reserved`` is what ``quota`` and
+         *     ``limit`` hold for a time only.
          */
         ProjectQuota: {
             allocated: number;
@@ -2481,6 +3532,8 @@ export interface components {
             /** @default 0 */
             pauses: number;
             quota: number | null;
+            /** @default [] */
+            reserved: components["schemas"]["ReservedGpus"][];
             waiting: number;
         };
         /**
@@ -2517,7 +3570,8 @@ export interface components {
          * Quota
          * @description Answer of ``quota``; ``files`` of each kind that has a bound.
          *
-         *     ``gpu_hours`` is the user's own budget, of jobs and benches; null where there is none.
+         *     ``gpu_hours`` is the user's own budget, of jobs and benches; null where there is none. Of a
+         *     notebook's values ``values_gib`` may go along with one job.
          */
         Quota: {
             build: components["schemas"]["BuildQuota"];
@@ -2527,6 +3581,8 @@ export interface components {
             gpu_hours: components["schemas"]["GpuHours"] | null;
             projects: components["schemas"]["ProjectQuota"][];
             user: string;
+            /** @default 1 */
+            values_gib: number;
         };
         /**
          * Reason
@@ -2545,7 +3601,8 @@ export interface components {
          * @description How a workload fared in a pool; the keys are those of ``benchpool replay``.
          *
          *     A job's wait is all its time that it does not make progress. Short jobs run less than an hour.
-         *     ``allocated_utilisation``: part of the pool's GPU seconds that jobs held.
+         *     ``allocated_utilisation``: part of the pool's GPU seconds that jobs held. ``refused``: jobs that
+         *     a budget of GPU-hours refused; they came again when the next month began.
          */
         ReplayFigures: {
             allocated_utilisation: number;
@@ -2557,8 +3614,195 @@ export interface components {
             p95_wait_h: number;
             p99_wait_h: number;
             preemptions_per_job: number;
+            /** @default 0 */
+            refused: number;
             short_job_wait_min: number;
             useful_utilisation: number;
+        };
+        /**
+         * ReportedGpu
+         * @description One GPU, or one slice of a GPU, as its node's driver tells it; null for not measured.
+         */
+        ReportedGpu: {
+            /** @default null */
+            activity: number | null;
+            /** @default null */
+            energy_j: number | null;
+            /** @default null */
+            memory_total_gib: number | null;
+            /** @default null */
+            memory_used_gib: number | null;
+            /**
+             * @description The GPU that it is a slice of.
+             * @default
+             */
+            parent: string;
+            /**
+             * @description Who has it by the kubelet; several where it is shared.
+             * @default []
+             */
+            pods: components["schemas"]["ReportedPod"][];
+            /** @default null */
+            power_w: number | null;
+            /** @description What the kubelet counts it as. */
+            resource: string;
+            /**
+             * @description The kubelet counts it as several, so that it is nobody's alone.
+             * @default false
+             */
+            shared: boolean;
+            /** @default null */
+            sm_activity: number | null;
+            /** @default null */
+            span_s: number | null;
+            /** @default null */
+            temperature_c: number | null;
+            /** @default [] */
+            throttled: string[];
+            uuid: string;
+            /** @default null */
+            xid: number | null;
+        };
+        /**
+         * ReportedPod
+         * @description A pod that the kubelet has given a GPU.
+         */
+        ReportedPod: {
+            name: string;
+            namespace: string;
+        };
+        /**
+         * ReportedUse
+         * @description What the processes of one pod used, by the kernel's counters for its cgroup.
+         */
+        ReportedUse: {
+            cpu_s: number;
+            /** @default null */
+            memory_gib: number | null;
+            /** @default null */
+            memory_peak_gib: number | null;
+            /** @description Its uid. */
+            pod: string;
+            /** @default null */
+            read_bytes: number | null;
+            /** @description Seconds that it stands for, until the report. */
+            span_s: number;
+            /** @default null */
+            written_bytes: number | null;
+        };
+        /**
+         * ReservedGpus
+         * @description GPUs that a reservation adds to a quota until it is over; ``text`` says it in words.
+         */
+        ReservedGpus: {
+            gpus: number;
+            name: string;
+            text: string;
+            until: string;
+        };
+        /**
+         * RunChange
+         * @description Something that is otherwise; a side that does not have it is null.
+         */
+        RunChange: {
+            after: string | null;
+            area: string;
+            before: string | null;
+            name: string;
+        };
+        /**
+         * RunChanges
+         * @description What is otherwise in job ``after`` than it was in ``before``, null where there is no other.
+         *
+         *     ``code`` are the lines of a difference; ``note`` is said where it has none. ``unrecorded`` are
+         *     those of both whose environment is not known here.
+         */
+        RunChanges: {
+            after: string;
+            before: string | null;
+            /** @default [] */
+            changes: components["schemas"]["RunChange"][];
+            /** @default [] */
+            code: string[];
+            /** @default  */
+            note: string;
+            /** @default [] */
+            unrecorded: string[];
+        };
+        /**
+         * Schedule
+         * @description A schedule: when it sends what, and what came of its last times.
+         *
+         *     Attributes:
+         *         when: As it was asked for. ``cron``: the same in the five fields of cron.
+         *         next: The next five times, none while it is paused.
+         *         last: The last ten times, newest first.
+         *         paused: Why nothing is sent, null while it is in force.
+         */
+        Schedule: {
+            created: string;
+            cron: string;
+            id: string;
+            last: components["schemas"]["ScheduledTime"][];
+            name: string;
+            next: string[];
+            paused: string | null;
+            project: string;
+            text: string;
+            user: string;
+            when: string;
+            zone: string;
+        };
+        /**
+         * SchedulePreview
+         * @description When a schedule would send, before it is sent.
+         */
+        SchedulePreview: {
+            cron: string;
+            next: string[];
+            text: string;
+        };
+        /**
+         * ScheduleRequest
+         * @description A schedule as its user asks for it.
+         *
+         *     ``when`` is five fields of cron, or words such as ``night at 2``, on the clock of ``zone``.
+         *     ``key`` makes a repeat of the same request harmless.
+         */
+        ScheduleRequest: {
+            /** @default null */
+            key: string | null;
+            /** @default null */
+            name: string | null;
+            submission: components["schemas"]["JobSubmission"];
+            when: string;
+            /** @default UTC */
+            zone: string;
+        };
+        /**
+         * ScheduledOutcome
+         * @description What came of a time of a schedule.
+         *
+         *     ``sent``: a job. ``skipped``: the job before had not ended. ``missed``: the service did not run
+         *     then, and a later time was made up for. ``refused``: the job was not accepted.
+         * @enum {unknown}
+         */
+        ScheduledOutcome: "missed" | "refused" | "sent" | "skipped";
+        /**
+         * ScheduledTime
+         * @description A time of a schedule that has come.
+         *
+         *     Attributes:
+         *         job: The job that was sent, null when its record was removed or none was.
+         *         state: Of that job, now or at its end; null where none was sent.
+         *         text: Why none was sent.
+         */
+        ScheduledTime: {
+            at: string;
+            job: string | null;
+            outcome: components["schemas"]["ScheduledOutcome"];
+            state: string | null;
+            text: string;
         };
         /**
          * ScriptEntry
@@ -2603,6 +3847,138 @@ export interface components {
             text: string | null;
         };
         /**
+         * ServiceAccess
+         * @description Who may open the address of a service, besides those who may change it.
+         *
+         *     ``owner``: nobody. ``project``: members of its project. ``group``: a group of the Hub.
+         *     ``everyone``: all who are logged in to the Hub.
+         * @enum {unknown}
+         */
+        ServiceAccess: "everyone" | "group" | "owner" | "project";
+        /**
+         * ServiceEvent
+         * @description What became of a service, and why: it began, slept, woke, was exchanged, a replica ended.
+         */
+        ServiceEvent: {
+            at: string;
+            text: string;
+        };
+        /**
+         * ServiceReplica
+         * @description A replica: a job of the pool that has no end.
+         *
+         *     Attributes:
+         *         phase: ``waiting``, ``starting``, ``ready`` or ``leaving``.
+         *         text: Why it waits; empty where it does not.
+         *         ready_since: Since when it answers; null while it does not.
+         *         in_flight: Requests that it has not answered yet.
+         *         gpu_activity: Share of the newest sample in which a kernel ran, 0 to 1, mean of its GPUs;
+         *             null where nothing was measured just now. ``gpu_memory_used_gib``: of all its GPUs.
+         */
+        ServiceReplica: {
+            begun: string;
+            /** @default null */
+            gpu_activity: number | null;
+            /** @default null */
+            gpu_memory_used_gib: number | null;
+            in_flight: number;
+            job: string;
+            job_state: string;
+            phase: string;
+            ready_since: string | null;
+            text: string;
+            version: number;
+        };
+        /**
+         * ServiceRequest
+         * @description A service as its user asks for it.
+         *
+         *     Each replica runs ``submission`` and listens on a port of its own, which it finds in ``PORT``
+         *     and for ``{port}`` in its command, at the address in ``HOST`` and for ``{host}``: the loopback
+         *     of one machine, on a cluster every address of its pod. With ``port`` all listen on that one.
+         *     ``keep_prefix``: it is asked for whole paths, with the ``{prefix}`` of its address before them.
+         *     ``update`` says that a service of this name is there, and is exchanged for this one.
+         */
+        ServiceRequest: {
+            /** @default owner */
+            access: components["schemas"]["ServiceAccess"];
+            /** @default null */
+            group: string | null;
+            /**
+             * @description With 0 replicas at least: it sleeps after so long unasked.
+             * @default 900
+             */
+            idle_s: number;
+            /**
+             * @description Requests that one replica answers at a time.
+             * @default 8
+             */
+            in_flight: number;
+            /**
+             * @description The program is asked for whole paths, with its address's first.
+             * @default false
+             */
+            keep_prefix: boolean;
+            /**
+             * @description Replicas at most, by the requests in flight.
+             * @default 1
+             */
+            max_replicas: number;
+            /**
+             * @description Replicas at least; with 0 it sleeps when idle.
+             * @default 1
+             */
+            min_replicas: number;
+            name: string;
+            /**
+             * @description The one on which the program listens; a free one without it.
+             * @default null
+             */
+            port: number | null;
+            /**
+             * @description A replica is ready once this path answers 2xx or 3xx.
+             * @default /
+             */
+            readiness: string;
+            submission: components["schemas"]["JobSubmission"];
+            /** @default false */
+            update: boolean;
+        };
+        /**
+         * ServiceState
+         * @description How a service is.
+         *
+         *     ``ready``: it answers. ``starting``: it will. ``asleep``: the next request wakes it.
+         *     ``paused``: its replicas wait for GPUs, or were paused. ``failed``: its replicas end by
+         *     themselves, and are begun again after a pause. ``stopped``: somebody stopped it.
+         * @enum {unknown}
+         */
+        ServiceState: "asleep" | "failed" | "paused" | "ready" | "starting" | "stopped";
+        /**
+         * ServiceStop
+         * @description Body of ``stop`` and ``remove``: the reason is shown to the owner of the service.
+         */
+        ServiceStop: {
+            /** @default null */
+            reason: string | null;
+        };
+        /**
+         * ServiceTimes
+         * @description What came in at the address of a service, of the last minute.
+         *
+         *     Attributes:
+         *         p50_ms, p95_ms: Half, and nineteen of twenty, were answered within so many milliseconds;
+         *             null where none was.
+         *         last_request: When the last came; null for none since the scheduler started.
+         */
+        ServiceTimes: {
+            in_flight: number;
+            last_request: string | null;
+            p50_ms: number | null;
+            p95_ms: number | null;
+            requests_per_s: number;
+        };
+        /**
          * Setting
          * @description One value of the configuration to set, or names to add to a list or take from it.
          *
@@ -2618,6 +3994,78 @@ export interface components {
             remove: string[];
             /** @default null */
             value: boolean | number | string | string[] | null;
+        };
+        /**
+         * Shell
+         * @description An open shell; whoever opened it types and reads by its ``shell``.
+         */
+        Shell: {
+            attempt: number;
+            job: string;
+            shell: string;
+            worker: number;
+        };
+        /**
+         * ShellInput
+         * @description Body of ``type_into_shell``.
+         *
+         *     ``number`` is one more each time: what comes again is not typed twice. ``rows`` and ``columns``
+         *     are set where the terminal has another size now; ``hang_up`` ends the shell.
+         */
+        ShellInput: {
+            /** @default null */
+            columns: number | null;
+            /** @default  */
+            data: string;
+            /** @default false */
+            hang_up: boolean;
+            number: number;
+            /** @default null */
+            rows: number | null;
+            /** @description The shell, as it was opened. */
+            shell: string;
+        };
+        /**
+         * ShellOpening
+         * @description Body of ``open_shell``: in which worker, and the terminal that it is shown in.
+         */
+        ShellOpening: {
+            /** @default 80 */
+            columns: number;
+            /** @default 24 */
+            rows: number;
+            /** @default xterm */
+            term: string;
+            /**
+             * @description In which worker.
+             * @default 0
+             */
+            worker: number;
+        };
+        /**
+         * ShellOutput
+         * @description What a shell printed; after ``ended`` nothing more comes, and ``text`` says why.
+         */
+        ShellOutput: {
+            data: string;
+            /** @default false */
+            ended: boolean;
+            /** @default null */
+            exit_code: number | null;
+            next: number;
+            /** @default  */
+            text: string;
+        };
+        /**
+         * SiteKinds
+         * @description What is in force of ``notifications.yaml``; ``changed``: it is something else than before.
+         *
+         *     ``kinds`` are the addresses that users may give, ``pool`` is how many the site has of its own.
+         */
+        SiteKinds: {
+            changed: boolean;
+            kinds: string[];
+            pool: number;
         };
         /**
          * SnapshotFile
@@ -2638,9 +4086,20 @@ export interface components {
             /** @default [] */
             cells: string[];
             /** @enum {unknown} */
-            kind: "cells" | "magic" | "notebook" | "python" | "script" | "self-test" | "terminal";
+            kind: "cells" | "function" | "magic" | "notebook" | "python" | "script" | "self-test" | "terminal";
             /** @default null */
             path: string | null;
+        };
+        /**
+         * StackGroup
+         * @description Workers that do the same: ``who`` says which, in words; the processes are of the first.
+         */
+        StackGroup: {
+            processes: components["schemas"]["ProcessStacks"][];
+            who: string;
+            /** @default  */
+            why: string;
+            workers: number[];
         };
         /**
          * StartEstimates
@@ -2662,7 +4121,7 @@ export interface components {
          * Status
          * @description Answer of ``status``: the pool in one object, with its sentence.
          *
-         *     ``bench_line`` servers wait in line for a bench.
+         *     ``bench_line`` servers wait in line for a bench. The pages for people are below ``url``.
          */
         Status: {
             /** @default 0 */
@@ -2677,7 +4136,160 @@ export interface components {
             running: number;
             simulated: boolean;
             text: string;
+            /** @default  */
+            url: string;
         };
+        /**
+         * Sweep
+         * @description A sweep: what it tries, what came of it so far, and what it does next.
+         *
+         *     Attributes:
+         *         text: Where it stands, in a sentence.
+         *         problem: Why the next trial could not begin, null while nothing is wrong.
+         *         trials: Best first, then those without a figure by number.
+         *         best: Number of the best trial, null where none has a figure.
+         *         size: How many trials there are at most.
+         */
+        Sweep: {
+            best: number | null;
+            created: string;
+            ended: string | null;
+            gpu_hours: number;
+            id: string;
+            name: string;
+            plan: components["schemas"]["SweepPlan"];
+            problem: string | null;
+            project: string;
+            size: number;
+            state: components["schemas"]["SweepState"];
+            text: string;
+            trials: components["schemas"]["TrialRow"][];
+            url: string;
+            user: string;
+        };
+        /**
+         * SweepGoal
+         * @description Whether a small or a large figure is the better one.
+         * @enum {unknown}
+         */
+        SweepGoal: "maximize" | "minimize";
+        /**
+         * SweepMethod
+         * @description How the next values are chosen.
+         *
+         *     ``grid``: each combination once. ``random``: drawn. ``tpe``: near what did well so far
+         *     (tree-structured Parzen estimator, Bergstra et al. 2011).
+         * @enum {unknown}
+         */
+        SweepMethod: "grid" | "random" | "tpe";
+        /**
+         * SweepPlan
+         * @description What a sweep tries, and when it has tried enough.
+         *
+         *     Attributes:
+         *         metric: The figure that trials report and that is judged, e.g. ``val_loss``.
+         *         trials: At most so many; null for all of a grid.
+         *         max_concurrent: So many trials at most are under way at once.
+         *         seed: Draws are the same for the same seed.
+         *         gpu_hours: No further trial begins when those before have used so many.
+         *         good_enough: Everything else is stopped when a trial reports a figure as good as this.
+         *         patience: No further trial begins when so many in a row were no better than the best before.
+         *         array: Its one parameter, ``array_task_id``, lists the tasks of an array: each finds its
+         *             number in ``BENCHPOOL_ARRAY_TASK_ID``, and nothing is added to arguments or cells.
+         */
+        SweepPlan: {
+            /** @default false */
+            array: boolean;
+            /** @default null */
+            early_stopping: components["schemas"]["EarlyStopping"] | null;
+            /** @default minimize */
+            goal: components["schemas"]["SweepGoal"];
+            /** @default null */
+            good_enough: number | null;
+            /** @default null */
+            gpu_hours: number | null;
+            /** @default 4 */
+            max_concurrent: number;
+            /** @default grid */
+            method: components["schemas"]["SweepMethod"];
+            /** @default null */
+            metric: string | null;
+            parameters: {
+                [key: string]: components["schemas"]["ListedValues"] | components["schemas"]["ValueRange"];
+            };
+            /** @default null */
+            patience: number | null;
+            /** @default 0 */
+            seed: number;
+            /** @default null */
+            trials: number | null;
+        };
+        /**
+         * SweepPreview
+         * @description What a sweep would cost, before it is sent.
+         *
+         *     Attributes:
+         *         text: In a sentence.
+         *         gpu_hours: Null where nothing is known of how long a trial takes.
+         *         first: The values of the first trials.
+         */
+        SweepPreview: {
+            first: {
+                [key: string]: boolean | number | string;
+            }[];
+            gpu_hours: number | null;
+            hours: number | null;
+            text: string;
+            trials: number;
+        };
+        /**
+         * SweepRequest
+         * @description A sweep as its user asks for it: the job of each trial, and what is tried.
+         *
+         *     In ``submission`` the words ``{name}`` of script arguments, commands and environment stand for
+         *     the trial's values; where a script names none of them, each is added as ``--name=value``.
+         *     ``key`` makes a repeat of the same request harmless. ``trial_hours`` and ``trial_steps`` say how
+         *     long a trial takes that goes to its end; only the preview reads them.
+         */
+        SweepRequest: {
+            /** @default null */
+            key: string | null;
+            /** @default null */
+            name: string | null;
+            plan: components["schemas"]["SweepPlan"];
+            submission: components["schemas"]["JobSubmission"];
+            /** @default null */
+            trial_hours: number | null;
+            /** @default null */
+            trial_steps: number | null;
+        };
+        /**
+         * SweepState
+         * @description ``running``: trials begin and end. ``ending``: none begins any more. ``over``: all ended.
+         * @enum {unknown}
+         */
+        SweepState: "ending" | "over" | "running";
+        /**
+         * SweepStop
+         * @description How a sweep is stopped.
+         */
+        SweepStop: {
+            /**
+             * @description Trials under way go on to their end; only no further one begins.
+             * @default false
+             */
+            let_finish: boolean;
+            /** @default null */
+            reason: string | null;
+        };
+        /**
+         * ThreadStack
+         * @description A thread: its name, and its frames as ``function (file:line)``, the innermost first.
+         */
+        ThreadStack: [
+            string,
+            string[]
+        ];
         /**
          * Toleration
          * @description A taint of machines that a server bears, as Kubernetes says it; empty means any.
@@ -2697,6 +4309,47 @@ export interface components {
             operator: "Equal" | "Exists";
             /** @default  */
             value: string;
+        };
+        /**
+         * TrackerLink
+         * @description The way to a run in a tracker; ``text`` names tracker and host.
+         */
+        TrackerLink: {
+            text: string;
+            tracker: string;
+            url: string;
+        };
+        /**
+         * TrialPlace
+         * @description As which trial of which sweep a job runs; of an array, as which of its tasks in turn.
+         */
+        TrialPlace: {
+            /** @default false */
+            array: boolean;
+            name: string;
+            sweep: string;
+            trial: number;
+        };
+        /**
+         * TrialRow
+         * @description A trial, as people see it.
+         *
+         *     Attributes:
+         *         job: The job of the trial; null when its record was removed.
+         *         state: ``open``, ``done``, ``stopped-early``, ``failed`` or ``cancelled``.
+         *         value: The newest figure of the sweep's metric, at ``step``; null where there is none.
+         */
+        TrialRow: {
+            gpu_hours: number;
+            job: string | null;
+            job_state: string | null;
+            number: number;
+            parameters: {
+                [key: string]: boolean | number | string;
+            };
+            state: string;
+            step: number | null;
+            value: number | null;
         };
         /**
          * UnknownRun
@@ -2821,6 +4474,27 @@ export interface components {
             p95_s: number;
         };
         /**
+         * ValueRange
+         * @description A number from ``low`` to ``high``, both included.
+         *
+         *     Attributes:
+         *         log: Equal ratios are equally likely, so that 1e-5 to 1e-4 has as much room as 1e-4 to 1e-3.
+         *         whole: Whole numbers alone.
+         *         points: So many values of it, evenly spread, are in a grid.
+         */
+        ValueRange: {
+            high: number;
+            /** @enum {unknown} */
+            kind: "range";
+            /** @default false */
+            log: boolean;
+            low: number;
+            /** @default null */
+            points: number | null;
+            /** @default false */
+            whole: boolean;
+        };
+        /**
          * VersionWay
          * @description How a version came into force.
          * @enum {unknown}
@@ -2880,6 +4554,8 @@ export interface components {
          * @description Answer of ``why``.
          */
         Why: {
+            /** @default null */
+            deadline: components["schemas"]["DeadlineStanding"] | null;
             estimated_start: components["schemas"]["EstimatedStart"] | null;
             job: string;
             reason: components["schemas"]["Reason"] | null;
@@ -2925,7 +4601,13 @@ export type AuditCheck = components['schemas']['AuditCheck'];
 export type AuditOutcome = components['schemas']['AuditOutcome'];
 export type AuditPage = components['schemas']['AuditPage'];
 export type AuditRecord = components['schemas']['AuditRecord'];
+export type AwaitedJob = components['schemas']['AwaitedJob'];
 export type BackupMade = components['schemas']['BackupMade'];
+export type BenchAct = components['schemas']['BenchAct'];
+export type BenchActivity = components['schemas']['BenchActivity'];
+export type BenchCommand = components['schemas']['BenchCommand'];
+export type BenchIdleness = components['schemas']['BenchIdleness'];
+export type BenchStep = components['schemas']['BenchStep'];
 export type BenchWanted = components['schemas']['BenchWanted'];
 export type BuildQuota = components['schemas']['BuildQuota'];
 export type CommandEntry = components['schemas']['CommandEntry'];
@@ -2935,7 +4617,12 @@ export type ConfigurationRevert = components['schemas']['ConfigurationRevert'];
 export type ConfigurationText = components['schemas']['ConfigurationText'];
 export type ConfigurationVersion = components['schemas']['ConfigurationVersion'];
 export type Container = components['schemas']['Container'];
+export type Curve = components['schemas']['Curve'];
+export type DeadlineOutlook = components['schemas']['DeadlineOutlook'];
+export type DeadlineStanding = components['schemas']['DeadlineStanding'];
 export type Doubts = components['schemas']['Doubts'];
+export type EarlyStopping = components['schemas']['EarlyStopping'];
+export type EndCause = components['schemas']['EndCause'];
 export type EnoughGpus = components['schemas']['EnoughGpus'];
 export type EnoughShare = components['schemas']['EnoughShare'];
 export type ErrorAnswer = components['schemas']['ErrorAnswer'];
@@ -2951,13 +4638,18 @@ export type Health = components['schemas']['Health'];
 export type HeldBuild = components['schemas']['HeldBuild'];
 export type IdleBench = components['schemas']['IdleBench'];
 export type IdleBenches = components['schemas']['IdleBenches'];
+export type IdleExempt = components['schemas']['IdleExempt'];
+export type IfHanging = components['schemas']['IfHanging'];
 export type InLine = components['schemas']['InLine'];
 export type Job = components['schemas']['Job'];
+export type JobAgain = components['schemas']['JobAgain'];
 export type JobChange = components['schemas']['JobChange'];
 export type JobDeleted = components['schemas']['JobDeleted'];
 export type JobDetail = components['schemas']['JobDetail'];
 export type JobDiscard = components['schemas']['JobDiscard'];
 export type JobMeasurements = components['schemas']['JobMeasurements'];
+export type JobMetrics = components['schemas']['JobMetrics'];
+export type JobNote = components['schemas']['JobNote'];
 export type JobNow = components['schemas']['JobNow'];
 export type JobRename = components['schemas']['JobRename'];
 export type JobSubmission = components['schemas']['JobSubmission'];
@@ -2969,11 +4661,13 @@ export type LeaseRequest = components['schemas']['LeaseRequest'];
 export type LineAnswer = components['schemas']['LineAnswer'];
 export type LinePlace = components['schemas']['LinePlace'];
 export type LineRequest = components['schemas']['LineRequest'];
+export type ListedValues = components['schemas']['ListedValues'];
 export type Liveness = components['schemas']['Liveness'];
 export type LogEnd = components['schemas']['LogEnd'];
 export type LogText = components['schemas']['LogText'];
 export type LoginReport = components['schemas']['LoginReport'];
 export type MaintenanceWindow = components['schemas']['MaintenanceWindow'];
+export type MetricPoint = components['schemas']['MetricPoint'];
 export type Missing = components['schemas']['Missing'];
 export type ModuleEntry = components['schemas']['ModuleEntry'];
 export type NewAddress = components['schemas']['NewAddress'];
@@ -2981,6 +4675,8 @@ export type NodeIntake = components['schemas']['NodeIntake'];
 export type NodeNote = components['schemas']['NodeNote'];
 export type NodeOpened = components['schemas']['NodeOpened'];
 export type NodeReason = components['schemas']['NodeReason'];
+export type NodeReport = components['schemas']['NodeReport'];
+export type NodeReportTaken = components['schemas']['NodeReportTaken'];
 export type NodeRequirement = components['schemas']['NodeRequirement'];
 export type NodeWindow = components['schemas']['NodeWindow'];
 export type NotebookEntry = components['schemas']['NotebookEntry'];
@@ -2988,13 +4684,19 @@ export type NotificationAddress = components['schemas']['NotificationAddress'];
 export type NotificationChange = components['schemas']['NotificationChange'];
 export type NotificationEvent = components['schemas']['NotificationEvent'];
 export type NotificationSettings = components['schemas']['NotificationSettings'];
+export type ParkStep = components['schemas']['ParkStep'];
+export type ParkedBench = components['schemas']['ParkedBench'];
 export type PauseMoment = components['schemas']['PauseMoment'];
+export type Peek = components['schemas']['Peek'];
 export type Person = components['schemas']['Person'];
+export type PodsEntry = components['schemas']['PodsEntry'];
 export type PoolGpus = components['schemas']['PoolGpus'];
 export type PoolNode = components['schemas']['PoolNode'];
 export type PoolNow = components['schemas']['PoolNow'];
+export type PoolService = components['schemas']['PoolService'];
 export type Preemption = components['schemas']['Preemption'];
 export type Preview = components['schemas']['Preview'];
+export type ProcessStacks = components['schemas']['ProcessStacks'];
 export type Progress = components['schemas']['Progress'];
 export type ProjectNow = components['schemas']['ProjectNow'];
 export type ProjectQuota = components['schemas']['ProjectQuota'];
@@ -3004,16 +4706,52 @@ export type ProjectWhatIf = components['schemas']['ProjectWhatIf'];
 export type Quota = components['schemas']['Quota'];
 export type Reason = components['schemas']['Reason'];
 export type ReplayFigures = components['schemas']['ReplayFigures'];
+export type ReportedGpu = components['schemas']['ReportedGpu'];
+export type ReportedPod = components['schemas']['ReportedPod'];
+export type ReportedUse = components['schemas']['ReportedUse'];
+export type ReservedGpus = components['schemas']['ReservedGpus'];
+export type RunChange = components['schemas']['RunChange'];
+export type RunChanges = components['schemas']['RunChanges'];
+export type Schedule = components['schemas']['Schedule'];
+export type SchedulePreview = components['schemas']['SchedulePreview'];
+export type ScheduleRequest = components['schemas']['ScheduleRequest'];
+export type ScheduledOutcome = components['schemas']['ScheduledOutcome'];
+export type ScheduledTime = components['schemas']['ScheduledTime'];
 export type ScriptEntry = components['schemas']['ScriptEntry'];
 export type SentCell = components['schemas']['SentCell'];
 export type SentCode = components['schemas']['SentCode'];
+export type ServiceAccess = components['schemas']['ServiceAccess'];
+export type ServiceEvent = components['schemas']['ServiceEvent'];
+export type ServiceReplica = components['schemas']['ServiceReplica'];
+export type ServiceRequest = components['schemas']['ServiceRequest'];
+export type ServiceState = components['schemas']['ServiceState'];
+export type ServiceStop = components['schemas']['ServiceStop'];
+export type ServiceTimes = components['schemas']['ServiceTimes'];
 export type Setting = components['schemas']['Setting'];
+export type Shell = components['schemas']['Shell'];
+export type ShellInput = components['schemas']['ShellInput'];
+export type ShellOpening = components['schemas']['ShellOpening'];
+export type ShellOutput = components['schemas']['ShellOutput'];
+export type SiteKinds = components['schemas']['SiteKinds'];
 export type SnapshotFile = components['schemas']['SnapshotFile'];
 export type Source = components['schemas']['Source'];
+export type StackGroup = components['schemas']['StackGroup'];
 export type StartEstimates = components['schemas']['StartEstimates'];
 export type State = components['schemas']['State'];
 export type Status = components['schemas']['Status'];
+export type Sweep = components['schemas']['Sweep'];
+export type SweepGoal = components['schemas']['SweepGoal'];
+export type SweepMethod = components['schemas']['SweepMethod'];
+export type SweepPlan = components['schemas']['SweepPlan'];
+export type SweepPreview = components['schemas']['SweepPreview'];
+export type SweepRequest = components['schemas']['SweepRequest'];
+export type SweepState = components['schemas']['SweepState'];
+export type SweepStop = components['schemas']['SweepStop'];
+export type ThreadStack = components['schemas']['ThreadStack'];
 export type Toleration = components['schemas']['Toleration'];
+export type TrackerLink = components['schemas']['TrackerLink'];
+export type TrialPlace = components['schemas']['TrialPlace'];
+export type TrialRow = components['schemas']['TrialRow'];
 export type UnknownRun = components['schemas']['UnknownRun'];
 export type UnreadableRecord = components['schemas']['UnreadableRecord'];
 export type UsageFigure = components['schemas']['UsageFigure'];
@@ -3022,6 +4760,7 @@ export type UseClass = components['schemas']['UseClass'];
 export type UseReport = components['schemas']['UseReport'];
 export type UseRow = components['schemas']['UseRow'];
 export type UseWaits = components['schemas']['UseWaits'];
+export type ValueRange = components['schemas']['ValueRange'];
 export type VersionWay = components['schemas']['VersionWay'];
 export type WhatIf = components['schemas']['WhatIf'];
 export type WhatIfQuestion = components['schemas']['WhatIfQuestion'];
@@ -3295,6 +5034,121 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["BackupMade"];
                 };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    benches: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BenchIdleness"][];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    report_bench_activity: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                lease: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BenchActivity"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BenchIdleness"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    keep_bench: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                lease: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BenchIdleness"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    release_bench: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                lease: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BenchIdleness"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    released_bench: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                lease: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Given back, or gone already. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Error"];
         };
@@ -3650,6 +5504,42 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    again: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobAgain"];
+            };
+        };
+        responses: {
+            /** @description A repeat by key: the first job. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Accepted and on disk. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     cancel: {
         parameters: {
             query?: never;
@@ -3699,6 +5589,31 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Job"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    job_changes: {
+        parameters: {
+            query?: {
+                than?: string | null;
+            };
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunChanges"];
                 };
             };
             default: components["responses"]["Error"];
@@ -3811,6 +5726,59 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    job_metrics: {
+        parameters: {
+            query?: {
+                name?: string | null;
+                points?: number;
+            };
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobMetrics"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    note: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobNote"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     pause: {
         parameters: {
             query?: never;
@@ -3914,6 +5882,111 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Job"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    shell_output: {
+        parameters: {
+            query?: {
+                shell?: string;
+                offset?: number;
+            };
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShellOutput"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    open_shell: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ShellOpening"];
+            };
+        };
+        responses: {
+            /** @description It is open. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Shell"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    type_into_shell: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ShellInput"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShellOutput"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    peek: {
+        parameters: {
+            query?: {
+                hanging?: boolean;
+            };
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Peek"];
                 };
             };
             default: components["responses"]["Error"];
@@ -4139,6 +6212,52 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    park_bench: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                lease: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is on its way. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ParkedBench"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    unpark_bench: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                lease: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is on its way. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ParkedBench"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     metrics: {
         parameters: {
             query?: never;
@@ -4262,6 +6381,33 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    report_node: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NodeReport"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeReportTaken"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     maintain_node: {
         parameters: {
             query?: never;
@@ -4330,6 +6476,27 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["NotificationSettings"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    reload_notifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SiteKinds"];
                 };
             };
             default: components["responses"]["Error"];
@@ -4422,6 +6589,27 @@ export interface operations {
                 };
                 content: {
                     "application/json": Record<string, never>;
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    parked_benches: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ParkedBench"][];
                 };
             };
             default: components["responses"]["Error"];
@@ -4550,7 +6738,7 @@ export interface operations {
         parameters: {
             query?: {
                 days?: number;
-                minutes?: number;
+                minutes?: number | null;
             };
             header?: never;
             path?: never;
@@ -4565,6 +6753,367 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["IdleBenches"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    schedules: {
+        parameters: {
+            query?: {
+                all?: boolean;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"][];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    begin_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ScheduleRequest"];
+            };
+        };
+        responses: {
+            /** @description It is in force, or is that of the same key. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    preview_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ScheduleRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SchedulePreview"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    pause_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    remove_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    resume_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    services: {
+        parameters: {
+            query?: {
+                all?: boolean;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolService"][];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    serve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ServiceRequest"];
+            };
+        };
+        responses: {
+            /** @description It is kept: its replicas begin, or it is as it was asked for already. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolService"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    service: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                service: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolService"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    remove_service: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                service: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ServiceStop"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolService"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    restart_service: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                service: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolService"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    sleep_service: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                service: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolService"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    stop_service: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                service: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ServiceStop"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolService"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    wake_service: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                service: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolService"];
                 };
             };
             default: components["responses"]["Error"];
@@ -4588,6 +7137,130 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Status"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    sweeps: {
+        parameters: {
+            query?: {
+                all?: boolean;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Sweep"][];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    begin_sweep: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SweepRequest"];
+            };
+        };
+        responses: {
+            /** @description It has begun, or is that of the same key. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Sweep"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    preview_sweep: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SweepRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepPreview"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    sweep: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sweep: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Sweep"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    stop_sweep: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sweep: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SweepStop"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Sweep"];
                 };
             };
             default: components["responses"]["Error"];

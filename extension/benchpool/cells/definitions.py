@@ -1,0 +1,130 @@
+"""Classes and decorated functions as a scope reads them: what is called when they are defined."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from benchpool.cells import expressions
+from benchpool.cells.alias_graph import Change
+from benchpool.cells.def_use import INSTANCES, Alias, Called, CellValue, ClassSummary
+
+if TYPE_CHECKING:
+    from benchpool.cells.scope_reader import ScopeReader
+
+_KEPT = frozenset(["cached_property", "lazy_property"])
+Decorated = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_PROPERTIES = frozenset(["property", "cached_property", "lazy_property"])
+
+
+def class_made(reader: ScopeReader, node: ast.ClassDef, inner: ScopeReader) -> None:
+    """Note a class, its methods, and what defining it calls: hooks of its bases, a metaclass."""
+    for name, line in inner.made.uses.items():
+        reader.need(name, line)
+    functions = reader.made.functions
+    functions.setdefault(node.name, [])
+    for name, methods in inner.made.functions.items():
+        for method in methods:
+            method.owner = method.owner or node.name
+        functions.setdefault(node.name, []).extend(methods)
+        functions.setdefault(f".{name}", []).extend(methods)
+    shared = {
+        each.target
+        for each in inner.made.aliases
+        if each.value.literal == "container" or each.value.calls
+    }
+    metaclasses = [each.value for each in node.keywords if each.arg == "metaclass"]
+    metaclass = next(filter(None, map(expressions.root_of, metaclasses)), None)
+    bases = tuple(chain for each in node.bases if (chain := reader.values.chain(each)))
+    only_fixed = not inner.made.functions and all(a.value.is_fixed for a in inner.made.aliases)
+    summary = ClassSummary(bases, frozenset(shared), metaclass, only_fixed, _held(inner))
+    reader.made.classes[node.name] = summary
+    reader.made.defines_unknown = reader.made.defines_unknown or inner.made.defines_unknown
+    reader.bind(node.name)
+    made = CellValue(same=frozenset([node.name]))
+    for base in [*node.bases, *metaclasses]:
+        chain = reader.values.chain(base)
+        if len(chain) == 1:
+            for hook in ("__init_subclass__", *(["__new__"] if base in metaclasses else [])):
+                called = Called((chain[0], hook), reader.values.of(base), (made,), (), 0)
+                reader.made.calls.append(called)
+    decorated(reader, node)
+
+
+def _held(inner: ScopeReader) -> frozenset[str]:
+    """Return the names of the notebook that fields of a class are made of (``tags = pool``)."""
+    values = [each.value for each in inner.made.aliases if not each.value.is_fixed]
+    given = [value for each in values for call in each.calls for value in call.given]
+    functions = [
+        one for v in given for word in v.inside for one in inner.made.functions.get(word, ())
+    ]
+    names = {name for each in values for name in each.same | each.inside}
+    names |= {name for each in functions for name in each.uses}
+    return frozenset(names & inner.made.uses.keys())
+
+
+def added_to(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str | None:
+    """Return the class to which a decorator adds a function as a method: ``@add_to_class(A)``.
+
+    It begins with ``self``; the class is what the decorator is given, or the annotation of that.
+    """
+    first = next(iter(expressions.all_arguments(node.args)), None)
+    if first is None or first.arg not in INSTANCES:
+        return None
+    for each in node.decorator_list:
+        if (
+            isinstance(each, ast.Call)
+            and len(each.args) == 1
+            and isinstance(each.args[0], ast.Name)
+        ):
+            return each.args[0].id
+        if isinstance(first.annotation, ast.Name):
+            return first.annotation.id
+    return None
+
+
+def decorated(reader: ScopeReader, node: Decorated) -> None:
+    """A decorator is called with what it decorates, and with the classes of its annotations."""
+    first: list[ast.expr] = []
+    if not isinstance(node, ast.ClassDef):
+        every = expressions.all_arguments(node.args)
+        first = [each.annotation for each in every[:1] if each.annotation is not None]
+    roots = filter(None, map(expressions.root_of, first))
+    made = CellValue(same=frozenset([node.name, *roots]))
+    summaries = reader.made.functions.get(node.name, [])[-1:]
+    for decorator in node.decorator_list:
+        called = isinstance(decorator, ast.Call)
+        function = decorator.func if isinstance(decorator, ast.Call) else decorator
+        chain = reader.values.chain(function)
+        if not chain:
+            continue
+        on = reader.values.of(function.value) if isinstance(function, ast.Attribute) else None
+        chain_called = (*chain, "()") if called else chain
+        reader.made.calls.append(
+            Called(chain_called, on, (made,), (), node.lineno, alone=True, shown=True)
+        )
+        if isinstance(node, ast.ClassDef):
+            continue
+        for each in summaries:
+            each.is_property = each.is_property or chain[-1] in _PROPERTIES
+            if chain[-1] in _KEPT and each.instance is not None:
+                each.changes[f"{each.instance}.{node.name}"] = Change.ITEM
+            each.decorators = (*each.decorators, chain)
+
+
+def defaults(reader: ScopeReader, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    """A function keeps what its parameters are by default."""
+    every = [*node.args.defaults, *[each for each in node.args.kw_defaults if each is not None]]
+    for value in every:
+        held = reader.values.of(value)
+        if held.same:
+            kept = CellValue(inside=held.same)
+            reader.made.aliases.append(Alias(node.name, kept, is_kept=True))
+
+
+def renamed(reader: ScopeReader, target: ast.expr, value: ast.expr) -> None:
+    """Note ``rand = np.random.rand``: it may be a function of a library under another name."""
+    if isinstance(target, ast.Name) and isinstance(value, ast.Attribute):
+        chain = reader.values.chain(value)
+        if len(chain) > 1 and not {"()", "[]"} & {*chain}:
+            reader.made.renames[target.id] = chain

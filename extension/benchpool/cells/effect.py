@@ -1,0 +1,129 @@
+"""What running something changes, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from benchpool.cells.alias_graph import Change, HeldNames
+
+
+@dataclass(slots=True)
+class Effect:
+    """What running something changes, in the names of the place where it stands.
+
+    Attributes:
+        changes: Names, and how deep.
+        outer: The same for names of the notebook itself, by functions that reach for them.
+        keeps: What names keep from now on.
+        setting: A setting that holds for all that follows.
+        seeds: Random generators that are set, and by what.
+        draws: Generators that are drawn from.
+        draws_when_made: Generators that something draws its first values from.
+        asks_unknown: A function of a library that nobody has described, which may draw too.
+        trains: It fits a model, which may take long.
+        calls: Names of objects that are called, of which is not known whether that changes them.
+        calls_held: Names of objects that may call what they keep.
+    """
+
+    changes: dict[str, Change] = field(default_factory=dict)
+    outer: dict[str, Change] = field(default_factory=dict)
+    keeps: dict[str, HeldNames] = field(default_factory=dict)
+    setting: str | None = None
+    seeds: dict[str, str] = field(default_factory=dict)
+    draws: set[str] = field(default_factory=set)
+    draws_when_made: set[str] = field(default_factory=set)
+    asks_unknown: str | None = None
+    trains: bool = False
+    calls: set[str] = field(default_factory=set)
+    calls_held: set[str] = field(default_factory=set)
+
+    @property
+    def is_seen(self) -> bool:
+        """It changes, sets, seeds or draws something."""
+        seen = (self.changes, self.outer, self.keeps, self.setting, self.seeds, self.draws)
+        return any(seen)
+
+    def change(self, names: Iterable[str], how: Change) -> None:
+        """Note that names change so deep."""
+        for name in names:
+            self.changes[name] = max(how, self.changes.get(name, how))
+
+    def change_value(self, held: HeldNames, how: Change) -> None:
+        """Note that a value changes: what it is, what it is a part of, and what it keeps."""
+        self.change(held.same, how)
+        self.change(held.part, Change.DEEP)
+        if how >= Change.DEEP:
+            self.change(held.inside, Change.DEEP)
+        if how is Change.THROUGH:
+            self.change(held.quiet, Change.DEEP)
+
+    def keep(self, name: str, held: HeldNames) -> None:
+        """Note that a name keeps a value from now on."""
+        if held.names:
+            self.keeps[name] = self.keeps[name] | held if name in self.keeps else held
+
+    def change_outer(self, names: Mapping[str, Change]) -> None:
+        """Note that names of the notebook itself change."""
+        for name, how in names.items():
+            self.outer[name] = max(how, self.outer.get(name, how))
+
+    def add(self, more: Effect) -> None:
+        """Add all that another changes."""
+        for name, how in more.changes.items():
+            self.change([name], how)
+        for name, held in more.keeps.items():
+            self.keep(name, held)
+        self.calls |= more.calls
+        self.calls_held |= more.calls_held
+        self.add_ambient(more)
+
+    def add_ambient(self, more: Effect) -> None:
+        """Add what another changes beside its own names."""
+        self.change_outer(more.outer)
+        self.trains = self.trains or more.trains
+        self.asks_unknown = self.asks_unknown or more.asks_unknown
+        self.setting = self.setting or more.setting
+        self.seeds.update(more.seeds)
+        self.draws |= more.draws
+        self.draws_when_made |= more.draws_when_made
+
+
+@dataclass(slots=True)
+class CallSummary:
+    """What calling a function of the notebook does, with all that it calls.
+
+    ``effect.changes``, ``calls`` and ``calls_held`` are its parameters; ``fields`` those of its
+    object, of which it may call some (``calls_fields``); ``returns`` is told in parameters,
+    ``self`` and names of the notebook.
+    """
+
+    effect: Effect = field(default_factory=Effect)
+    fields: dict[str, Change] = field(default_factory=dict)
+    calls_fields: bool = False
+    returns: HeldNames = field(default_factory=HeldNames)
+
+    @property
+    def of_object(self) -> Change:
+        """How deep an object changes by what its method does to its fields."""
+        if Change.THROUGH in self.fields.values():
+            return Change.THROUGH
+        return Change.DEEP if any(self.fields) else Change.ITEM
+
+    def size(self) -> tuple[int, ...]:
+        """Return numbers that grow with what is found."""
+        effect = self.effect
+        hows = sum([*effect.changes.values(), *effect.outer.values(), *self.fields.values()])
+        random = len(effect.seeds) + len(effect.draws) + len(effect.draws_when_made)
+        kept = sum(len(held.names) for held in effect.keeps.values())
+        return (
+            hows,
+            random,
+            kept,
+            len(self.returns.names),
+            effect.setting is not None,
+            effect.trains,
+            effect.asks_unknown is not None,
+            len(effect.calls) + len(effect.calls_held),
+            self.calls_fields,
+        )

@@ -1,0 +1,253 @@
+"""Goes back from what is needed to the cells that give it, and to those that may change it."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from benchpool.cells import accumulators, current_figure, known, magics, scope_reader
+from benchpool.cells.cell_changes import CellChanges
+from benchpool.cells.def_use import DefUse
+from benchpool.cells.magics import ParsedCell
+from benchpool.cells.random_state import RandomState
+
+TICKED = "ticked by you"
+"""Why a cell goes along that nothing else takes along."""
+
+
+def def_uses_of(reads: Mapping[int, ParsedCell]) -> dict[int, DefUse]:
+    """Return what cells use and define, but for those that do not parse, or that send."""
+    return {
+        number: _def_use(read.tree)
+        for number, read in reads.items()
+        if read.tree is not None and not read.sends
+    }
+
+
+class Search:
+    """Goes back from what is needed to who gives it. Numbers are positions in the notebook.
+
+    Attributes:
+        why: The cells that go along, and why each.
+        gives: For each of them the names that others need of it, and who.
+        missing: Names that nobody gives: (cell, name) and the line.
+        failed: Cells that failed when they last ran: they go along for what they define alone.
+        stays_out: Those that stay out for it, and what they may change.
+        given: Names whose values go along, and the last cell that may change each.
+        made_again: Those of which an earlier value is needed.
+    """
+
+    def __init__(
+        self, reads: Mapping[int, ParsedCell], last: int, changes: CellChanges | None = None
+    ) -> None:
+        self.reads = reads
+        self.last = last
+        self.def_uses = current_figure.noted(def_uses_of(reads))
+        self.above = [number for number in self.def_uses if number <= last]
+        if changes is None:
+            changes = CellChanges({number: self.def_uses[number] for number in self.above})
+        self.changes = changes
+        self.definers = self.changes.definers
+        self.set_inside = self.changes.set_inside()
+        self.random = RandomState(self.changes)
+        self.why: dict[int, str] = {}
+        self.failed: Collection[int] = ()
+        self.stays_out: dict[int, str] = {}
+        self.given: dict[str, int] = {}
+        self.made_again: set[str] = set()
+        self.gives: dict[int, dict[str, set[int]]] = {}
+        self.missing: dict[tuple[int, str], int] = {}
+        self._wanted: frozenset[int] = frozenset()
+        self._asked: set[tuple[str, int, frozenset[str] | None]] = set()
+        self._waiting: list[int] = []
+
+    def include(self, number: int, why: str) -> None:
+        """Take a cell along; its own needs are followed by ``run``."""
+        if number not in self.why:
+            self.why[number] = why
+            self._waiting.append(number)
+
+    def anew(self) -> Search:
+        """Return the same before anything was searched."""
+        other = Search(self.reads, self.last, self.changes.anew())
+        other.failed = self.failed
+        return other
+
+    def run(
+        self, selected: Sequence[int], given: Collection[str] = (), ticked: Sequence[int] = ()
+    ) -> None:
+        """Take along what the selected cells need, but for names whose values are given.
+
+        ``ticked`` go along too, each for what needs it, where something does.
+        """
+        self._wanted = frozenset([*selected, *ticked])
+        self.given = {each: self.changes.last_touched(each, selected) for each in given}
+        for number in selected:
+            self.include(number, "selected")
+        for number in self.above:
+            setting = self.changes.effects[number].setting
+            if number in self.failed:
+                continue
+            if setting is not None:
+                self.include(number, _setting(setting))
+            elif self.def_uses[number].defines_unknown is not None:
+                self.include(
+                    number, f"may define anything: {self.def_uses[number].defines_unknown}"
+                )
+        self.follow(set(self.why))
+        for number in ticked:
+            self.include(number, TICKED)
+        self.follow(ticked)
+
+    def overwritten(self, selected: Collection[int]) -> set[str]:
+        """Return the given names that a cell which was taken along may set or change once more."""
+        taken = self.why.keys() - {*selected}
+        return {name for name in self.given if not taken.isdisjoint(self.changes.touching(name))}
+
+    def follow(self, selected: Collection[int]) -> None:
+        """Follow the needs of the cells that were taken along by now, and of those they need."""
+        while self._waiting:
+            number = self._waiting.pop()
+            def_use = self.def_uses.get(number)
+            if def_use is None:
+                continue
+            for name, line in def_use.uses.items():
+                self._need(name, number, number, line)
+            self._uses_of_own(number, def_use)
+            if def_use.uses_unknown is not None:
+                self._need_all(number)
+            for other, why in self.random.needed(number, is_selected=number in selected):
+                self.include(other, why)
+
+    def _need_all(self, at: int) -> None:
+        """What a cell uses cannot be known: it gets all names that stand above it."""
+        for name, definers in self.definers.items():
+            if definers[0] < at:
+                self._need(name, at, at, 0)
+
+    def _uses_of_own(self, number: int, def_use: DefUse) -> None:
+        """Functions that the cell defines: their needs count here where the cell uses them.
+
+        Elsewhere they count where the function is used, so that names may stand below it.
+        """
+        used = words_used(def_use)
+        read = [def_use.bound_at[each] for each in def_use.functions.keys() & def_use.bound_at]
+        by_then = frozenset.intersection(*read) if read else frozenset(def_use.defines)
+        for owner, found in def_use.functions.items():
+            if owner.startswith("."):
+                continue  # a method: its class is here too
+            bound = def_use.bound_at.get(owner, by_then)
+            given_away = {
+                name
+                for each in found
+                if self.changes.code.is_given_away(each)
+                for name in each.uses
+            }
+            for name, line in [pair for each in found for pair in each.uses.items()]:
+                if name in bound:
+                    continue
+                if owner in used or name in given_away:
+                    self._need(name, number, number, line, later=True)
+                elif name not in self.definers and name not in known.PROVIDED | self.set_inside:
+                    self.missing.setdefault((number, name), line)
+
+    def _need(
+        self,
+        name: str,
+        at: int,
+        blamed: int,
+        line: int,
+        *,
+        later: bool = False,
+        bound: frozenset[str] | None = None,
+    ) -> None:
+        """Find who gives ``name`` to cell ``at``; ``blamed`` and ``line`` use it.
+
+        With ``later`` it is needed only when something is called, which may be further down; by
+        then the cell has ``bound`` these itself, where that is known.
+        """
+        if (name, at, bound) in self._asked:
+            return
+        self._asked.add((name, at, bound))
+        if at > self.given.get(name, at):
+            return
+        if name in self.given:
+            self.made_again.add(name)
+        definers = self.definers.get(name, [])
+        above = self.changes.bound(name, at)
+        if later and not above and name not in self.def_uses[at].possible_definitions:
+            above = definers
+        for number in above:
+            self.include(number, _defines(name, self.def_uses[number]))
+            self.gives.setdefault(number, {}).setdefault(name, set()).add(at)
+            self._uses_of_functions(name, number, at, bound)
+        for number, said in self._changing(name, at):
+            if number in self.failed:
+                self.stays_out.setdefault(number, said)
+            else:
+                self.include(number, f"may change `{said}`")
+        if name in self.def_uses[at].forgiven:
+            for number in [each for each in self.above if each < at]:
+                if name in self.def_uses[number].deletes:
+                    self.include(number, f"deletes `{name}`")
+        if name == "_":
+            self._need_last_result(at)
+        # A function may set it by ``global``: then no cell defines it.
+        found = above or name in self.def_uses[at].possible_definitions or name in self.set_inside
+        if not found and name not in known.PROVIDED | self.def_uses[at].forgiven:
+            self.missing.setdefault((blamed, name), line)
+
+    def _changing(self, name: str, at: int) -> Iterable[tuple[int, str]]:
+        """Return the cells above that may change a name, unless ``at`` gives the same without."""
+        tree = self.reads[at].tree
+        adds = tree is not None and name in accumulators.only_added_to(tree)
+        return () if adds and at not in self._wanted else self.changes.changing(name, at)
+
+    def _need_last_result(self, at: int) -> None:
+        """``_`` is what the last cell with a result has given."""
+        for number in reversed([each for each in self.above if each < at]):
+            if magics.gives_result(self.reads[number]):
+                self.include(number, "gives what `_` stands for")
+                return
+
+    def _uses_of_functions(
+        self, name: str, defined: int, at: int, bound: frozenset[str] | None
+    ) -> None:
+        """A function may be called where it is needed: its own needs count there."""
+        if bound is None:
+            bound = self.def_uses[at].bound_at.get(name, frozenset())
+        for function in self.changes.functions_of(name, at):
+            for inner, line in function.uses.items():
+                if inner not in bound:
+                    self._need(inner, at, defined, line, later=True, bound=bound)
+
+
+@functools.lru_cache(maxsize=2048)
+def _def_use(tree: ast.Module) -> DefUse:
+    # Trees come from the cache of ``magics.read``, so that an unchanged cell is read once.
+    return scope_reader.def_use_of(tree)
+
+
+def names_bound(source: str) -> set[str]:
+    """Return the names that a cell may bind."""
+    tree = magics.read(source).tree
+    return set() if tree is None else _def_use(tree).possible_definitions
+
+
+def words_used(def_use: DefUse) -> set[str]:
+    """Return the words by which a cell may call something, in its functions too."""
+    inner = [each for found in def_use.functions.values() for each in found]
+    calls = [*def_use.calls, *[call for each in inner for call in each.calls]]
+    words = {word for call in calls for word in call.chain}
+    for call in calls:
+        words.update(*[each.mentioned | each.inside for each in call.given])
+    return words.union(*[each.value.mentioned | each.value.inside for each in def_use.aliases])
+
+
+def _defines(name: str, def_use: DefUse) -> str:
+    return f"imports `{name}`" if name in def_use.imports else f"defines `{name}`"
+
+
+def _setting(setting: str) -> str:
+    return f"sets `{setting}` for what follows"

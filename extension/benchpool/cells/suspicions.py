@@ -1,0 +1,69 @@
+"""What stays out and may matter all the same: told, since it cannot be shown either way.
+
+The texts tell of functions that an object keeps and may call. The kernel tells of two names that
+share memory or parts, of which the texts show no tie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from benchpool.cells.alias_graph import Change
+from benchpool.cells.notebook_cells import NotebookCell, Problem
+from benchpool.cells.search import Search
+from benchpool.kernel.answer import NameFacts
+
+_TICK = "and stays out: tick it to take it along"
+
+
+def problems(
+    cells: Sequence[NotebookCell], search: Search, names: Mapping[str, NameFacts]
+) -> Iterator[Problem]:
+    """Yield each cell that stays out and may change what goes along, once.
+
+    Args:
+        cells: All cells.
+        search: Those that go along.
+        names: What the kernel's names hold; nothing where it was not asked.
+    """
+    given = {name: number for number in sorted(search.gives) for name in search.gives[number]}
+    given = {k: v for k, v in given.items() if k not in search.changes.code.imports}
+    for number in search.above:
+        if number in search.why or number in search.stays_out:
+            continue
+        before = {name for name, giver in given.items() if giver < number}
+        said = _by_function(search, number, before) or _by_kernel(search, number, before, names)
+        if said is not None:
+            yield Problem("warning", f"cell {number + 1} {said}, {_TICK}", cells[number].id)
+
+
+def _by_function(search: Search, number: int, before: set[str]) -> str | None:
+    """Return what a function changes that an object keeps which the cell uses."""
+    for function, changed in search.changes.kept_to_be_called(number):
+        hit = sorted(before & changed)
+        if hit:
+            return f"uses what keeps `{function}`, which may change `{hit[0]}`"
+    return None
+
+
+def _by_kernel(
+    search: Search, number: int, before: set[str], names: Mapping[str, NameFacts]
+) -> str | None:
+    """Return what shares something in the kernel with what the cell changes."""
+    code = search.changes.code
+    for changed, how in sorted(search.changes.effects[number].changes.items()):
+        facts = names.get(changed)
+        if facts is None or not facts.is_walked or changed in code.functions:
+            continue
+        for name in sorted(before & {*facts.shares} - {changed} - code.functions.keys()):
+            same = names[name].identity == facts.identity if name in names else False
+            deep = how is not Change.ITEM or same
+            if deep and _is_held_now(search, name) and not search.changes.tied(changed, name):
+                return f"may change `{changed}`, which shares data with `{name}` in the kernel"
+    return None
+
+
+def _is_held_now(search: Search, name: str) -> bool:
+    """Say whether the kernel's name is the one that goes along, as far as the texts tell."""
+    makers = [at for at, made in search.def_uses.items() if name in made.possible_definitions]
+    return bool(makers) and max(makers) in search.why

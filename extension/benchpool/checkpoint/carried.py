@@ -1,0 +1,157 @@
+"""What a loop carries over a pause: objects of a program, each by the means that its kind offers.
+
+>>> history, chosen = [1.5], {"lr": 0.1}
+>>> carries = {"history": history, "chosen": chosen}
+>>> saved = copied(states(carries))
+>>> history.append(2.5), chosen.clear()
+(None, None)
+>>> apply_all(carries, saved), history, chosen
+(None, [1.5], {'lr': 0.1})
+>>> check("model", object())
+Traceback (most recent call last):
+    ...
+TypeError: loop(model=…): object can be neither saved nor set again. It needs state_dict() and \
+load_state_dict(), or give a list, a dict, a set or a random generator.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from benchpool.checkpoint import random_states
+
+
+class CarriedKind(NamedTuple):
+    """How objects of one kind are recognised, saved and set again."""
+
+    fits: Callable[[Any], bool]
+    state: Callable[[Any], Any]
+    apply: Callable[[Any, Any], object]
+
+
+def _has(*names: str) -> Callable[[Any], bool]:
+    return lambda value: all(hasattr(value, name) for name in names)
+
+
+def _refill(value: Any, state: Any) -> None:
+    value.clear()
+    (value.extend if isinstance(value, list) else value.update)(state)
+
+
+def _generator_inside(value: Any) -> Any:
+    inside = value.generator
+    return None if inside is None else random_states.of_generator(inside)
+
+
+def _into_generator_inside(value: Any, state: Any) -> None:
+    if state is not None and value.generator is not None:
+        random_states.into_generator(value.generator, state)
+
+
+KINDS = (
+    CarriedKind(
+        _has("state_dict", "load_state_dict"),
+        lambda value: value.state_dict(),
+        lambda value, state: value.load_state_dict(state),
+    ),
+    CarriedKind(lambda value: isinstance(value, (dict, list, set)), lambda value: value, _refill),
+    # A sampler of torch: what it draws is known by its epoch, or by its generator's state.
+    CarriedKind(
+        _has("set_epoch", "epoch"),
+        lambda value: value.epoch,
+        lambda value, state: value.set_epoch(state),
+    ),
+    CarriedKind(_has("generator", "__iter__"), _generator_inside, _into_generator_inside),
+    CarriedKind(
+        _has("get_weights", "set_weights"),
+        lambda value: value.get_weights(),
+        lambda value, state: value.set_weights(state),
+    ),
+)
+"""The first that fits counts."""
+
+_SHARDED = frozenset({"FullyShardedDataParallel", "FSDPModule"})
+
+
+def check(name: str, value: object) -> None:
+    """Refuse what cannot be saved, by its name in the call.
+
+    Raises:
+        TypeError: Nothing says how to save it, or it lies in parts on several ranks.
+    """
+    kind = type(value)
+    if _SHARDED & {base.__name__ for base in kind.__mro__}:
+        raise TypeError(
+            f"loop({name}=…): {kind.__name__} lies in parts on all ranks. Save it with "
+            "torch.distributed.checkpoint inside `checkpoint.commit(step, together=True)`."
+        )
+    if not random_states.is_generator(value) and not any(each.fits(value) for each in KINDS):
+        raise TypeError(
+            f"loop({name}=…): {kind.__name__} can be neither saved nor set again. It needs "
+            "state_dict() and load_state_dict(), or give a list, a dict, a set or a random "
+            "generator."
+        )
+
+
+def states(carries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is carried, by name; random generators have their place elsewhere."""
+    return {
+        name: _kind(each).state(each)
+        for name, each in carries.items()
+        if not random_states.is_generator(each)
+    }
+
+
+def apply_all(carries: Mapping[str, Any], states: Mapping[str, Any]) -> None:
+    """Set what is carried to what ``states`` returned."""
+    for name, state in states.items():
+        if name in carries:
+            _kind(carries[name]).apply(carries[name], state)
+
+
+def generators(carries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the states of the random generators among what is carried, as plain values."""
+    return {
+        name: random_states.of_generator(each)
+        for name, each in carries.items()
+        if random_states.is_generator(each)
+    }
+
+
+def set_generators(carries: Mapping[str, Any], states: Mapping[str, Any]) -> None:
+    """Set the random generators to what ``generators`` returned."""
+    for name, state in states.items():
+        if name in carries:
+            random_states.into_generator(carries[name], state)
+
+
+def size(states: Any) -> int:
+    """Return how many bytes the arrays in some states have."""
+    if isinstance(states, Mapping):
+        return sum(size(each) for each in states.values())
+    if isinstance(states, (list, tuple)):
+        return sum(size(each) for each in states)
+    return int(getattr(states, "nbytes", 0))
+
+
+def copied(state: Any) -> Any:
+    """Return a copy in the memory of the processor, which later turns do not change."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(state, torch.Tensor):
+        return state.detach().to("cpu", copy=True)
+    if isinstance(state, dict):
+        # A dict of torch carries its versions as an attribute, which copy() keeps.
+        fresh = copy.copy(state)
+        fresh.update((key, copied(inside)) for key, inside in state.items())
+        return fresh
+    if type(state) in (list, tuple, set, frozenset):
+        return type(state)(copied(inside) for inside in state)
+    # An array of NumPy; all else either never changes or cannot be saved, which is told then.
+    return state.copy() if hasattr(state, "dtype") else state
+
+
+def _kind(value: Any) -> CarriedKind:
+    return next(each for each in KINDS if each.fits(value))

@@ -1,0 +1,91 @@
+"""Pauses for ``fit`` of Keras.
+
+For example::
+
+    from benchpool.checkpoint.keras import KerasPauses
+
+    saving = KerasPauses()
+    model.fit(x, y, epochs=30, callbacks=[saving], initial_epoch=saving.epoch)
+
+Weights, optimizer and random states are saved at the end of an epoch every ``minutes``, and at once
+when the pool asks for a pause; after that ``fit`` ends as paused. Asked in the middle of an epoch,
+it keeps what was learned, and the next attempt begins that epoch anew.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from benchpool.checkpoint import commits, pacing, random_states, reports, trees
+
+if TYPE_CHECKING:
+
+    class Callback:
+        """What Keras calls during a training."""
+
+        model: Any
+        params: dict[str, Any]
+else:
+    from keras.callbacks import Callback
+
+_WEIGHTS = "model.weights.h5"
+_PLACE = "keras"
+
+
+class KerasPauses(Callback):
+    """Saves a training of Keras when the pool asks the job to pause, and every so many minutes.
+
+    Attributes:
+        epoch: The epoch to begin with, for ``fit(initial_epoch=…)``.
+    """
+
+    def __init__(self, minutes: float = 10.0) -> None:
+        super().__init__()
+        self._pace = pacing.Pace(minutes)
+        self._found = commits.latest()
+        self._place = trees.read(self._found, _PLACE) if self._found is not None else None
+        self._wanted = False
+        self.epoch: int = self._place["epoch"] if self._place is not None else 0
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Set weights and optimizer to the last save.
+
+        Raises:
+            ValueError: The model has no weights yet to be set.
+        """
+        if self._found is not None:
+            if not self.model.built:
+                raise ValueError("build the model, or give it an Input, before fit: it has a save")
+            if self.model.optimizer is not None and not self.model.optimizer.built:
+                self.model.optimizer.build(self.model.trainable_variables)
+            self.model.load_weights(self._found / _WEIGHTS)
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Go on with the random numbers of the last save, in the first epoch after it."""
+        self.epoch = epoch
+        if self._place is not None:
+            random_states.restore(self._place["now"])
+            self._place = None
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """After each batch."""
+        epochs, steps = self.params["epochs"], self.params.get("steps") or 0
+        of_epoch = (batch + 1) / steps if steps else 0.0
+        reports.follow((self.epoch + of_epoch) / epochs, f"epoch {self.epoch + 1} of {epochs}")
+        self._wanted |= self._pace.save_now()
+        if self._pace.stopping and batch + 1 != steps:
+            self._save(self.epoch)
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """After each epoch."""
+        if self._wanted:
+            self._save(epoch + 1)
+
+    def _save(self, epoch: int) -> None:
+        with commits.commit(epoch) as folder:
+            self.model.save_weights(folder / _WEIGHTS)
+            trees.write(folder, _PLACE, {"epoch": epoch, "now": random_states.capture()})
+        self._pace.saved()
+        self._wanted = False
+        if self._pace.stopping:
+            pacing.leave_paused()

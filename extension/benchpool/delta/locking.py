@@ -1,0 +1,205 @@
+"""What uv or pip find of packages under the site's own settings: hashes, and built wheels.
+
+Where packages come from is in the settings of pip or uv of this machine, nowhere in ours; no
+address is kept of what they answer.
+"""
+
+from __future__ import annotations
+
+import configparser
+import contextlib
+import functools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchpool.delta.packing import CannotBePacked
+
+LOCK_S = 60.0
+BUILD_S = 300.0
+
+_HASHED = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)((?:\s+--hash=sha256:[0-9a-f]{64})+)", re.MULTILINE)
+_FOR_UV = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "trusted-host": "UV_INSECURE_HOST",
+    "cert": "SSL_CERT_FILE",
+}
+"""Settings of pip and the variables of uv that say the same."""
+
+NO_INDEX = "no-index"
+_NO = frozenset({"", "0", "no", "off", "false"})
+
+
+@dataclass(frozen=True, slots=True)
+class UvSettings:
+    """What uv must be told of pip's settings, which it does not read: variables and options."""
+
+    environ: Mapping[str, str]
+    words: tuple[str, ...] = ()
+
+
+def uv_beside(python: str) -> str | None:
+    """Return the uv of this machine: on the path, or beside one of these Pythons."""
+    beside = [Path(each).with_name("uv") for each in (sys.executable, python)]
+    here = next((str(each) for each in beside if os.access(each, os.X_OK)), None)
+    return shutil.which("uv") or here
+
+
+def settings_for_uv(environ: Mapping[str, str], texts: Sequence[str]) -> UvSettings:
+    """Return what uv must be told; what is set for uv stays.
+
+    Args:
+        texts: Of pip's files, those that count more last.
+
+    >>> settings_for_uv({"PIP_NO_INDEX": "1"}, ["[global]\\nfind-links = /a\\n  /b\\n"])
+    UvSettings(environ={'UV_FIND_LINKS': '/a,/b'}, words=('--no-index',))
+    """
+    told: dict[str, str] = {}
+    for text in texts:
+        parser = configparser.RawConfigParser()
+        try:
+            parser.read_string(text)
+        except configparser.Error:
+            continue
+        for section in ("global", "install"):
+            told |= dict(parser.items(section)) if parser.has_section(section) else {}
+    told |= {name: environ[_pip(name)] for name in (*_FOR_UV, NO_INDEX) if _pip(name) in environ}
+    found = {}
+    for name, variable in _FOR_UV.items():
+        if told.get(name) and variable not in environ:
+            separator = "," if variable == "UV_FIND_LINKS" else " "
+            found[variable] = separator.join(told[name].split())
+    closed = told.get(NO_INDEX, "").lower() not in _NO
+    return UvSettings(found, ("--no-index",) if closed else ())
+
+
+def _pip(name: str) -> str:
+    return f"PIP_{name.replace('-', '_').upper()}"
+
+
+def pip_files(environ: Mapping[str, str], prefix: str) -> list[str]:
+    """Return the texts of pip's files of settings. Reads them."""
+    home = environ.get("HOME", "")
+    places = [
+        "/etc/pip.conf",
+        f"{home}/.pip/pip.conf",
+        f"{environ.get('XDG_CONFIG_HOME') or f'{home}/.config'}/pip/pip.conf",
+        f"{prefix}/pip.conf",
+        environ.get("PIP_CONFIG_FILE", ""),
+    ]
+    return [Path(each).read_text("utf-8", "replace") for each in places if os.path.isfile(each)]
+
+
+def uv_settings(python: str) -> UvSettings:
+    """Return what uv is told here, with all of this process's environment."""
+    prefix = str(Path(python).parent.parent)
+    found = settings_for_uv(os.environ, pip_files(os.environ, prefix))
+    return UvSettings({**os.environ, **found.environ}, found.words)
+
+
+def locked(python: str, wanted: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the SHA-256 of the files of each ``NAME==VERSION`` that are found; lower-case names.
+
+    What is not found is not in the answer. pip is asked where that Python has it, else uv.
+    """
+    try:
+        together = _lock(python, wanted) if wanted else {}
+    except subprocess.TimeoutExpired:
+        return {}  # an index that does not answer
+    if together is not None:
+        return together
+    found: dict[str, tuple[str, ...]] = {}
+    for one in wanted if len(wanted) > 1 else ():
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            found |= _lock(python, [one]) or {}
+    return found
+
+
+def _lock(python: str, wanted: Sequence[str]) -> dict[str, tuple[str, ...]] | None:
+    """Return what is found of all of them; None where one is not. Errors: TimeoutExpired."""
+    try:
+        if _has_pip(python):
+            words = [python, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--no-deps"]
+            words += ["--quiet", "--disable-pip-version-check", "--only-binary", ":all:"]
+            words += ["--retries", "1", "--timeout", "10", "--report", "-"]
+            return _of_report(_run([*words, *wanted], dict(os.environ), "", LOCK_S))
+        uv, settings = uv_beside(python), uv_settings(python)
+        if uv is None:
+            return None
+        words = [uv, "pip", "compile", "-", "--no-deps", "--generate-hashes", "--no-header"]
+        words += ["--no-annotate", "--quiet", "--python", python, *settings.words]
+        return _of_lines(_run(words, settings.environ, "\n".join(wanted), LOCK_S))
+    except (OSError, subprocess.CalledProcessError, ValueError, KeyError):
+        return None
+
+
+@functools.cache
+def _has_pip(python: str) -> bool:
+    words = [python, "-c", "import importlib.util as u; exit(u.find_spec('pip') is None)"]
+    return subprocess.run(words, cwd="/", check=False, capture_output=True).returncode == 0
+
+
+def _run(words: list[str], environ: Mapping[str, str], given: str, seconds: float) -> str:
+    done = subprocess.run(
+        words, input=given, env=dict(environ), cwd="/", capture_output=True, text=True,
+        timeout=seconds, check=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+def _of_lines(text: str) -> dict[str, tuple[str, ...]]:
+    """Return the hashes in a file of requirements.
+
+    >>> hashes = [f"--hash=sha256:{digit * 64}" for digit in "01"]
+    >>> found = _of_lines(" \\\\\\n    ".join(["Six==1.17.0", *hashes]))
+    >>> {name: len(each) for name, each in found.items()}
+    {'six': 2}
+    """
+    joined = text.replace("\\\n", " ")
+    return {
+        name.lower().replace("_", "-"): tuple(re.findall(r"sha256:([0-9a-f]{64})", hashes))
+        for name, _, hashes in _HASHED.findall(joined)
+    }
+
+
+def _of_report(text: str) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for each in json.loads(text)["install"]:
+        name = str(each["metadata"]["name"]).lower().replace("_", "-")
+        found[name] = (str(each["download_info"]["archive_info"]["hashes"]["sha256"]),)
+    return found
+
+
+def built(python: str, folder: str) -> tuple[str, bytes]:
+    """Return the wheel of a project's folder, built as its own settings say.
+
+    Raises:
+        CannotBePacked: It cannot be built; the text is the builder's last line.
+    """
+    uv, settings = uv_beside(python), uv_settings(python)
+    with tempfile.TemporaryDirectory(prefix="benchpool-wheel-") as out:
+        if _has_pip(python) or uv is None:
+            words = [python, "-m", "pip", "wheel", "--no-deps", "--quiet", "--wheel-dir", out]
+            environ = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+        else:
+            words = [uv, "build", "--wheel", "--quiet", "--python", python, "--out-dir", out]
+            words, environ = [*words, *settings.words], dict(settings.environ)
+        try:
+            _run([*words, folder], environ, "", BUILD_S)
+            (made,) = Path(out).glob("*.whl")
+        except subprocess.CalledProcessError as failed:
+            lines = [line.strip() for line in (failed.stderr or "").splitlines() if line.strip()]
+            said = lines[-1] if lines else "it gave no reason"
+            raise CannotBePacked(f"its wheel cannot be built ({said[:200]})") from failed
+        except (OSError, subprocess.SubprocessError, ValueError) as failed:
+            raise CannotBePacked(f"its wheel cannot be built ({failed})") from failed
+        return made.name, made.read_bytes()

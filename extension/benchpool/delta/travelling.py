@@ -1,0 +1,69 @@
+"""Puts the packages that go along into a draft, and says which they are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+
+from msgspec import structs
+
+from benchpool.cells import Problem
+from benchpool.delta.difference import EnvironmentDelta, told
+from benchpool.drafts import Draft
+from benchpool_scheduler.contract import NotebookEntry, SnapshotFile
+from benchpool_scheduler.phrases import count
+from benchpool_scheduler.worker.records import WHEELS
+
+SHOWN = 6
+
+
+def joined(draft: Draft, delta: EnvironmentDelta) -> Draft:
+    """Return the draft of a notebook's job with what its Python gets besides its image."""
+    submission, overlay = draft.submission, told(delta)
+    entry = submission.entry
+    if not overlay or not isinstance(entry, NotebookEntry):
+        return draft
+    before = draft.contents[entry.notebook]
+    notebook = json.loads(before if isinstance(before, bytes) else before.read_bytes())
+    notebook["metadata"]["benchpool"] |= overlay
+    text = json.dumps(notebook, indent=1).encode()
+    sha256 = hashlib.sha256(text).hexdigest()
+    wheels = {hashlib.sha256(data).hexdigest(): (name, data) for name, data in delta.wheels.items()}
+    files = [
+        SnapshotFile(f"{WHEELS}/{name}", sha, len(data)) for sha, (name, data) in wheels.items()
+    ]
+    contents = {sha: data for sha, data in draft.contents.items() if sha != entry.notebook}
+    return replace(
+        draft,
+        submission=structs.replace(
+            submission,
+            entry=structs.replace(entry, notebook=sha256),
+            files=[*submission.files, *files],
+        ),
+        contents={**contents, sha256: text, **{sha: data for sha, (_, data) in wheels.items()}},
+    )
+
+
+def said(delta: EnvironmentDelta) -> list[Problem]:
+    """Return what is said of them when the job is sent.
+
+    >>> from benchpool.delta.difference import LockedPackage
+    >>> one = EnvironmentDelta((LockedPackage("numpy", "2.1.0", ()),), left={"own": "it is gone"})
+    >>> for each in said(one):
+    ...     print(each.text)
+    1 package that this Python has and the image of its jobs has not goes along: numpy 2.1.0
+    `own` stays behind: it is gone
+    """
+    found = []
+    names = delta.names
+    if names:
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        goes = "goes" if len(names) == 1 else "go"
+        text = (
+            f"{count(len(names), 'package')} that this Python has and the image of its jobs has "
+            f"not {goes} along"
+        )
+        found.append(Problem("info", f"{text}: {', '.join(names[:SHOWN])}{more}"))
+    left = (Problem("warning", f"`{name}` stays behind: {why}") for name, why in delta.left.items())
+    return [*found, *left]

@@ -1,0 +1,218 @@
+"""Sends calls of functions: what they need is found once, each call is a job."""
+
+from __future__ import annotations
+
+import os
+import sys
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import NoneType
+from typing import Any, Unpack
+
+from benchpool import drafts, handles, import_problems, keywords
+from benchpool.cells import CellChoice, CellSelection, Problem
+from benchpool.drafts import Draft, JobOptions
+from benchpool.functions.call_text import CallWriter, FunctionCall
+from benchpool.functions.pieces import CALL, Senders, chosen, senders_of, shape_of, with_call
+from benchpool.functions.sent_jobs import SentJobs
+from benchpool.functions.session import CodeSession, current
+from benchpool.keep import Keep
+from benchpool.kernel_environment import kernel_environment
+from benchpool.submit_keywords import SubmitKeywords
+from benchpool_scheduler.client.notebooks import JobCell
+from benchpool_scheduler.contract.options import fields_of
+from benchpool_scheduler.errors import BenchpoolError, InvalidInput
+
+MOST_JOBS = 100
+"""Jobs of one ``map`` unless more are asked for."""
+
+PATH_CELL = "benchpool-path"
+"""Id of the cell that lets a script's own modules be found."""
+
+
+def submit(
+    function: Callable[..., Any],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    asked: Mapping[str, Any],
+    *,
+    key: str | None = None,
+) -> handles.JobHandle:
+    """Send one call of a function.
+
+    Args:
+        asked: Options of ``benchpool.submit`` by name.
+        key: Makes a repeat with the same key harmless.
+
+    Raises:
+        InvalidInput: Something in it would fail. Refused: A rule of the pool says no.
+    """
+    options = _options(asked, key)
+    session = current()
+    call = _writer(session).write(function, args, kwargs)
+    options = replace(options, parameters=_parameters(call))
+    return handles.send(draft_of(session, call, _senders(session), options, {}))
+
+
+def map(
+    function: Callable[..., object],
+    calls: Iterable[object],
+    *,
+    most: int | None = None,
+    **options: Unpack[SubmitKeywords],
+) -> SentJobs:
+    """Send one job for each element of ``calls`` and return them in that order.
+
+    Args:
+        function: What they call.
+        calls: For each job its arguments: a dictionary by name, as ``benchpool.grid`` makes them,
+            a tuple, or a single one.
+        most: More jobs than this are refused before the first is sent; 100 if it is not said.
+
+    Raises:
+        InvalidInput: Something in them is known to fail; then none is sent.
+        Refused: A rule of the pool says no to one; those before it are cancelled.
+    """
+    limit = MOST_JOBS if most is None else most
+    elements: list[object] = []
+    for each in calls:  # it may have no end
+        if len(elements) == limit:
+            raise InvalidInput(
+                f"These are more than {limit} jobs: say most=N where so many are meant.",
+                field="most",
+                numbers={"limit": limit},
+            )
+        elements.append(each)
+    asked = _options(options, None)
+    tag = f"map-{asked.key[:8]}"
+    asked = replace(asked, spec=asked.spec.changed(tags=(*asked.spec.tags, tag)))
+    session = current()
+    writer, senders = _writer(session), _senders(session)
+    written = [writer.write(function, *_arguments(each)) for each in elements]
+    made: list[Draft] = []
+    found: dict[str, CellSelection] = {}
+    for number, call in enumerate(written, start=1):
+        one = _numbered(asked, call, number)
+        like = made[0] if made else None
+        made.append(draft_of(session, call, senders, one, found, like).check())  # all or none
+    sent = SentJobs([], tag)
+    try:
+        for each in made:
+            sent.append(handles.send(each))
+    except (BenchpoolError, KeyboardInterrupt):
+        sent.cancel("not all of its map could be sent")
+        raise
+    return sent
+
+
+keywords.describe(map)
+
+
+def draft_of(
+    session: CodeSession,
+    call: FunctionCall,
+    senders: Senders,
+    options: JobOptions,
+    found: dict[str, CellSelection],
+    like: Draft | None = None,
+) -> Draft:
+    """Draft the job of a call: the statements that it needs, and the call as last cell.
+
+    Args:
+        found: What calls of a shape need, as far as it was found; it is added to.
+        like: Another draft of the same session, whose files it shares.
+    """
+    here = kernel_environment(os.environ)
+    text = "\n".join([*[f"import {each}" for each in call.imports], call.text])
+    shape = shape_of(text)
+    if shape not in found:
+        found[shape] = _with_path(session, chosen(session.cells, text, senders))
+    selection = with_call(found[shape], text)
+    cells = [
+        JobCell(each.id, each.index + 1, each.run) for each in selection.cells if each.included
+    ]
+    name = drafts.name_of(call.name)
+    if like is not None:
+        draft = drafts.of_others(like, cells, selection, options, name=name)
+    else:
+        draft = drafts.of_chosen(
+            cells,
+            selection,
+            options,
+            name=name,
+            kind="function",
+            sent=[],
+            folder=session.folder,
+            interpreter=sys.executable,
+            path=session.path,
+            here=here,
+        )
+    if like is None or _runs(draft) != _runs(like):
+        draft = import_problems.checked(draft, None, here)
+    return replace(draft, problems=tuple(_placed(each, session, call) for each in draft.problems))
+
+
+def _runs(draft: Draft) -> list[str]:
+    """Return what a draft runs before its call."""
+    cells = draft.selection.cells if draft.selection else ()
+    return [each.run for each in cells if each.included and each.id != CALL]
+
+
+def _with_path(session: CodeSession, found: CellSelection) -> CellSelection:
+    """Let the modules beside a script be found where it does not lie in the job's folder."""
+    if session.module_folder is None:
+        return found
+    run = f"import sys\n\nsys.path.insert(0, {session.module_folder!r})"
+    first = CellChoice(PATH_CELL, 0, True, False, "finds the script's modules", run)
+    return CellSelection((first, *found.cells), found.problems)
+
+
+def _placed(problem: Problem, session: CodeSession, call: FunctionCall) -> Problem:
+    """Say in a problem of a script or of the call itself where it is."""
+    if problem.cell is None or problem.cell.startswith("in-"):
+        return problem
+    own = problem.cell == CALL
+    where = f"In `{call.text[:200]}`" if own else f"{problem.cell}, line {problem.line}"
+    text = problem.text.replace("in no cell of this notebook", "nowhere before it")
+    return Problem(problem.level, f"{where}: {text}")
+
+
+def _options(asked: Mapping[str, Any], key: str | None) -> JobOptions:
+    for name in asked.keys() - keywords.NAMES - {"pickle"}:
+        known = ", ".join(sorted(keywords.NAMES))
+        raise TypeError(f"{name!r} is no option of a job; they are {known}")
+    if asked.get("parameters"):
+        raise InvalidInput(
+            "parameters= is for notebooks: a function has its arguments.", field="parameters"
+        )
+    keep = Keep((), pickle=bool(asked.get("pickle")), returns=True)
+    return replace(JobOptions.of(fields_of(asked), key or uuid.uuid4().hex), keep=keep)
+
+
+def _numbered(options: JobOptions, call: FunctionCall, number: int) -> JobOptions:
+    """Return the options of one job of many: a key and a name of its own."""
+    name = f"{options.name or call.name} {number}"
+    key = f"{options.key}-{number}"
+    return replace(options, name=name, key=key, parameters=_parameters(call))
+
+
+def _parameters(call: FunctionCall) -> dict[str, object]:
+    """Return the arguments that are plain data: what the job is found and compared by."""
+    plain = (bool, int, float, str, list, tuple, NoneType)
+    return {name: each for name, each in call.given.items() if isinstance(each, plain)}
+
+
+def _arguments(element: object) -> tuple[Sequence[object], Mapping[str, object]]:
+    """Return what an element of a map gives: arguments by name, several, or one."""
+    if isinstance(element, Mapping):
+        return (), element
+    return (element if isinstance(element, tuple) else (element,)), {}
+
+
+def _writer(session: CodeSession) -> CallWriter:
+    return CallWriter(session.namespace, session.cells[-1].source if session.cells else "")
+
+
+def _senders(session: CodeSession) -> Senders:
+    return senders_of(session.namespace, (handles.submit, map))

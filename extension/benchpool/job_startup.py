@@ -1,0 +1,119 @@
+"""Begins with every Python of a job: it shows stacks, trainers report, runs of trackers go on.
+
+It is ``sitecustomize`` in the file that ``benchpool_scheduler.worker.job_package`` makes, stands in
+nobody's way (another ``sitecustomize`` of the job's Python runs after it), and for curves costs
+nothing until one of these libraries is imported. Standard library only, on every Python from 3.9.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import module_from_spec
+from types import ModuleType
+from typing import Any
+
+HOOKS = {
+    "transformers.trainer": "transformers",
+    "keras.src.callbacks.callback_list": "keras",
+    "lightning.pytorch.trainer.trainer": "lightning",
+    "pytorch_lightning.trainer.trainer": "lightning",
+    "tqdm.std": "tqdm",
+    "mlflow.tracking.fluent": "mlflow",
+    "trackio": "trackio",
+    "wandb": "wandb",
+    "torch.utils.tensorboard.writer": "tensorboard",
+}
+"""The module after whose import something is done, and the library's name in BENCHPOOL_HOOKS."""
+TRACKERS = {
+    **dict.fromkeys(("mlflow", "trackio", "tensorboard"), "begins another run in each attempt"),
+    "wandb": "has no link at the job",
+}
+"""Those with runs, and what is missing where ours fails; the others report curves."""
+
+
+def wanted(chosen: str | None) -> set[str]:
+    """Return which libraries something is added to: all, or those that ``BENCHPOOL_HOOKS`` names.
+
+    >>> len(wanted(None)), wanted("none"), sorted(wanted("keras, tqdm"))
+    (8, set(), ['keras', 'tqdm'])
+    """
+    known = set(HOOKS.values())
+    return known if chosen is None else known & {one.strip() for one in chosen.split(",")}
+
+
+class HookFinder:
+    """Finds the modules that are waited for, as everybody else would, and acts after their import.
+
+    Args:
+        names: The libraries that may report.
+    """
+
+    def __init__(self, names: set[str]) -> None:
+        self._names = names
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return where a module is, for one that is waited for; None leaves it to others."""
+        library = HOOKS.get(name)
+        if library not in self._names:
+            return None
+        for finder in sys.meta_path:
+            found = None if finder is self else finder.find_spec(name, path, target)
+            if found is not None:
+                if found.loader is not None and hasattr(found.loader, "exec_module"):
+                    self._act_after(found.loader, library)
+                return found
+        return None
+
+    def _act_after(self, loader: Any, library: str) -> None:
+        execute = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            _hook(library, module)
+
+        try:
+            loader.exec_module = exec_module
+        except AttributeError:
+            return  # a loader that takes none: its module reports nothing
+
+
+def _hook(library: str, module: ModuleType) -> None:
+    part = "trackers" if library in TRACKERS else "hooks"
+    try:
+        import_module(f"benchpool.metrics.{part}").attach(library, module)
+    except Exception as failed:
+        what = TRACKERS.get(library, "reports no curves here")
+        print(f"benchpool: {library} {what} ({type(failed).__name__}: {failed})", file=sys.stderr)
+
+
+def _run_other(own: str) -> None:
+    """Run the ``sitecustomize`` that this one stands before, if there is one."""
+    # Only what comes later: one that stands before this one has run, and has led here.
+    places = sys.path[sys.path.index(own) + 1 :] if own in sys.path else []
+    spec = PathFinder.find_spec("sitecustomize", places)
+    if spec is not None and spec.loader is not None:
+        sys.modules["sitecustomize"] = module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+
+
+def _arrange_stacks() -> None:
+    """Let a signal write what this Python is doing; not where that is not there."""
+    with suppress(ImportError):
+        import_module("benchpool_stacks").arrange()
+
+
+if __name__ == "sitecustomize":
+    if os.environ.get("BENCHPOOL_NOTICE_FILE"):
+        _arrange_stacks()
+    if os.environ.get("BENCHPOOL_METRICS_FILE"):
+        _names = wanted(os.environ.get("BENCHPOOL_HOOKS"))
+        if _names:
+            sys.meta_path.insert(0, HookFinder(_names))
+    _run_other(os.path.dirname(__file__))

@@ -1,0 +1,54 @@
+"""The question as one expression, and the kernel's reply to it as an answer."""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from benchpool.kernel.answer import KernelAnswer, decode
+
+MAX_NAMES = 1000
+KEY = "benchpool"
+"""The expression's name in the request and in the reply."""
+
+
+@functools.cache
+def probe_text() -> str:
+    """Return the text of the probe, which travels."""
+    return importlib.resources.files("benchpool.kernel").joinpath("probe.py").read_text("utf-8")
+
+
+def expression(names: Iterable[str]) -> str:
+    """Return what a kernel evaluates in the user's names; it binds none there.
+
+    The probe runs in names of its own, which are gone with the answer.
+    """
+    asked = sorted(set(names))[:MAX_NAMES]
+    run = f"(lambda own: (exec({probe_text()!r}, own), own['in_kernel'])[1])"
+    return f"{run}({{'__name__': 'benchpool.kernel.probe'}})(globals(), {json.dumps(asked)})"
+
+
+def read(reply: Mapping[str, Any]) -> KernelAnswer:
+    """Read the content of an ``execute_reply``.
+
+    Raises:
+        ValueError: The expression failed, or gave no answer.
+    """
+    said = reply.get("user_expressions", {}).get(KEY)
+    if reply.get("status") != "ok" or not isinstance(said, dict):
+        raise ValueError(f"the kernel could not answer: {reply.get('ename', 'no reason given')}")
+    if said.get("status") != "ok":
+        raise ValueError(f"the kernel could not answer: {said.get('ename', 'no reason given')}")
+    return decode(str(said["data"]["text/plain"]))
+
+
+def of_this_process(
+    namespace: dict[str, Any], history: list[str], names: Iterable[str]
+) -> KernelAnswer:
+    """Ask in the same process (``%%train``); the same words as over the wire."""
+    from benchpool.kernel import probe
+
+    return decode(probe.answer(namespace, history, sorted(set(names))[:MAX_NAMES]))

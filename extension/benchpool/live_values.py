@@ -1,0 +1,62 @@
+"""Values of a notebook's kernel that go along with a job, as files among the job's own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchpool_scheduler.contract import SnapshotFile
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.worker.records import VALUES
+
+MOST_BYTES = 8 << 30
+"""More is not even written; the pool's own limit is lower."""
+
+PIECE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LiveValues:
+    """Values that were written: ``names`` with what each is, files, and their contents by hash."""
+
+    names: tuple[str, ...] = ()
+    files: tuple[SnapshotFile, ...] = ()
+    contents: Mapping[str, Path | bytes] = field(default_factory=dict)
+
+    @property
+    def bytes(self) -> int:
+        """Size of all files together."""
+        return sum(file.size for file in self.files)
+
+
+def of_folder(folder: Path, said: str) -> LiveValues:
+    """Return what a kernel wrote into a folder. The files stay there until they are uploaded.
+
+    Args:
+        said: What ``values.sending.write`` answered.
+
+    Raises:
+        InvalidInput: Something of it cannot travel; the sentence names it and why.
+    """
+    left_out = json.loads(said)["left_out"]
+    if left_out:
+        reasons = "; ".join(left_out.values())
+        raise InvalidInput(
+            f"Not everything can go along as a value: {reasons}. Leave it out, so that its cells "
+            "run again in the job, or allow pickles.",
+            field="send",
+        )
+    files, contents = [], {}
+    for path in sorted(folder.iterdir()):
+        sha256 = _digest(path)
+        files.append(SnapshotFile(f"{VALUES}/{path.name}", sha256, path.stat().st_size))
+        contents[sha256] = path
+    return LiveValues(tuple(json.loads(said)["names"]), tuple(files), contents)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,54 @@
+"""``python -m benchpool.metrics.close_runs CODE``: close what a killed process left open in MLflow.
+
+The supervisor of a worker runs it where the worker ran, with its exit code, when nothing of the
+worker is left. What the job's last word was decides the status: a notice to pause or to cancel,
+else how it ended.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from benchpool.checkpoint import notices
+from benchpool.metrics import begun_runs
+
+ENDS = {"pause": "SCHEDULED", "cancel": "KILLED"}
+"""The status in MLflow of a run whose job was told to stop, by the kind of the notice."""
+
+
+def status_of(code: int, notice: str | None) -> str:
+    """Return the status in MLflow of a run that was left open.
+
+    >>> status_of(137, "pause"), status_of(143, "cancel"), status_of(139, None), status_of(0, None)
+    ('SCHEDULED', 'KILLED', 'FAILED', 'FINISHED')
+    """
+    return "FINISHED" if code == 0 else ENDS.get(notice or "", "FAILED")
+
+
+def main(arguments: list[str]) -> None:
+    """Close each run that is left open."""
+    status = status_of(int(arguments[0]), notices.notice().get("kind"))
+    for run in begun_runs.told():
+        if run.get("open") and run.get("tracker") == "mlflow":
+            try:
+                _close(run, status)
+            except Exception as failed:
+                what = f"the run {run.get('id')} of MLflow could not be closed"
+                print(f"benchpool: {what} ({type(failed).__name__}: {failed})", flush=True)
+
+
+def _close(run: Mapping[str, Any], status: str) -> None:
+    from mlflow.tracking import MlflowClient  # type: ignore[import-not-found]
+
+    client = MlflowClient(tracking_uri=run.get("store"))
+    # Somebody may have ended it meanwhile, and knows better.
+    if client.get_run(run["id"]).info.status == "RUNNING":
+        client.set_terminated(run["id"], status)
+        print(f"benchpool: the run {run['id']} of MLflow was left open: it is {status} now")
+    begun_runs.ended("mlflow", run["id"])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

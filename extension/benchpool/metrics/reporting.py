@@ -1,0 +1,153 @@
+"""Writes what a program reports into the file that the pool reads, and not too often."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import threading
+import time
+from collections.abc import Mapping
+
+from benchpool.metrics.numbers import numbers_of, step_of
+
+BURST = 1_000
+"""So many reports are written as they come."""
+RATE = 20.0
+"""After that so many a second; of what comes in between the newest of each name is written."""
+MOST_BYTES = 1 << 20
+"""A file that is longer is put aside, in place of the one before."""
+
+
+def log(
+    values: Mapping[str, object] | None = None,
+    *,
+    step: object = None,
+    all_ranks: bool = False,
+    **named: object,
+) -> None:
+    """Report numbers of this step: ``benchpool.log(loss=loss, step=step)``.
+
+    Never fails: what is no number is left out, so that reporting ends no training. A number that is
+    not finite is shown as such. After a pause a job that goes on at an older step draws over what
+    came after it; without a step the numbers follow each other.
+
+    Args:
+        values: Numbers by name, for names that Python does not take: ``{"train/loss": 0.5}``.
+        step: Whole number from 0; of those named in a training, the one that rises.
+        all_ranks: Report in every process of the job, under names of their own; else the first
+            process speaks for all.
+    """
+    global by_program
+    by_program = True
+    tell({**(values or {}), **named}, step, all_ranks=all_ranks)
+
+
+by_program = False
+"""True once the program has reported by itself."""
+
+
+def tell(values: Mapping[str, object], step: object, *, all_ranks: bool = False) -> None:
+    """Report, see ``log``."""
+    rank = _rank()
+    if rank and not all_ranks:
+        return
+    found = numbers_of(values)
+    if rank:
+        found = {f"{name} (rank {rank})": value for name, value in found.items()}
+    if found:
+        _writer.report(found, step_of(step))
+
+
+def _rank() -> int:
+    """Return which process of the job this is, 0 for the first or only one."""
+    for name in ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"):
+        if (text := os.environ.get(name, "")).isdecimal():
+            return int(text)
+    node, local = (os.environ.get(name, "") for name in ("NODE_RANK", "LOCAL_RANK"))
+    return next((int(text) for text in (local, node) if text.isdecimal() and int(text)), 0)
+
+
+class MetricWriter:
+    """Appends lines to the file of ``BENCHPOOL_METRICS_FILE``; nothing outside a job."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._room = float(BURST)
+        self._counted = time.monotonic()
+        self._waiting: dict[str, tuple[int | None, float, float | None]] = {}
+        self._timer: threading.Timer | None = None
+
+    def report(self, values: Mapping[str, float | None], step: int | None) -> None:
+        """Write these values now, or soon."""
+        if not os.environ.get("BENCHPOOL_METRICS_FILE"):
+            return
+        at = time.time()
+        with self._lock:
+            self._waiting.update({name: (step, at, value) for name, value in values.items()})
+            if self._has_room():
+                self._write()
+            elif self._timer is None:
+                self._timer = threading.Timer(1.0 / RATE, self.flush)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        with self._lock:
+            self._timer = None
+            self._write()
+
+    def begin_anew(self) -> None:
+        """Forget what waits: in a process that was forked, its parent writes it."""
+        self.__init__()  # type: ignore[misc]
+
+    def _has_room(self) -> bool:
+        now = time.monotonic()
+        self._room = min(float(BURST), self._room + (now - self._counted) * RATE)
+        self._counted = now
+        if self._room < 1.0:
+            return False
+        self._room -= 1.0
+        return True
+
+    def _write(self) -> None:
+        """Write one line for each step and time that waits."""
+        path = os.environ.get("BENCHPOOL_METRICS_FILE")
+        waiting, self._waiting = self._waiting, {}
+        together: dict[tuple[int | None, float], dict[str, float | None]] = {}
+        for name, (step, at, value) in waiting.items():
+            together.setdefault((step, at), {})[name] = value
+        lines = [_line(step, at, values) for (step, at), values in together.items()]
+        if path and lines:
+            _append(path, "".join(lines).encode())
+
+
+def _line(step: int | None, at: float, values: Mapping[str, float | None]) -> str:
+    said: dict[str, object] = {"at": at, "values": values}
+    if step is not None:
+        said["step"] = step
+    return json.dumps(said) + "\n"
+
+
+def _append(path: str, data: bytes) -> None:
+    try:
+        # Processes of one worker append to the same file: the first of them puts it aside.
+        if os.environ.get("LOCAL_RANK", "0") == "0" and _size(path) > MOST_BYTES:
+            os.replace(path, f"{path}.before")
+        with open(path, "ab", buffering=0) as file:
+            file.write(data)
+    except OSError:
+        return  # a full disk must not end the training that it slows down
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
+
+
+_writer = MetricWriter()
+atexit.register(_writer.flush)
+os.register_at_fork(after_in_child=_writer.begin_anew)

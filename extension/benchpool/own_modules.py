@@ -1,0 +1,18 @@
+"""The user's own modules that the cells of a job import: they go along as they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchpool.cells import magics
+from benchpool_scheduler.client import notebooks
+from benchpool_scheduler.client.imports import Piece
+from benchpool_scheduler.client.imports.own_sources import own_sources
+
+
+def of_cells(cells: Sequence[notebooks.JobCell], folder: Path) -> dict[str, object]:
+    """Return what their notebook says of the modules that cells import in a folder. Reads files."""
+    reads = ((each.id, magics.read(each.source)) for each in cells if each.cell_type == "code")
+    pieces = [Piece(id_, read.tree, read.run) for id_, read in reads if read.tree is not None]
+    return own_sources(pieces, [folder]).told

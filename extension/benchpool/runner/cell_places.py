@@ -1,0 +1,77 @@
+"""Where in the notebook a line of a traceback is: by the cell's number on the sender's screen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_BY_COUNT = re.compile(
+    r"(?:Cell|Input) In ?\[(?P<count>\d+)\]"
+    r"(?:, (?:line (?P<line>\d+)|in <cell line: (?P<first>\d+)>))?"
+)
+"""As IPython names a cell: by how many ran before it."""
+
+_BY_FILE = re.compile(
+    r"(?P<file>File \")?(?P<path>/[^\s\"]*/ipykernel_\d+/(?P<code>\d+)\.py)"
+    r"(?:(?(file)\", line |:)(?P<line>\d+))?"
+)
+"""As Python names a cell: by a file that is named after what it holds and is not there."""
+
+
+class CellPlaces:
+    """Numbers of cells, by what kernels call them.
+
+    >>> places = CellPlaces()
+    >>> places.begins(5, "x = 1", 4)
+    >>> places.said("Cell In[4], line 2, in fit(x)")
+    'cell 5, line 2, in fit(x)'
+    >>> places.said("Cell In[3], line 2")
+    'Cell In[3], line 2'
+    """
+
+    def __init__(self) -> None:
+        self._by_count: dict[str, int] = {}
+        self._by_code: dict[str, int] = {}
+
+    def begins(self, number: int, source: str, count: int) -> None:
+        """Learn that the notebook's cell ``number`` runs, as the kernel's number ``count``."""
+        self._by_count[str(count)] = number
+        name = _name_of(source)
+        if name is not None:
+            self._by_code[name] = number
+
+    def said(self, text: str) -> str:
+        """Return a traceback of IPython with the cells by their numbers."""
+        return _BY_COUNT.sub(lambda found: _place(found, self._by_count, found["count"]), text)
+
+    def printed(self, text: str) -> str:
+        """Return what a program printed with the cells by their numbers.
+
+        >>> places = CellPlaces()
+        >>> places._by_code = {"160": 5}
+        >>> places.printed('  File "/tmp/ipykernel_7/160.py", line 3, in f')
+        '  cell 5, line 3, in f'
+        >>> places.printed("/tmp/ipykernel_7/160.py:3: UserWarning: old")
+        'cell 5, line 3: UserWarning: old'
+        """
+        if "ipykernel_" not in text:
+            return text
+        return _BY_FILE.sub(lambda found: _place(found, self._by_code, found["code"]), text)
+
+
+def _place(found: re.Match[str], known: Mapping[str, int], name: str) -> str:
+    number = known.get(name)
+    if number is None:
+        return found[0]
+    line = found["line"] or found.groupdict().get("first")
+    return f"cell {number}, line {line}" if line else f"cell {number}"
+
+
+def _name_of(source: str) -> str | None:
+    """Return how ipykernel names the file of a cell; None where that is not known."""
+    try:
+        from ipykernel.compiler import get_tmp_hash_seed, murmur2_x86
+
+        return str(murmur2_x86(source, get_tmp_hash_seed()))
+    except (ImportError, TypeError, ValueError):
+        return None  # another version may do it otherwise; then the file's name is left

@@ -1,0 +1,71 @@
+"""What the Python of a kernel says of itself: run by that Python, as a file, and by no other.
+
+Standard library only, for every Python from 3.9. Nothing is imported of what is installed.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from importlib import metadata
+from urllib.parse import urlsplit, urlunsplit
+
+MOST = 5000
+
+
+def _source(text: str | None) -> str | None:
+    """Return where a distribution came from (PEP 610), without a user or password."""
+    if not text:
+        return None
+    told = json.loads(text)
+    parts = urlsplit(str(told["url"]))
+    host = parts.netloc.rpartition("@")[2]
+    url = urlunsplit((parts.scheme, host, parts.path, "", ""))
+    commit = told.get("vcs_info", {}).get("commit_id")
+    sums = told.get("archive_info", {}).get("hashes", {}).get("sha256")
+    editable = " (editable)" if told.get("dir_info", {}).get("editable") else ""
+    return f"{url}@{commit or sums}" if commit or sums else f"{url}{editable}"
+
+
+def _packages() -> list[list[str | None]]:
+    found: dict[str, list[str | None]] = {}
+    for one in metadata.distributions():
+        try:
+            name, version = one.metadata["Name"], one.version
+            source = _source(one.read_text("direct_url.json"))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue  # a broken installation is none
+        # What Python finds first is what it imports.
+        if name and name.lower() not in found and len(found) < MOST:
+            found[name.lower()] = [str(name), str(version), source]
+    return [found[key] for key in sorted(found)]
+
+
+def _torch_cuda() -> str | None:
+    """Return what PyTorch was built for, without importing it."""
+    for file in metadata.files("torch") or []:
+        if str(file) == "torch/version.py":
+            for line in file.read_text("utf-8").splitlines():
+                if line.startswith("cuda") and "'" in line:
+                    return line.split("'")[1]
+    return None
+
+
+def main() -> None:
+    """Say it as JSON."""
+    try:
+        cuda = _torch_cuda()
+    except (OSError, ValueError, metadata.PackageNotFoundError):
+        cuda = None
+    said = {
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "platform": platform.platform(),
+        "packages": _packages(),
+        "cuda": cuda,
+    }
+    json.dump(said, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""What a run has around it, as ``environment.json`` beside its results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from benchpool.runner import code_facts, commit_facts, kernel_facts
+from benchpool_scheduler.contract.run_environment import (
+    MOST_BYTES,
+    NAME,
+    KnownFile,
+    Package,
+    RunEnvironment,
+)
+
+FACTS_S = 60.0
+"""How long the kernel's Python may take to say what it has."""
+
+_DRIVER = Path("/proc/driver/nvidia/version")
+_TOOLKIT = Path("/usr/local/cuda/version.json")
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """What is recorded of.
+
+    Attributes:
+        interpreter: The kernel's Python. ``folder``: where the cells run.
+        cells: Numbers and texts of those with code. ``modules``: sources that went along, by path.
+        output: The folder of the results.
+    """
+
+    interpreter: str
+    folder: Path
+    cells: Sequence[tuple[int, str]]
+    modules: Mapping[str, str]
+    output: Path
+
+
+def record(run: RecordedRun) -> None:
+    """Write the file; what cannot be found out or written ends no training."""
+    target = run.output / NAME
+    try:
+        data = msgspec.json.format(msgspec.json.encode(environment_of(run)), indent=1)
+        if len(data) <= MOST_BYTES and _is_ours(target):
+            aside = target.with_name(f".{NAME}.part")
+            aside.write_bytes(data)
+            os.replace(aside, target)
+    except (OSError, ValueError, KeyError, TypeError, subprocess.SubprocessError) as failed:
+        print(f"benchpool: {NAME} was not written: {failed}", flush=True)
+
+
+def environment_of(run: RecordedRun) -> RunEnvironment:
+    """Return what is found out. Errors: OSError, ValueError, SubprocessError."""
+    words = [run.interpreter, kernel_facts.__file__]
+    done = subprocess.run(
+        words, capture_output=True, timeout=FACTS_S, check=True, stdin=subprocess.DEVNULL
+    )
+    said = json.loads(done.stdout)
+    return RunEnvironment(
+        job=os.environ.get("BENCHPOOL_JOB_ID", ""),
+        attempt=int(os.environ.get("BENCHPOOL_ATTEMPT") or 1),
+        python=said["python"],
+        platform=said["platform"],
+        packages=[Package(*each) for each in said["packages"]],
+        driver=_driver(),
+        cuda=said["cuda"] or _toolkit(),
+        image=os.environ.get("BENCHPOOL_JOB_IMAGE"),
+        commit=commit_facts.commit_of(run.folder),
+        modules=_modules(run),
+        data=code_facts.data_of([text for _, text in run.cells], run.folder),
+        seeds=code_facts.seeds_of(run.cells),
+        variables=sorted(os.environ)[:1000],
+    )
+
+
+def _is_ours(target: Path) -> bool:
+    """Tell whether a file may be written: there is none, or one of an earlier attempt."""
+    if not target.exists():
+        return True
+    try:
+        msgspec.json.decode(target.read_bytes()[:MOST_BYTES], type=RunEnvironment)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+def _modules(run: RecordedRun) -> list[KnownFile]:
+    """Return the modules, by their path in the run's folder where they lie in it."""
+    folder = run.folder.resolve()
+    found = []
+    for path, text in run.modules.items():
+        data, there = text.encode(), Path(path)
+        named = there.relative_to(folder) if there.is_relative_to(folder) else there
+        found.append(KnownFile(str(named), len(data), hashlib.sha256(data).hexdigest()))
+    return sorted(found, key=lambda it: it.path)
+
+
+def _driver() -> str | None:
+    """Return the version of the NVIDIA driver, as the kernel of the system says it."""
+    try:
+        found = re.search(r"Kernel Module\s+(?:for \S+\s+)?([\d.]+)", _DRIVER.read_text("utf-8"))
+    except OSError:
+        return None
+    return found[1] if found is not None else None
+
+
+def _toolkit() -> str | None:
+    try:
+        return str(json.loads(_TOOLKIT.read_text("utf-8"))["cuda"]["version"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,82 @@
+"""``%%serve``: a cell that answers requests, with the earlier cells of a session that it needs."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import shlex
+import sys
+import tempfile
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchpool.cells.magics import SERVE
+from benchpool.magic import MagicParser, draft_of, own_values, parser_of, session_of
+
+if TYPE_CHECKING:
+    from benchpool.services import ServiceHandle
+
+
+def serve(ipython: Any, line: str, cell: str) -> ServiceHandle | None:
+    """Serve a cell, which listens on the port that it finds in ``PORT``.
+
+    It takes the options of ``benchpool serve``, e.g. ``%%serve chat --min 0 --send model``.
+    """
+    from benchpool import services
+    from benchpool.drafts import JobOptions
+    from benchpool_scheduler.contract.options import fields_of, written
+    from benchpool_scheduler.errors import BenchpoolError
+
+    try:
+        said = read(line)
+        options = JobOptions.of(_taken(fields_of(written(said, os.environ))), key=uuid.uuid4().hex)
+        cells, seen = session_of(ipython, cell)
+        with tempfile.TemporaryDirectory(prefix="benchpool-values-") as folder:
+            values = own_values(said["send"] or (), Path(folder), said["pickle"])
+            draft = draft_of(cells, replace(options, values=values), os.environ, seen)
+            own = {name: said[name] for name in services.OWN if said[name] is not None}
+            return services.begun(said["service"], draft, own)
+    except BenchpoolError as refused:
+        print(refused.message, file=sys.stderr)
+        return None
+
+
+def read(line: str) -> dict[str, Any]:
+    """Read the words after ``%%serve``; what was not said is None.
+
+    Raises:
+        InvalidInput: A word is unknown, a number is none, or the name is missing.
+
+    >>> said = read("chat --min 0 --idle 10m")
+    >>> said["service"], said["min"], said["idle"], said["max"]
+    ('chat', 0, '10m', None)
+    """
+    return vars(_parser().parse_args(shlex.split(line)))
+
+
+def _taken(fields: Mapping[str, Any]) -> dict[str, Any]:
+    from benchpool_scheduler.client.service_requests import TAKEN
+
+    return {name: one for name, one in fields.items() if name in TAKEN}
+
+
+def _parser() -> MagicParser:
+    from benchpool.services import OWN
+    from benchpool_scheduler.client.service_requests import TAKEN, request_of
+    from benchpool_scheduler.contract.options import OPTIONS
+
+    parser = parser_of(SERVE, (it for it in OPTIONS if it.field in TAKEN))
+    parser.add_argument("service", metavar="NAME")
+    for name, keyword in inspect.signature(request_of).parameters.items():
+        if name not in OWN:
+            continue
+        flag = f"--{name.replace('_', '-')}"
+        if keyword.default is False:
+            parser.add_argument(flag, dest=name, action="store_true", default=None)
+        else:
+            whole = str(keyword.annotation).startswith("int")
+            parser.add_argument(flag, dest=name, type=int if whole else str)
+    return parser

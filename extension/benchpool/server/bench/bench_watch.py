@@ -1,0 +1,212 @@
+"""Looks after the bench below this server: reports what it does, and does what the answer says."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from benchpool.server.bench import gpu_release, note_file, reports
+from benchpool.server.bench.bench_state import BenchNow, GivenBack
+from benchpool.server.bench.kernel_watch import KernelWatch
+from benchpool.server.bench.open_terminals import OpenTerminals
+from benchpool.server.bench.scheduler_link import SchedulerLink
+from benchpool_scheduler import phrases
+from benchpool_scheduler.contract.idle_benches import (
+    BenchActivity,
+    BenchCommand,
+    BenchIdleness,
+)
+from benchpool_scheduler.errors import Refused
+
+LOOK_S = 2.0
+KERNEL_ACTIONS = "https://events.jupyter.org/jupyter_server/kernel_actions/v1"
+"""What Jupyter tells of kernels that start, so that not even their first cell is missed."""
+
+ONE_MACHINE = "BENCHPOOL_SERVER_START"
+"""What the spawners of one machine set: there a server can go on without its GPUs."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class BenchWatch:
+    """What this server knows of its bench, and does about it.
+
+    Attributes:
+        folder: What the server serves; notes are left there.
+        environ: The server's own environment, of which kernels and terminals get a copy.
+    """
+
+    kernels: KernelWatch
+    terminals: OpenTerminals
+    link: SchedulerLink
+    folder: Path
+    environ: MutableMapping[str, str] = field(default_factory=lambda: os.environ)
+    clock: Callable[[], float] = time.monotonic
+    given_back: GivenBack | None = None
+    _told: BenchActivity | None = None
+    _told_at: float = 0.0
+    _noted: bool = False
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @classmethod
+    def of(cls, server_app: Any, link: SchedulerLink) -> BenchWatch:
+        """Return the watch of a Jupyter server."""
+        watch = cls(
+            KernelWatch(server_app.kernel_manager),
+            OpenTerminals.of(server_app.web_app.settings, os.environ),
+            link,
+            Path(getattr(server_app.contents_manager, "root_dir", None) or "."),
+        )
+
+        async def on_kernel(**_told: Any) -> None:
+            watch.kernels.look()
+            watch._wake.set()
+
+        server_app.event_logger.add_listener(schema_id=KERNEL_ACTIONS, listener=on_kernel)
+        return watch
+
+    async def run(self) -> None:
+        """Look on, for ever."""
+        while True:
+            try:
+                await self.look()
+            except Exception:  # whatever fails now: it is looked again
+                log.exception("The bench could not be looked after")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await self._wake.wait()
+            self._wake.clear()
+
+    async def look(self) -> None:
+        """Look once; report where it is time to, and do what the answer says."""
+        if not self.link.wanted or (self.given_back is not None and self.given_back.done):
+            self.kernels.look()
+            return
+        if self.given_back is not None:
+            await self._say_released(self.given_back)
+            return
+        told, since_s = self._told, self.clock() - self._told_at
+        now = await self.activity()
+        if reports.is_due(now, told, since_s, self.link.answer):
+            await self._report(now)
+
+    async def activity(self) -> BenchActivity:
+        """Return what kernels and terminals do, as it is reported."""
+        seen, running = self.kernels.look(), await self.terminals.lately()
+        return BenchActivity(
+            kernels=seen.kernels,
+            busy_kernels=seen.busy,
+            executions=seen.executions,
+            terminal_programs=None if running is None else len(running.programs),
+            gives_up=ONE_MACHINE in self.environ,
+            noted=self._noted,
+        )
+
+    async def now(self) -> BenchNow:
+        """Return what a page is told."""
+        seen = await self.activity()
+        return BenchNow(
+            kernels=seen.kernels,
+            busy_kernels=seen.busy_kernels,
+            executions=seen.executions,
+            terminal_programs=seen.terminal_programs,
+            gives_up=seen.gives_up,
+            idleness=self.link.answer,
+            given_back=self.given_back,
+        )
+
+    async def keep(self) -> BenchNow:
+        """Keep the bench for a while. Errors: the scheduler's."""
+        await self.link.keep()
+        return await self.now()
+
+    async def give_back(self) -> BenchNow:
+        """Give the GPUs back, as their owner wishes.
+
+        Raises:
+            Refused: Programs run in terminals, and the server would go on with them.
+        """
+        running = await self.terminals.scan()
+        if ONE_MACHINE in self.environ and running is not None and running.programs:
+            names = sorted({one.name for one in running.programs})
+            raise Refused(
+                f"{phrases.count(len(running.programs), 'program')} "
+                f"{phrases.is_are(len(running.programs))} running in terminals "
+                f"({', '.join(names[:3])}): end them first, or stop the server on the Hub's page.",
+                code="bench-in-use",
+                numbers={"programs": len(running.programs)},
+            )
+        await self.link.release()
+        self._told = None  # what is to be done now is asked at once
+        self._wake.set()
+        return await self.now()
+
+    # ------------------------------------------------------------------ what is commanded
+
+    async def _report(self, now: BenchActivity) -> None:
+        self._told, self._told_at = now, self.clock()
+        answer = await self.link.report(now)
+        if answer is None or answer.command is BenchCommand.NONE:
+            return
+        if answer.command is BenchCommand.RELEASE:
+            await self._release(answer, now)
+        elif not self._noted:
+            self._leave_note(answer, stopped=True)
+            self._noted, self._told = True, None
+            self._wake.set()
+
+    async def _release(self, answer: BenchIdleness, told: BenchActivity) -> None:
+        """Take the GPUs from all that has them, after a last look."""
+        await self.terminals.scan()
+        if reports.works_anew(await self.activity(), told):
+            self._told = None  # it is reported at once, and the scheduler decides again
+            self._wake.set()
+            return
+        note = self._leave_note(answer, stopped=False)
+        gpu_release.hide(self.environ)
+        kernels = await gpu_release.restart_kernels(self.kernels.manager)
+        running = await self.terminals.scan()
+        waiting = () if running is None else running.waiting
+        await gpu_release.close_terminals(self.terminals.manager, waiting)
+        self.given_back = GivenBack(
+            at=datetime.now().astimezone(),
+            gpus=len(answer.gpus),
+            asked=answer.asked,
+            idle_s=answer.idle_s,
+            kernels=kernels,
+            note=note,
+            done=False,
+        )
+        await self._say_released(self.given_back)
+
+    async def _say_released(self, given_back: GivenBack) -> None:
+        if await self.link.released():
+            self.given_back = replace(given_back, done=True)
+
+    def _leave_note(self, answer: BenchIdleness, *, stopped: bool) -> str | None:
+        text = phrases.idle_note(
+            at=datetime.now().astimezone(),
+            user=answer.user,
+            server=answer.server,
+            gpus=len(answer.gpus),
+            idle_s=answer.idle_s,
+            coverage=answer.coverage,
+            stopped=stopped,
+            asked=answer.asked,
+        )
+        try:
+            return note_file.leave(self.folder, phrases.IDLE_NOTE_FILE, text)
+        except OSError as failed:
+            log.warning("No note could be left in %s: %s", self.folder, failed)
+            return None

@@ -1,0 +1,74 @@
+"""The kernels of this server: how many there are and work, and how many cells they have run.
+
+Each kernel is listened to by a connection of our own: no browser need be open for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchpool.server.bench.running_cells import RunningCells
+
+
+@dataclass(frozen=True, slots=True)
+class KernelActivity:
+    """How many kernels there are, how many of them work, and cells run since the server began."""
+
+    kernels: int = 0
+    busy: int = 0
+    executions: int = 0
+
+
+@dataclass(slots=True)
+class KernelWatch:
+    """Listens to all kernels of a Jupyter server's kernel manager."""
+
+    manager: Any
+    _heard: dict[str, tuple[RunningCells, Any]] = field(default_factory=dict)
+    _gone: int = 0
+
+    def look(self) -> KernelActivity:
+        """Return what kernels do, and listen to those that are new."""
+        ids = list(self.manager.list_kernel_ids())
+        for gone in self._heard.keys() - set(ids):
+            cells, stream = self._heard.pop(gone)
+            self._gone += cells.executions
+            stream.close()
+        for new in set(ids) - self._heard.keys():
+            self._listen(new)
+        ran = self._gone + sum(cells.executions for cells, _ in self._heard.values())
+        return KernelActivity(len(ids), sum(map(self._is_busy, ids)), ran)
+
+    def _listen(self, kernel_id: str) -> None:
+        kernel = self.manager.get_kernel(kernel_id)
+        if not getattr(kernel, "iopub_port", 0):
+            return  # it has no ports yet, or runs elsewhere
+        cells, stream = RunningCells(), kernel.connect_iopub()
+
+        def on_message(frames: Sequence[Any]) -> None:
+            # Of large outputs nothing is copied: only the parts that are read.
+            cells.hear(_Parts(frames))
+
+        stream.on_recv(on_message, copy=False)
+        self._heard[kernel_id] = (cells, stream)
+
+    def _is_busy(self, kernel_id: str) -> bool:
+        heard = self._heard.get(kernel_id)
+        state = getattr(self.manager.get_kernel(kernel_id), "execution_state", None)
+        # What it said before we listened, Jupyter itself has heard.
+        return state == "busy" or (heard is not None and bool(heard[0].running))
+
+
+class _Parts(Sequence[bytes]):
+    """The parts of a message, copied when they are read."""
+
+    def __init__(self, frames: Sequence[Any]) -> None:
+        self._frames = frames
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._frames[at].bytes

@@ -1,0 +1,63 @@
+"""Which requests one kernel works on, and how many cells it has run: read from its IOPub channel.
+
+Jupyter's own ``execution_state`` is the last word that a kernel said; while a cell runs, an answer
+to a widget beside it says "idle" too. So each request is followed by itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+DELIMITER = b"<IDS|MSG>"
+"""Stands between the addresses of a message and its parts."""
+
+_HEADER, _PARENT, _CONTENT = 2, 3, 5
+"""Where a message's parts are, counted from the delimiter."""
+
+_ANEW = frozenset({"starting", "restarting"})
+
+
+@dataclass(slots=True)
+class RunningCells:
+    """What one kernel told so far.
+
+    Attributes:
+        running: Ids of the requests that it works on, cells and answers to widgets.
+        executions: Cells that it has begun.
+    """
+
+    running: set[str] = field(default_factory=set)
+    executions: int = 0
+
+    def hear(self, frames: Sequence[bytes]) -> None:
+        """Take up one message; what is no message of Jupyter is passed over.
+
+        >>> cells = RunningCells()
+        >>> parent = b'{"msg_type": "execute_request", "msg_id": "1"}'
+        >>> busy = b'{"execution_state": "busy"}'
+        >>> cells.hear([b"", DELIMITER, b"", b'{"msg_type": "status"}', parent, b"{}", busy])
+        >>> cells.hear([b"", DELIMITER, b"", b'{"msg_type": "execute_input"}', parent, b"{}", b""])
+        >>> cells.running, cells.executions
+        ({'1'}, 1)
+        """
+        try:
+            at = frames.index(DELIMITER)
+            kind = json.loads(frames[at + _HEADER])["msg_type"]
+            if kind == "execute_input":
+                self.executions += 1
+            elif kind == "status":
+                parent = json.loads(frames[at + _PARENT])
+                self._state(parent, json.loads(frames[at + _CONTENT])["execution_state"])
+        except (ValueError, IndexError, KeyError, TypeError):
+            return
+
+    def _state(self, parent: dict[str, Any], state: object) -> None:
+        if state in _ANEW:
+            self.running.clear()
+        elif state == "idle":
+            self.running.discard(str(parent.get("msg_id")))
+        elif state == "busy" and parent.get("msg_type") in {"execute_request", "comm_msg"}:
+            self.running.add(str(parent["msg_id"]))

@@ -1,0 +1,116 @@
+"""Which programs run in this server's terminals, in front or behind; read from ``/proc``.
+
+All that a terminal starts has two marks in its environment, wherever it went, one of this server
+and one of terminals: what runs behind a closed terminal or in tmux is found too. Shells that wait
+for a line, and what holds shells together, are no programs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+OF_TERMINALS = b"JUPYTER_SERVER_URL="
+"""How the variable begins that Jupyter gives to its terminals, and to nothing else that it starts.
+
+Its value does not name the server: it is the same for all that were told to find a port.
+"""
+
+OF_A_SERVER = "BENCHPOOL_NOTEBOOK_SERVER"
+"""The variable that all has that one notebook server started."""
+
+_SHELLS = ("sh", "bash", "dash", "ksh", "mksh", "zsh", "fish", "tcsh", "csh")
+_HOLDERS = (
+    "tmux", "screen", "SCREEN", "zellij", "dtach", "abduco",
+    "ssh-agent", "gpg-agent", "keyboxd", "dbus-daemon", "dbus-launch", "gitstatusd",
+)  # fmt: skip
+"""How the names of programs begin that hold shells together, or that shells start for themselves
+and keep."""
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalProgram:
+    """A process of a terminal, and the name of its program."""
+
+    pid: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalScan:
+    """What was found: programs, and the pids of shells that wait for a line and hold none."""
+
+    programs: tuple[TerminalProgram, ...] = ()
+    waiting: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Stat:
+    name: str
+    state: str
+    session: int
+
+
+def scan(shells: Sequence[int], server: str, proc: Path = Path("/proc")) -> TerminalScan | None:
+    """Return what runs in terminals, None where the machine does not tell.
+
+    Args:
+        shells: The process of each open terminal.
+        server: What this server has in ``OF_A_SERVER``.
+    """
+    try:
+        pids = [int(name) for name in os.listdir(proc) if name.isdigit()]
+    except OSError:
+        return None
+    if os.getpid() not in pids:
+        return None
+    found = {*shells, *(pid for shell in shells for pid in _children(proc, shell))}
+    mark = f"{OF_A_SERVER}={server}".encode()
+    found |= {pid for pid in pids if _is_marked(proc, pid, mark)}
+    told = {pid: stat for pid in sorted(found) if (stat := _stat(proc, pid)) is not None}
+    run = {pid: stat for pid, stat in told.items() if pid not in shells and _is_program(pid, stat)}
+    sessions = {stat.session for stat in run.values()}
+    waiting = (pid for pid, stat in told.items() if pid in shells or _is_shell(pid, stat))
+    return TerminalScan(
+        tuple(TerminalProgram(pid, stat.name) for pid, stat in run.items()),
+        tuple(pid for pid in waiting if pid not in sessions),
+    )
+
+
+def _is_shell(pid: int, stat: _Stat) -> bool:
+    """Tell whether it is a shell at a terminal of its own, which waits for lines."""
+    return stat.name in _SHELLS and stat.session == pid
+
+
+def _is_program(pid: int, stat: _Stat) -> bool:
+    ends = stat.state in "ZX"
+    return not ends and not _is_shell(pid, stat) and not stat.name.startswith(_HOLDERS)
+
+
+def _children(proc: Path, pid: int) -> Iterator[int]:
+    try:
+        told = (proc / str(pid) / "task" / str(pid) / "children").read_text()
+    except OSError:
+        return
+    yield from map(int, told.split())
+
+
+def _is_marked(proc: Path, pid: int, mark: bytes) -> bool:
+    try:
+        given = (proc / str(pid) / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False  # gone, or somebody else's
+    return mark in given and any(one.startswith(OF_TERMINALS) for one in given)
+
+
+def _stat(proc: Path, pid: int) -> _Stat | None:
+    """Return name, state and session of a process; the name may have any signs in it."""
+    try:
+        told = (proc / str(pid) / "stat").read_text(errors="replace")
+    except OSError:
+        return None
+    name, _, rest = told.partition("(")[2].rpartition(")")
+    fields = rest.split()
+    return _Stat(name, fields[0], int(fields[3]))

@@ -1,0 +1,106 @@
+"""Offers values of a notebook's kernel in the dialog, and learns how fast they go along."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, field
+
+from benchpool import value_offers
+from benchpool.drafts import Draft
+from benchpool.kernel.answer import KernelAnswer, NotAsked
+from benchpool.server import kernel_values
+from benchpool.server.kernel_answers import KernelAnswers
+from benchpool.server.requests import SendRequest
+from benchpool.value_offers import ValueOffer, ValuePace
+from benchpool_scheduler.contract import Quota
+from benchpool_scheduler.errors import BenchpoolError
+
+QUOTA_S = 0.5
+"""How long the pool is waited for, which says how much may go along."""
+
+
+MOST_KERNELS = 50
+"""Of so many kernels, the newest, it is known what went along."""
+
+
+@dataclass(slots=True)
+class SentObjects:
+    """What a kernel held, by name: which object and how large; ``ran`` counts what had run."""
+
+    ran: int = 0
+    seen: dict[str, tuple[int, int]] = field(default_factory=dict)
+    sent: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def look(self, said: KernelAnswer) -> set[str]:
+        """Return the names that went along as the objects that they are now."""
+        ran = said.first + len(said.history)
+        if ran < self.ran:
+            self.sent = {}  # it was started anew
+        self.ran = ran
+        self.seen = {name: (it.identity, it.bytes) for name, it in said.names.items()}
+        return {name for name, it in self.seen.items() if self.sent.get(name) == it}
+
+    def went(self, names: Sequence[str]) -> None:
+        """Note that these went along, as they were seen last."""
+        self.sent |= {name: self.seen[name] for name in names if name in self.seen}
+
+
+@dataclass(slots=True)
+class OfferedValues:
+    """What may go along from the kernels of one notebook server."""
+
+    kernels: KernelAnswers
+    pace: ValuePace = field(default_factory=ValuePace)
+    objects: dict[str, SentObjects] = field(default_factory=dict)
+
+    async def of(
+        self,
+        request: SendRequest,
+        said: KernelAnswer | NotAsked | None,
+        quota: Awaitable[Quota | BenchpoolError],
+    ) -> list[ValueOffer]:
+        """Return what may go along with what a request asks about."""
+        if not isinstance(said, KernelAnswer) or request.cells is None:
+            return []
+        stored = self._objects(request.kernel_id).look(said)
+        cells, seconds = [each.as_cell() for each in request.cells], request.seconds()
+        if sum(seconds.values()) < value_offers.LEAST_S:
+            return []
+        found = await asyncio.to_thread(
+            value_offers.candidates, cells, said, seconds, self.pace, await _most(quota), stored
+        )
+        if not found.groups:
+            return []
+        obstacles = await kernel_values.obstacles(
+            self.kernels.manager, request.kernel_id, list(found.groups), pickle=request.pickle
+        )
+        return await asyncio.to_thread(found.offers, obstacles)
+
+    def uploaded(self, kernel: str | None, draft: Draft, count: int, seconds: float) -> None:
+        """Note how long the contents of a draft took, of which so many were uploaded."""
+        self._objects(kernel).went(draft.values.names)
+        if count == len(draft.contents):
+            self.pace = self.pace.after(draft.values.bytes, seconds)
+
+    def _objects(self, kernel: str | None) -> SentObjects:
+        known = self.objects.pop(kernel or "", None) or SentObjects()
+        self.objects[kernel or ""] = known
+        for old in list(self.objects)[:-MOST_KERNELS]:
+            del self.objects[old]
+        return known
+
+
+def names_of(request: SendRequest, offers: Sequence[ValueOffer]) -> tuple[str, ...]:
+    """Return whose values go along: those that are ticked, else those that save most time."""
+    if request.send is not None:
+        return tuple(request.send)
+    return tuple(name for one in offers if one.chosen for name in one.names)
+
+
+async def _most(quota: Awaitable[Quota | BenchpoolError]) -> int:
+    try:
+        said = await asyncio.wait_for(asyncio.shield(quota), QUOTA_S)
+    except TimeoutError:
+        return value_offers.MOST_BYTES
+    return value_offers.MOST_BYTES if isinstance(said, BenchpoolError) else said.values_gib << 30

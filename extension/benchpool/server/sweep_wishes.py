@@ -1,0 +1,111 @@
+"""A sweep as the dialog asks for it: values as they are typed, and what it would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from benchpool.drafts import Draft
+from benchpool_scheduler.client import array_tasks, sweep_plans
+from benchpool_scheduler.contract.sweeps import MOST_TRIALS, ParameterName, SweepPlan, SweepRequest
+from benchpool_scheduler.errors import InvalidInput
+
+Amount = Annotated[float, Meta(gt=0, le=1e6)]
+
+
+class SweepWish(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a sweep tries, and when it has tried enough; all texts as people type them.
+
+    Attributes:
+        array: Task numbers as ``--array`` takes them, ``0-31%4``: then it is an array, and nothing
+            else is said of it.
+        goal: Null for what the name of the metric says.
+        stop_early: The first step at which a trial is judged, or ``STEP:FACTOR``.
+        trial_hours: How long a trial takes; only for the cost that is told before.
+    """
+
+    values: Annotated[
+        dict[ParameterName, Annotated[str, Meta(max_length=10_000)]],
+        Meta(max_length=50),
+    ] = {}
+    array: Annotated[str, Meta(min_length=1, max_length=10_000)] | None = None
+    metric: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    goal: Literal["minimize", "maximize"] | None = None
+    trials: Annotated[int, Meta(ge=1, le=MOST_TRIALS)] | None = None
+    at_once: Annotated[int, Meta(ge=1, le=1000)] = 4
+    stop_early: Annotated[str, Meta(min_length=1, max_length=40)] | None = None
+    gpu_hours: Amount | None = None
+    trial_hours: Amount | None = None
+
+
+def request_of(wish: SweepWish, draft: Draft) -> SweepRequest:
+    """Return the sweep of what was drafted.
+
+    Errors: InvalidInput, its field beginning with ``sweep.``: values that make no sense, a name
+    that is no parameter.
+    """
+    try:
+        plan = _plan_of(wish)
+        if draft.selection is not None and not plan.array:
+            sweep_plans.check_names(plan.parameters, [one.name for one in draft.parameters])
+    except InvalidInput as wrong:
+        field = f"sweep.{wrong.field or 'values'}"
+        raise InvalidInput(
+            wrong.message, code=wrong.code, field=field, numbers=wrong.numbers
+        ) from None
+    submission = draft.submission
+    return SweepRequest(
+        submission, plan, submission.name, submission.key, trial_hours=wish.trial_hours
+    )
+
+
+def _plan_of(wish: SweepWish) -> SweepPlan:
+    if wish.array is not None:
+        others = ("metric", "goal", "trials", "stop_early", "gpu_hours")
+        given = (name for name in others if getattr(wish, name) is not None)
+        array_tasks.check_alone([*(["sweep"] if wish.values else []), *given])
+        return array_tasks.plan_of(wish.array)
+    if not wish.values:
+        raise InvalidInput("Name a value to try, or the tasks of an array.", field="values")
+    return sweep_plans.plan_of(
+        wish.values,
+        metric=wish.metric,
+        goal=wish.goal,
+        trials=wish.trials,
+        at_once=wish.at_once,
+        stop_early=wish.stop_early,
+        gpu_hours=wish.gpu_hours,
+    )
+
+
+def words_of(wish: SweepWish) -> list[str]:
+    """Return the same as words of ``benchpool submit`` and ``%%train``.
+
+    >>> words_of(SweepWish(array="0-31%4"))
+    ['--array', '0-31%4']
+
+    >>> words_of(SweepWish({"lr": "0.1, 0.2"}, metric="loss", trials=3))
+    ['--sweep', 'lr=0.1, 0.2', '--metric', 'loss', '--trials', '3']
+    """
+    return list(_words(wish))
+
+
+def _words(wish: SweepWish) -> Iterator[str]:
+    if wish.array is not None:
+        yield from ("--array", wish.array)
+        return
+    for name, values in wish.values.items():
+        yield from ("--sweep", f"{name}={values}")
+    if wish.goal is not None:
+        yield f"--{wish.goal}"
+    for option, value in (
+        ("--metric", wish.metric),
+        ("--trials", wish.trials),
+        ("--at-once", None if wish.at_once == 4 else wish.at_once),
+        ("--stop-early", wish.stop_early),
+        ("--gpu-hours", wish.gpu_hours),
+    ):
+        if value is not None:
+            yield from (option, f"{value:g}" if isinstance(value, float) else str(value))

@@ -1,0 +1,152 @@
+"""Sweeps in Python: the same script or notebook with many values."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from benchpool import file_drafts, handles
+from benchpool.drafts import Draft
+from benchpool_scheduler.client import snapshot, sweep_plans
+from benchpool_scheduler.contract.sweeps import (
+    Sweep,
+    SweepPlan,
+    SweepRequest,
+    SweepState,
+    SweepStop,
+    TrialRow,
+)
+from benchpool_scheduler.errors import InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from benchpool.handles import JobHandle
+
+LOOK_S = 2.0
+"""How often it is looked whether a sweep is over."""
+
+PLAN = frozenset(
+    {"method", "metric", "goal", "trials", "at_once", "stop_early", "gpu_hours", "good_enough",
+     "patience"}
+)  # fmt: skip
+"""Keywords of ``sweep`` that are of the plan; the others are those of ``submit``."""
+
+
+class SweepHandle:
+    """A sweep: its trials, the best of them, and how to stop it.
+
+    Attributes:
+        facts: The sweep as it was when it was last looked at.
+    """
+
+    def __init__(self, facts: Sweep) -> None:
+        self.facts = facts
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        return self.facts.id
+
+    @property
+    def state(self) -> str:
+        """``running``, ``ending`` or ``over``."""
+        return self.refresh().facts.state.value
+
+    @property
+    def trials(self) -> list[TrialRow]:
+        """The trials, the best first."""
+        return self.refresh().facts.trials
+
+    @property
+    def best(self) -> JobHandle:
+        """The job of the best trial. Errors: NotFound while none has reported a figure."""
+        facts = self.refresh().facts
+        row = next((one for one in facts.trials if one.number == facts.best), None)
+        if row is None or row.job is None:
+            raise NotFound(
+                f"No trial of {facts.name} has a figure and a job: {facts.text}", field="best"
+            )
+        return handles.job(row.job)
+
+    def refresh(self) -> Self:
+        """Look at it anew."""
+        self.facts = handles.client().sweep(self.id)
+        return self
+
+    def wait(self) -> Self:
+        """Wait until all trials have ended."""
+        while self.refresh().facts.state is not SweepState.OVER:
+            time.sleep(LOOK_S)
+        return self
+
+    def stop(self, *, let_finish: bool = False, reason: str | None = None) -> Self:
+        """Begin no further trial, and end those under way unless they may finish."""
+        asked = SweepStop(let_finish=let_finish, reason=reason)
+        self.facts = handles.client().stop_sweep(self.id, asked)
+        return self
+
+    def table(self) -> Any:
+        """Return a row for each trial, the best first: a DataFrame where pandas is installed."""
+        rows = [
+            {"trial": one.number, **one.parameters, "state": one.state, "step": one.step,
+             self.facts.plan.metric or "value": one.value, "gpu_hours": one.gpu_hours}
+            for one in self.trials
+        ]  # fmt: skip
+        try:
+            import pandas
+        except ImportError:
+            return rows
+        return pandas.DataFrame(rows)
+
+    def __repr__(self) -> str:
+        return f"{self.id[:8]} {self.facts.name}: {self.facts.text}"
+
+
+def sweep(
+    what: str | os.PathLike[str],
+    /,
+    *args: object,
+    values: Mapping[str, sweep_plans.Written],
+    key: str | None = None,
+    **options: Any,
+) -> SweepHandle:
+    """Send a script or a notebook many times, with other values, and return the sweep.
+
+    Args:
+        what: A ``.py`` or ``.ipynb`` file. In the arguments of a script ``{lr}`` stands for the
+            value of ``lr``; where none names a value, ``--lr=0.01`` and so on are added. A notebook
+            has them as parameters.
+        args: Arguments of a script.
+        values: By name: a list, or a text as ``"log:3e-5:3e-3"``, ``"0..4"``.
+        key: Makes a repeat harmless.
+        options: Of the plan ``metric``, ``goal``, ``method``, ``trials``, ``at_once``,
+            ``stop_early``, ``gpu_hours``, ``good_enough``, ``patience``, as in ``benchpool submit
+            --sweep``; all others are those of ``submit``.
+
+    Raises:
+        InvalidInput: There is no such file, or a value makes no sense.
+        Refused: A rule of the pool says no, with the numbers.
+    """
+    plan = sweep_plans.plan_of(
+        values, **{name: one for name, one in options.items() if name in PLAN}
+    )
+    asked = {name: one for name, one in options.items() if name not in PLAN}
+    draft = file_drafts.draft_of(Path(what), args, asked, key or uuid.uuid4().hex)
+    return begin(draft, plan, key)
+
+
+def begin(draft: Draft, plan: SweepPlan, key: str | None = None) -> SweepHandle:
+    """Begin a sweep of what was drafted. Errors: those of ``sweep``."""
+    if draft.selection is not None and not plan.array:
+        sweep_plans.check_names(plan.parameters, [one.name for one in draft.parameters])
+    if draft.selection is None and draft.given:
+        raise InvalidInput("A script takes arguments, no parameters.", field="parameters")
+    handles.say_problems(draft)
+    submission = draft.submission
+    request = SweepRequest(submission, plan, submission.name, key)
+    handles.client().preview_sweep(request)
+    snapshot.upload(handles.client(), draft.contents)
+    return SweepHandle(handles.client().begin_sweep(request))

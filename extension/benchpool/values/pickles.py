@@ -1,0 +1,46 @@
+"""Pickles: only where a user said so, loaded in that user's own kernel or job alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchpool.values.libraries import library
+from benchpool.values.untravelled import CannotTravel
+
+NO_CLOUDPICKLE = "only to be pickled, and this Python has no cloudpickle"
+
+
+def dump(values: dict[str, Any], writer: Any) -> str:
+    """Pickle values into one file and return its name. Errors: CannotTravel."""
+    try:
+        import cloudpickle
+    except ImportError:
+        raise CannotTravel("", NO_CLOUDPICKLE) from None
+    path = writer.file("pickle")
+    torch = library("torch")
+    try:
+        with path.open("wb") as file:
+            if torch is not None:  # so that tensors of a GPU can be read where there is none
+                torch.save(values, file, pickle_module=cloudpickle)
+            else:
+                cloudpickle.dump(values, file)
+        writer.count(path.stat().st_size)
+    except CannotTravel:
+        raise
+    except Exception as bad:  # whatever a class's own code raises
+        raise writer.cannot(f"nothing that can be pickled: {type(bad).__name__}: {bad}") from bad
+    return f"{path.name}"
+
+
+def load(path: Any, device: Any) -> Any:
+    """Return what was pickled: this runs code of who wrote it."""
+    with path.open("rb") as file:
+        is_zip = file.read(4) == b"PK\x03\x04"
+        file.seek(0)
+        if is_zip:
+            import torch
+
+            return torch.load(file, map_location=device, weights_only=False)
+        import cloudpickle
+
+        return cloudpickle.load(file)

@@ -1,0 +1,157 @@
+import {
+  benchLine,
+  dialogTitle,
+  inShort,
+  isGoing,
+  needsAnswer,
+  whatComes,
+  whatGivingDoes,
+  whatHappened,
+  whatKeepingDoes,
+  whatSendingDoes
+} from '../benchWords';
+import type { IBenchIdleness, IBenchNow, IGivenBack } from '../tokens';
+import { at, NOW } from './builders';
+
+function idle(change: Partial<IBenchIdleness> = {}): IBenchIdleness {
+  return {
+    lease: 'b'.repeat(26),
+    user: 'susan',
+    server: '',
+    gpus: ['GPU-1'],
+    step: 'asked',
+    idle_s: 2700,
+    coverage: 1,
+    kept_until: null,
+    keeps_left: 2,
+    keep_s: 3600,
+    exempt_until: null,
+    tell_s: 900,
+    ask_s: 2700,
+    act_s: 3600,
+    act: 'release',
+    acts_at: at(15),
+    next: 'due',
+    next_at: at(15),
+    command: 'none',
+    parks: false,
+    asked: false,
+    ...change
+  };
+}
+
+function bench(change: Partial<IBenchNow> = {}): IBenchNow {
+  return {
+    kernels: 2,
+    busy_kernels: 0,
+    executions: 7,
+    terminal_programs: 0,
+    gives_up: true,
+    idleness: idle(),
+    given_back: null,
+    ...change
+  };
+}
+
+const GONE: IGivenBack = {
+  at: at(-1),
+  gpus: 1,
+  asked: false,
+  idle_s: 3600,
+  kernels: 2,
+  note: 'benchpool-idle-bench.md',
+  done: true
+};
+
+describe('an idle bench', () => {
+  it('asks only from the rung on at which it asks, and where something would happen', () => {
+    expect(needsAnswer(bench())).toBe(true);
+    expect(needsAnswer(bench({ idleness: idle({ step: 'due' }) }))).toBe(true);
+    for (const step of ['used', 'cpu-phase', 'doubt', 'idle', 'told'] as const) {
+      expect(needsAnswer(bench({ idleness: idle({ step }) }))).toBe(false);
+    }
+    expect(needsAnswer(bench({ idleness: idle({ act: 'none' }) }))).toBe(false);
+    expect(needsAnswer(bench({ given_back: GONE }))).toBe(false);
+    expect(needsAnswer(null)).toBe(false);
+  });
+
+  it('says in the status bar what comes next, and when', () => {
+    expect(benchLine(bench(), NOW)).toBe('given back in 15 min');
+    expect(benchLine(bench({ idleness: idle({ act: 'stop' }) }), NOW)).toBe(
+      'server stops in 15 min'
+    );
+    expect(benchLine(bench({ idleness: idle({ step: 'told' }) }), NOW)).toBeNull();
+    const kept = idle({ step: 'used', kept_until: at(60) });
+    expect(benchLine(bench({ idleness: kept }), NOW)).toMatch(/^kept until \d\d:\d\d$/);
+    const over = idle({ step: 'used', kept_until: at(-1) });
+    expect(benchLine(bench({ idleness: over }), NOW)).toBeNull();
+    expect(benchLine(bench({ idleness: idle({ command: 'release' }) }), NOW)).toBe(
+      'giving the GPU back…'
+    );
+    expect(benchLine(null, NOW)).toBeNull();
+  });
+
+  it('says what happens if nobody answers, for one machine and for a cluster', () => {
+    expect(dialogTitle(bench())).toBe('Your GPU has been idle for 45 min');
+    expect(dialogTitle(bench({ idleness: idle({ gpus: ['a', 'b'] }) }))).toBe(
+      'Your 2 GPUs have been idle for 45 min'
+    );
+    expect(whatComes(idle(), NOW)).toMatch(
+      /In 15 min \(\d\d:\d\d\) the GPU is given back and this server goes on without\./
+    );
+    expect(whatComes(idle({ parks: true }), NOW)).toMatch(
+      /the GPU is lent while its kernel keeps everything.*where the kernel cannot be parked, the GPU is given back/
+    );
+    expect(whatComes(idle({ act: 'stop', gpus: ['a', 'b'] }), NOW)).toMatch(
+      /In 15 min \(\d\d:\d\d\) this server is stopped and its 2 GPUs are given back\./
+    );
+  });
+
+  it('says where it stands while nothing is due', () => {
+    const used = { step: 'used', acts_at: null } as const;
+    expect(whatComes(idle(used), NOW)).toBe(
+      'After 1 h without use the GPU is given back and this server goes on without.'
+    );
+    expect(whatComes(idle({ ...used, act: 'none' }), NOW)).toContain('no bench is given back');
+    expect(whatComes(idle({ ...used, kept_until: at(5) }), NOW)).toMatch(/^You keep it until/);
+    expect(whatComes(idle({ ...used, exempt_until: at(1440) }), NOW)).toContain('No rule');
+  });
+
+  it('says what each answer does, and what is lost by it', () => {
+    expect(whatKeepingDoes(idle())).toBe(
+      'The bench is left alone for 1 h. You can do this 2 more times in 24 hours.'
+    );
+    expect(whatKeepingDoes(idle({ keeps_left: 0 }))).toContain('as often as 24 hours allow');
+    expect(whatGivingDoes(bench({ busy_kernels: 1 }))).toBe(
+      '2 kernels are started anew without GPU, and their variables are lost. Terminals in which ' +
+        'nothing runs are closed. Files and open notebooks stay. To get a GPU again, stop this ' +
+        'server on the Hub’s page and start it with one. 1 kernel is computing now: that is lost.'
+    );
+    expect(whatGivingDoes(bench({ kernels: 0 }))).toContain('No kernel runs.');
+    expect(whatGivingDoes(bench({ gives_up: false }))).toContain('This server is stopped');
+    expect(whatSendingDoes('train.ipynb')).toContain('cells of train.ipynb');
+    expect(whatSendingDoes(null)).toContain('Open a notebook first');
+  });
+});
+
+describe('GPUs that were given back', () => {
+  it('are said to be gone, and the kernels not to have failed', () => {
+    expect(benchLine(bench({ given_back: GONE }), NOW)).toMatch(
+      /^no GPU: given back at \d\d:\d\d$/
+    );
+    expect(inShort(GONE)).toContain('Kernels were restarted without it');
+    const said = whatHappened(GONE);
+    expect(said).toContain('after 1 h without use');
+    expect(said).toContain('2 kernels were started anew without GPU, not by an error');
+    expect(said).toContain('benchpool-idle-bench.md');
+    expect(said).not.toContain('memory');
+    expect(whatHappened({ ...GONE, asked: true, kernels: 0, note: null })).toMatch(
+      /^The GPU of this server was given back at \d\d:\d\d, as was asked for\. Files stay\. To get/
+    );
+  });
+
+  it('are on their way until the scheduler has them', () => {
+    expect(isGoing(bench({ given_back: { ...GONE, done: false } }))).toBe(true);
+    expect(isGoing(bench({ given_back: GONE, idleness: null }))).toBe(false);
+  });
+});

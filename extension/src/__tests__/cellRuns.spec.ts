@@ -1,0 +1,98 @@
+import type { KernelMessage } from '@jupyterlab/services';
+import { recordedRun, RunLog } from '../cellRuns';
+
+function message(
+  type: string,
+  at: number,
+  parent: string | null,
+  content: object,
+  metadata: object = {}
+): KernelMessage.IMessage {
+  const date = new Date(Date.UTC(2026, 10, 24, 0, 0, at)).toISOString();
+  return {
+    header: { msg_type: type, msg_id: `${type}-${at}`, date },
+    parent_header: parent === null ? {} : { msg_id: parent },
+    metadata,
+    content
+  } as unknown as KernelMessage.IMessage;
+}
+
+const START = Date.UTC(2026, 10, 24) / 1000;
+
+/** A cell is asked for at `at`, begins a second later, and ends after `seconds`. */
+function run(log: RunLog, cell: string, at: number, seconds: number, status = 'ok'): void {
+  const id = `execute_request-${at}`;
+  log.hear(message('execute_request', at, null, { code: 'x' }, { cellId: cell }));
+  if (status !== 'aborted') {
+    log.hear(message('execute_input', at + 1, id, { execution_count: at }));
+  }
+  log.hear(message('execute_reply', at + 1 + seconds, id, { status }));
+}
+
+describe('the runs of cells', () => {
+  it('have number, begin, duration and end, oldest first', () => {
+    const log = new RunLog();
+    run(log, 'a', 1, 10);
+    run(log, 'b', 20, 1, 'error');
+    run(log, 'a', 30, 3);
+    expect(log.of('a', 'x')).toEqual([
+      { number: 1, at: START + 2, seconds: 10, failed: false, edited: false },
+      { number: 30, at: START + 31, seconds: 3, failed: false, edited: false }
+    ]);
+    expect(log.of('b', 'x')).toEqual([
+      { number: 20, at: START + 21, seconds: 1, failed: true, edited: false }
+    ]);
+  });
+
+  it('do not count where a cell before it failed', () => {
+    const log = new RunLog();
+    run(log, 'a', 1, 0, 'aborted');
+    expect(log.of('a', 'x')).toEqual([]);
+  });
+
+  it('tell that a cell runs now', () => {
+    const log = new RunLog();
+    log.hear(message('execute_request', 1, null, { code: 'x' }, { cellId: 'a' }));
+    expect(log.of('a', 'x')).toEqual([]);
+    log.hear(message('execute_input', 2, 'execute_request-1', { execution_count: 7 }));
+    expect(log.of('a', 'x')).toEqual([
+      { number: 7, at: START + 2, seconds: null, failed: false, edited: false }
+    ]);
+  });
+
+  it('are forgotten when the kernel begins anew', () => {
+    const log = new RunLog();
+    run(log, 'a', 1, 10);
+    log.hear(message('status', 40, null, { execution_state: 'idle' }));
+    expect(log.of('a', 'x')).toHaveLength(1);
+    log.hear(message('status', 41, null, { execution_state: 'restarting' }));
+    expect(log.of('a', 'x')).toEqual([]);
+  });
+
+  it('tell that the text was edited since, and which cells are gone', () => {
+    const log = new RunLog();
+    run(log, 'a', 1, 10);
+    run(log, 'b', 20, 1);
+    expect(log.of('a', 'y').map(each => each.edited)).toEqual([true]);
+    expect(log.gone(['a'])).toEqual([20]);
+    expect(log.gone(['a', 'b'])).toEqual([]);
+  });
+
+  it('of others than cells do not count', () => {
+    const log = new RunLog();
+    log.hear(message('execute_request', 1, null, {}));
+    log.hear(message('execute_reply', 2, 'execute_request-1', { status: 'ok' }));
+    expect(log.of('undefined', 'x')).toEqual([]);
+  });
+
+  it('are read from a cell where JupyterLab has written them', () => {
+    const times = {
+      'iopub.execute_input': '2026-11-24T00:00:01Z',
+      'shell.execute_reply': '2026-11-24T00:00:05Z'
+    };
+    const read = { number: 3, at: START + 1, seconds: 4, failed: false, edited: false };
+    expect(recordedRun(times, 3)).toEqual(read);
+    expect(recordedRun({ 'iopub.execute_input': 'x' }, 3)).toBeNull();
+    expect(recordedRun(null, 3)).toBeNull();
+  });
+});

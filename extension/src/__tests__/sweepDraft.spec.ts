@@ -1,0 +1,58 @@
+import { faultOfSweep, isSwept, NO_SWEEP, sweepOf } from '../sweepDraft';
+
+const one = (name: string, values: string): typeof NO_SWEEP => ({
+  ...NO_SWEEP,
+  names: [{ name, values }]
+});
+
+describe('a sweep in the dialog', () => {
+  it('is none where no values are typed', () => {
+    expect(sweepOf(NO_SWEEP)).toEqual({});
+    expect(isSwept(one(' ', ''))).toBe(false);
+    expect(faultOfSweep({ ...NO_SWEEP, trials: 'x' })).toBeNull();
+  });
+
+  it('is asked for by name and values, with what is enough', () => {
+    const draft = {
+      ...one('lr', ' 0.1, 0.01 '),
+      metric: 'loss',
+      gpuHours: '2.5',
+      stopEarly: '100'
+    };
+    expect(sweepOf(draft).sweep).toEqual({
+      array: null,
+      values: { lr: '0.1, 0.01' },
+      metric: 'loss',
+      goal: null,
+      trials: null,
+      at_once: 4,
+      stop_early: '100',
+      gpu_hours: 2.5,
+      trial_hours: null
+    });
+    expect(faultOfSweep(draft)).toBeNull();
+  });
+
+  it('is an array by its task numbers alone', () => {
+    const array = { ...NO_SWEEP, array: ' 0-31%4 ', trialHours: '2' };
+    expect([isSwept(array), faultOfSweep(array)]).toEqual([true, null]);
+    expect(sweepOf(array).sweep).toMatchObject({ array: '0-31%4', values: {}, trial_hours: 2 });
+    expect(faultOfSweep({ ...one('lr', '1'), array: '0-3' })).toBe(
+      'Array: its tasks are told apart by their number alone; leave out the values, or the array.'
+    );
+  });
+
+  it.each([
+    [one('', '1, 2'), 'Sweep: say which name has the values 1, 2.'],
+    [one('2x', '1'), 'Sweep: “2x” is no name of a value.'],
+    [one('lr', ''), 'Sweep: lr has no values yet, for example 0.1, 0.01.'],
+    [
+      { ...NO_SWEEP, names: [0, 1].map(() => ({ name: 'lr', values: '1' })) },
+      'Sweep: lr is there twice; put its values on one line.'
+    ],
+    [{ ...one('lr', '1'), trials: '1.5' }, 'Trials: a whole number above 0, or empty.'],
+    [{ ...one('lr', '1'), gpuHours: '-1' }, 'GPU-hours: a number above 0, or empty.']
+  ])('says what is wrong with it', (draft, words) => {
+    expect(faultOfSweep(draft)).toBe(words);
+  });
+});

@@ -1,0 +1,34 @@
+import { begin, faults, remember, toRequest } from '../draft';
+import { keptVariables, variablesLine, variablesOf } from '../variables';
+
+describe('variables of a job', () => {
+  it('are read as a shell reads them, and written so that they are read as the same', () => {
+    const read = { A: '1', B: 'two words', EMPTY: '', Q: "it's" };
+    expect(variablesOf(`A=1 B="two words" EMPTY= Q='it'"'"'s'`)).toEqual(read);
+    expect(variablesOf(variablesLine(read))).toEqual(read);
+    expect(variablesOf('  ')).toEqual({});
+  });
+
+  it('that are none are a fault, and so are amounts that are no number', () => {
+    for (const env of ['A', '1A=2', 'A="open', '=x']) {
+      expect(faults({ ...begin('cells', null), env }).env).toMatch(/NAME=VALUE/);
+    }
+    const amounts = faults({ ...begin('cells', null), cpus: 'many', memory: '-1' });
+    expect(amounts.cpus).toMatch(/from 0 to 10000,/);
+    expect(amounts.memory).toMatch(/from 0 to 1000000,/);
+  });
+
+  it('stay in the notebook for the next time, but none that names a secret', () => {
+    const line = 'SEED=1 WANDB_API_KEY=abc HF_TOKEN=def my_password=x';
+    expect(keptVariables(line)).toBe('SEED=1');
+    const draft = { ...begin('cells', null), env: line, cpus: '2', memory: '1.5' };
+    expect(remember(draft)).toEqual({ gpus: 1, env: 'SEED=1', cpus: '2', memory: '1.5' });
+    expect(JSON.stringify(remember({ ...draft, env: 'HF_TOKEN=def' }))).not.toContain('def');
+    const subject = { path: 'a.py', kernelName: null, kernelId: null, cells: null };
+    expect(toRequest(subject, draft)).toMatchObject({
+      env: { SEED: '1', WANDB_API_KEY: 'abc' },
+      cpus: 2,
+      memory_gib: 1.5
+    });
+  });
+});

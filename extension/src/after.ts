@@ -1,0 +1,35 @@
+/**
+ * Jobs that wait for other jobs: what of them is said. Pure.
+ */
+import { isTerminal } from './format';
+import type { IJob } from './tokens';
+
+/** A job or a whole array that another job may be sent after. */
+export interface IAwaitable {
+  id: string;
+  name: string;
+  state: string;
+}
+
+/** One's own that another job may be sent after: what has not ended, an array once as a whole. */
+export function mayRunAfter(jobs: readonly IJob[]): readonly IAwaitable[] {
+  const live = jobs.filter(job => !isTerminal(job.state));
+  const arrays = new Map<string, IAwaitable>();
+  for (const { trial } of live) {
+    if (trial?.array) {
+      const { sweep, name } = trial;
+      const tasks = live.filter(job => job.trial?.sweep === sweep).length;
+      arrays.set(sweep, { id: sweep, name: `array ${name}`, state: `${tasks} under way` });
+    }
+  }
+  return [...arrays.values(), ...live.filter(job => !job.trial?.array)];
+}
+
+/** What a job runs after, as a part of the line of its facts; empty for nothing. */
+export function afterFact(job: IJob): string {
+  const named = (job.awaits ?? []).map(
+    it =>
+      `${it.tasks ? 'array ' : ''}${it.name || it.job.slice(0, 8)}${it.outcome ? ` (${it.outcome})` : ''}`
+  );
+  return named.length > 0 ? ` · after ${named.join(', ')}` : '';
+}

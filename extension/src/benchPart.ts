@@ -1,0 +1,94 @@
+/**
+ * What JupyterLab shows of the bench below it: the dialog that opens when somebody must answer, the
+ * command that opens it at any time, and the notice after the GPUs were given back.
+ */
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { ICommandPalette } from '@jupyterlab/apputils';
+import { Notification } from '@jupyterlab/apputils';
+import { PageConfig, PathExt, URLExt } from '@jupyterlab/coreutils';
+import { showBenchDialog } from './benchDialog';
+import type { IBenchPlaces } from './benchDialog';
+import type { BenchModel } from './benchModel';
+import { inShort, needsAnswer } from './benchWords';
+import { CATEGORY, sendPanel } from './commands';
+import type { ICommandOptions } from './commands';
+import { BENCH } from './commandIds';
+import { forToast } from './format';
+import { memoryOf, subjectOf } from './notebookCells';
+
+export class BenchPart {
+  constructor(
+    private readonly _app: JupyterFrontEnd,
+    private readonly _model: BenchModel,
+    sends: ICommandOptions,
+    palette: ICommandPalette | null
+  ) {
+    this._places = placesOf(sends);
+    _app.commands.addCommand(BENCH, {
+      label: 'GPU of This Server: Keep or Give Back…',
+      caption: 'Say what becomes of the GPU of this server, and give it back',
+      isEnabled: () => Boolean(_model.now?.idleness ?? _model.now?.given_back),
+      describedBy: { args: { type: 'object', properties: {} } },
+      execute: () => this.open(false)
+    });
+    palette?.addItem({ command: BENCH, category: CATEGORY });
+    _model.changed.connect(() => this._look());
+  }
+
+  /** Open the dialog, unless it is open. `alone`: nobody pressed anything. */
+  async open(alone: boolean): Promise<void> {
+    if (!this._isOpen) {
+      this._isOpen = true;
+      await showBenchDialog(this._model, this._places, alone);
+      this._isOpen = false;
+    }
+  }
+
+  private _look(): void {
+    const now = this._model.now;
+    if (now === null) {
+      return; // the server is silent for a moment: nothing is forgotten by that
+    }
+    this._app.commands.notifyCommandChanged(BENCH);
+    const asks = needsAnswer(now);
+    if (asks && !this._wasAsked && !document.hidden) {
+      this._wasAsked = true;
+      void this.open(true);
+    } else if (!asks) {
+      this._wasAsked = false; // an idle time that begins anew is asked about anew
+    }
+    if (now.given_back?.done && !this._wasTold) {
+      this._wasTold = true;
+      this._tell(inShort(now.given_back));
+    }
+  }
+
+  private _tell(text: string): void {
+    Notification.info(forToast(text), {
+      autoClose: false,
+      actions: [{ label: 'More…', callback: () => void this.open(false) }]
+    });
+  }
+
+  private readonly _places: IBenchPlaces;
+  private _isOpen = false;
+  private _wasAsked = false;
+  private _wasTold = false;
+}
+
+function placesOf(sends: ICommandOptions): IBenchPlaces {
+  const prefix = PageConfig.getOption('hubPrefix');
+  return {
+    notebook: () => {
+      const path = sends.tracker.currentWidget?.context.path;
+      return path === undefined ? null : PathExt.basename(path);
+    },
+    send: () => {
+      const panel = sends.tracker.currentWidget;
+      if (panel) {
+        void sendPanel(sends, panel, subjectOf(panel), 'cells', memoryOf(panel));
+      }
+    },
+    hub: prefix && PageConfig.getOption('hubHost') + URLExt.join(prefix, 'home')
+  };
+}

@@ -1,0 +1,193 @@
+/**
+ * What is said of an idle bench, and of GPUs that were given back; pure.
+ *
+ * Each sentence is a promise: what a button does, what is lost by it, and how to get a GPU again.
+ */
+import { count, duration, exactly } from './phrases';
+import type { IBenchIdleness, IBenchNow, IGivenBack } from './tokens';
+
+/** Steps of the ladder at which the owner is asked. */
+const ASKED: ReadonlySet<string> = new Set(['asked', 'due']);
+
+/** Whether somebody must act, or the GPUs go. */
+export function needsAnswer(bench: IBenchNow | null): boolean {
+  const idle = bench?.idleness;
+  return !!idle && !bench.given_back && idle.act !== 'none' && ASKED.has(idle.step);
+}
+
+/** Whether the GPUs are being given back now. */
+export function isGoing(bench: IBenchNow | null): boolean {
+  const command = bench?.idleness?.command ?? 'none';
+  return command !== 'none' || bench?.given_back?.done === false;
+}
+
+/** What the status bar says of the bench itself; null for nothing. */
+export function benchLine(bench: IBenchNow | null, now: number): string | null {
+  if (bench?.given_back?.done) {
+    return `no GPU: given back at ${clock(bench.given_back.at)}`;
+  }
+  if (isGoing(bench)) {
+    return 'giving the GPU back…';
+  }
+  const idle = bench?.idleness;
+  if (!idle) {
+    return null;
+  }
+  if (idle.kept_until !== null && Date.parse(idle.kept_until) > now) {
+    return `kept until ${clock(idle.kept_until)}`;
+  }
+  if (needsAnswer(bench) && idle.acts_at !== null) {
+    const does = idle.act === 'stop' ? 'server stops' : idle.parks ? 'lent' : 'given back';
+    return `${does} ${until(idle.acts_at, now)}`;
+  }
+  return null;
+}
+
+/** The heading of the dialog. */
+export function dialogTitle(bench: IBenchNow): string {
+  const gone = bench.given_back;
+  if (gone) {
+    return `${the(gone.gpus)} of this server ${wasWere(gone.gpus)} given back`;
+  }
+  const idle = bench.idleness;
+  if (idle && needsAnswer(bench)) {
+    return `Your ${gpus(idle.gpus.length)} ${hasHave(idle.gpus.length)} been idle for ${duration(idle.idle_s)}`;
+  }
+  return `${the(idle?.gpus.length ?? 1)} of this server`;
+}
+
+/** Where the bench stands, and what happens if nobody does anything. */
+export function whatComes(idle: IBenchIdleness, now: number): string {
+  const many = idle.gpus.length;
+  if (idle.exempt_until !== null) {
+    return `No rule for idle benches meets it until ${day(idle.exempt_until)}.`;
+  }
+  if (idle.kept_until !== null && Date.parse(idle.kept_until) > now) {
+    return `You keep it until ${clock(idle.kept_until)}.`;
+  }
+  if (idle.act === 'none') {
+    return 'Here no bench is given back by itself.';
+  }
+  const given =
+    idle.act === 'stop'
+      ? `this server is stopped and its ${gpus(many)} ${isAre(many)} given back`
+      : `the ${gpus(many)} ${isAre(many)} given back and this server goes on without`;
+  const does = idle.parks
+    ? 'the GPU is lent while its kernel keeps everything, and comes back when you run a cell; ' +
+      `where the kernel cannot be parked, ${given}`
+    : given;
+  if (idle.acts_at === null || !ASKED.has(idle.step)) {
+    return `After ${exactly(idle.act_s)} without use ${does}.`;
+  }
+  return (
+    'No kernel was busy, no cell was run, no program ran in a terminal, and nothing ran on the ' +
+    `${many === 1 ? 'GPU' : 'GPUs'}. ${capital(until(idle.acts_at, now))} ` +
+    `(${clock(idle.acts_at)}) ${does}. Run a cell, and it stays.`
+  );
+}
+
+/** What *Keep* does. */
+export function whatKeepingDoes(idle: IBenchIdleness): string {
+  if (idle.keeps_left <= 0) {
+    return 'You have kept it as often as 24 hours allow.';
+  }
+  return (
+    `The bench is left alone for ${exactly(idle.keep_s)}. ` +
+    `You can do this ${count(idle.keeps_left, 'more time')} in 24 hours.`
+  );
+}
+
+/** What *Give the GPU back* does, and what is lost by it. */
+export function whatGivingDoes(bench: IBenchNow): string {
+  const busy =
+    bench.busy_kernels > 0
+      ? ` ${count(bench.busy_kernels, 'kernel')} ${bench.busy_kernels === 1 ? 'is' : 'are'} computing now: that is lost.`
+      : '';
+  if (!bench.gives_up) {
+    return (
+      'This server is stopped: kernels with their variables and terminals end. Files stay as they ' +
+      `were last saved. Start the server again on the Hub’s page.${busy}`
+    );
+  }
+  const kernels =
+    bench.kernels === 0
+      ? 'No kernel runs.'
+      : `${count(bench.kernels, 'kernel')} ${bench.kernels === 1 ? 'is' : 'are'} started anew ` +
+        `without GPU, and ${bench.kernels === 1 ? 'its' : 'their'} variables are lost.`;
+  return (
+    `${kernels} Terminals in which nothing runs are closed. Files and open notebooks stay. ` +
+    `${AGAIN}${busy}`
+  );
+}
+
+const AGAIN = 'To get a GPU again, stop this server on the Hub’s page and start it with one.';
+
+/** What *Send to training* does. */
+export function whatSendingDoes(notebook: string | null): string {
+  return notebook === null
+    ? 'Open a notebook first: its cells can run in the training pool.'
+    : `Opens the form that sends cells of ${notebook} to the training pool. This bench stays as it is.`;
+}
+
+/** The same in one breath, for a notice. */
+export function inShort(gone: IGivenBack): string {
+  const lost =
+    gone.kernels === 0 ? '' : ' Kernels were restarted without it: variables are gone, files stay.';
+  return `${the(gone.gpus)} ${wasWere(gone.gpus)} given back at ${clock(gone.at)}.${lost}`;
+}
+
+/** What happened to GPUs that were given back. */
+export function whatHappened(gone: IGivenBack): string {
+  const why = gone.asked ? 'as was asked for' : `after ${duration(gone.idle_s)} without use`;
+  const kernels =
+    gone.kernels === 0
+      ? ''
+      : ` ${count(gone.kernels, 'kernel')} ${wasWere(gone.kernels)} started anew without GPU, not ` +
+        `by an error: ${gone.kernels === 1 ? 'its' : 'their'} variables are gone.`;
+  const note = gone.note === null ? '' : ` The note ${gone.note} in your folder says so too.`;
+  return (
+    `${the(gone.gpus)} of this server ${wasWere(gone.gpus)} given back at ${clock(gone.at)}, ` +
+    `${why}.${kernels} Files stay.${note} ${AGAIN}`
+  );
+}
+
+function the(n: number): string {
+  return n === 1 ? 'The GPU' : `The ${n} GPUs`;
+}
+
+function gpus(n: number): string {
+  return n === 1 ? 'GPU' : `${n} GPUs`;
+}
+
+function wasWere(n: number): string {
+  return n === 1 ? 'was' : 'were';
+}
+
+function isAre(n: number): string {
+  return n === 1 ? 'is' : 'are';
+}
+
+function hasHave(n: number): string {
+  return n === 1 ? 'has' : 'have';
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** How long it is until an instant, in the reader's words. */
+function until(at: string, now: number): string {
+  const seconds = (Date.parse(at) - now) / 1000;
+  return seconds < 1 ? 'now' : `in ${duration(seconds)}`;
+}
+
+/** A time of day on the reader's clock. */
+function clock(at: string): string {
+  const time = new Date(at);
+  return `${String(time.getHours()).padStart(2, '0')}:${String(time.getMinutes()).padStart(2, '0')}`;
+}
+
+/** A day on the reader's calendar. */
+function day(at: string): string {
+  return new Date(at).toLocaleDateString(undefined, { month: 'long', day: 'numeric' });
+}

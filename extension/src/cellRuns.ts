@@ -1,0 +1,148 @@
+/**
+ * Which cells ran in a notebook's kernel, when, and for how long: heard from the messages between
+ * page and kernel. Where the page was not there, the times that JupyterLab wrote into the cell.
+ */
+import type { ISessionContext } from '@jupyterlab/apputils';
+import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
+import type { Kernel, KernelMessage, Session } from '@jupyterlab/services';
+import type { ICellRun } from './tokens';
+
+/** Runs kept of a cell, newest last. */
+const KEPT = 20;
+
+interface IOpenRun {
+  cell: string;
+  source: string;
+  number: number | null;
+  began: number;
+}
+
+/** The runs of one kernel, as messages tell them. */
+export class RunLog {
+  /** Take up a message to the kernel, or from it. */
+  hear(msg: KernelMessage.IMessage): void {
+    const type = msg.header.msg_type as string;
+    const parent = (msg.parent_header as { msg_id?: string }).msg_id ?? '';
+    const open = this._open.get(parent);
+    if (type === 'execute_request') {
+      const cell = (msg.metadata as { cellId?: unknown }).cellId;
+      if (typeof cell === 'string') {
+        const began = secondsOf(msg.header.date) ?? Date.now() / 1000;
+        const source = (msg.content as { code?: string }).code ?? '';
+        this._open.set(msg.header.msg_id, { cell, source, number: null, began });
+      }
+    } else if (type === 'execute_input' && open) {
+      open.began = secondsOf(msg.header.date) ?? open.began;
+      open.number = (msg.content as KernelMessage.IExecuteInputMsg['content']).execution_count;
+    } else if (type === 'execute_reply' && open) {
+      this._open.delete(parent);
+      this._ended(open, msg as KernelMessage.IExecuteReplyMsg);
+    } else if (type === 'status' && isAnew(msg)) {
+      this.clear();
+    }
+  }
+
+  /** Forget everything: the kernel has begun anew. */
+  clear(): void {
+    this._open.clear();
+    this._runs.clear();
+  }
+
+  /** The runs of a cell that has this text now, oldest first. */
+  of(cell: string, source: string): ICellRun[] {
+    const now = [...this._open.values()]
+      .filter(open => open.cell === cell && open.number !== null)
+      .map(open => ({ ...partOf(open), seconds: null, failed: false }));
+    return [...(this._runs.get(cell) ?? []), ...now].map(({ source: then, ...run }) => ({
+      ...run,
+      edited: then.trim() !== source.trim()
+    }));
+  }
+
+  /** The numbers of runs of cells that are not among these. */
+  gone(cells: readonly string[]): number[] {
+    return [...this._runs]
+      .filter(([cell]) => !cells.includes(cell))
+      .flatMap(([, runs]) => runs.map(run => run.number))
+      .filter(number => number !== null);
+  }
+
+  private _ended(open: IOpenRun, reply: KernelMessage.IExecuteReplyMsg): void {
+    if (reply.content.status === 'abort' || (reply.content.status as string) === 'aborted') {
+      return; // a cell before it failed: it never ran
+    }
+    const ended = secondsOf(reply.header.date);
+    const run = {
+      ...partOf(open),
+      seconds: ended === null ? null : Math.max(0, ended - open.began),
+      failed: reply.content.status === 'error'
+    };
+    this._runs.set(open.cell, [...(this._runs.get(open.cell) ?? []), run].slice(-KEPT));
+  }
+
+  private readonly _open = new Map<string, IOpenRun>();
+  private readonly _runs = new Map<string, IHeardRun[]>();
+}
+
+/** A run with the text that ran. */
+type IHeardRun = Omit<ICellRun, 'edited'> & { source: string };
+
+function partOf(open: IOpenRun): Pick<IHeardRun, 'number' | 'at' | 'source'> {
+  return { number: open.number, at: open.began, source: open.source };
+}
+
+function isAnew(msg: KernelMessage.IMessage): boolean {
+  const state = (msg.content as { execution_state?: string }).execution_state;
+  return state === 'restarting' || state === 'starting';
+}
+
+/** Seconds since 1970 of a date on the wire; null for what is none. */
+export function secondsOf(date: unknown): number | null {
+  const ms = typeof date === 'string' ? Date.parse(date) : NaN;
+  return Number.isNaN(ms) ? null : ms / 1000;
+}
+
+/** The run that JupyterLab has written into a cell's metadata (*Record timing*), if it has. */
+export function recordedRun(metadata: unknown, number: number | null): ICellRun | null {
+  const times = (metadata && typeof metadata === 'object' ? metadata : {}) as Record<
+    string,
+    unknown
+  >;
+  const at = secondsOf(times['iopub.execute_input']);
+  const ended = secondsOf(times['shell.execute_reply']);
+  return at === null || ended === null
+    ? null
+    : { number, at, seconds: Math.max(0, ended - at), failed: false, edited: false };
+}
+
+const logs = new WeakMap<NotebookPanel, RunLog>();
+
+/** Listen to the kernels of all notebooks, those that are open already included. */
+export function followRuns(tracker: INotebookTracker): void {
+  tracker.forEach(follow);
+  tracker.widgetAdded.connect((_, panel) => follow(panel));
+}
+
+/** The log of a notebook, empty where nothing was heard. */
+export function runsOf(panel: NotebookPanel): RunLog {
+  return logs.get(panel) ?? new RunLog();
+}
+
+function follow(panel: NotebookPanel): void {
+  const log = new RunLog();
+  logs.set(panel, log);
+  const hear = (_: unknown, { msg }: Kernel.IAnyMessageArgs) => log.hear(msg);
+  const listen = (session: Session.ISessionConnection | null) =>
+    void session?.anyMessage.connect(hear);
+  const context: ISessionContext = panel.sessionContext;
+  listen(context.session);
+  context.sessionChanged.connect((_, change) => {
+    change.oldValue?.anyMessage.disconnect(hear);
+    listen(change.newValue ?? null);
+  });
+  context.kernelChanged.connect((_, change) => {
+    if (change.oldValue && change.oldValue.id !== change.newValue?.id) {
+      log.clear();
+    }
+  });
+}

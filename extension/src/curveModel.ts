@@ -1,0 +1,165 @@
+/**
+ * Curves of a job as lines of a picture, and in words. Pure.
+ */
+import { count } from './phrases';
+import type { ICurve } from './tokens';
+
+export const WIDTH = 240;
+export const HEIGHT = 90;
+export const LEFT = 40;
+export const FOOT = 16;
+const RIGHT = 6;
+const TOP = 8;
+
+export interface IMark {
+  at: number;
+  text: string;
+}
+
+/** One name: stretches of points, single points, where it was no number, scale and pauses. */
+export interface ICurvePicture {
+  name: string;
+  words: string;
+  stretches: string[];
+  dots: [number, number][];
+  broken: number | null;
+  levels: IMark[];
+  pauses: IMark[];
+  begin: string;
+  end: string;
+}
+
+/** A value as people read it, as `phrases.sparks.metric` of the pool says it. */
+export function metric(value: number): string {
+  const [digits = '', power = '0'] = value.toExponential(3).split('e');
+  const short = (text: string) => (text.includes('.') ? text.replace(/\.?0+$/, '') : text);
+  const exponent = Number(power);
+  if (exponent < -4 || exponent >= 4) {
+    const sign = exponent < 0 ? '-' : '+';
+    return `${short(digits)}e${sign}${String(Math.abs(exponent)).padStart(2, '0')}`;
+  }
+  return short(value.toPrecision(4));
+}
+
+/** One point of a curve; a value that is no finite number is null. */
+export interface ICurvePoint {
+  step: number;
+  value: number | null;
+  attempt: number;
+}
+
+export function pointsOf(curve: ICurve): ICurvePoint[] {
+  return curve.steps.map((step, index) => ({
+    step,
+    value: curve.values[index] ?? null,
+    attempt: curve.attempts[index] ?? 1
+  }));
+}
+
+export function picture(curve: ICurve): ICurvePicture {
+  const points = pointsOf(curve);
+  const scale = scaleOf(curve, points);
+  const stretches = stretchesOf(points, scale);
+  const broken = points.find(point => point.value === null);
+  return {
+    name: curve.name,
+    words: words(curve),
+    stretches: stretches
+      .filter(places => places.length > 1)
+      .map(places => places.map(([x, y]) => `${x},${y}`).join(' ')),
+    dots: stretches.filter(places => places.length === 1).flat(),
+    broken: broken ? scale.x(broken.step) : null,
+    levels: ticks(scale.low, scale.high).map(value => ({
+      at: scale.y(value),
+      text: metric(value)
+    })),
+    pauses: points
+      .filter((point, index) => index > 0 && point.attempt !== points[index - 1]?.attempt)
+      .map(({ step, attempt }) => ({
+        at: scale.x(step),
+        text: `attempt ${attempt} from step ${step}`
+      })),
+    begin: String(scale.first),
+    end: String(scale.last)
+  };
+}
+
+/** Points that follow each other; what is no number is a gap. */
+export function stretchesOf(points: readonly ICurvePoint[], scale: IScale): [number, number][][] {
+  const found: [number, number][][] = [];
+  let open: [number, number][] | null = null;
+  for (const { step, value } of points) {
+    if (value === null) {
+      open = null;
+      continue;
+    }
+    if (open === null) {
+      found.push((open = []));
+    }
+    open.push([scale.x(step), scale.y(value)]);
+  }
+  return found;
+}
+
+export interface IScale {
+  first: number;
+  last: number;
+  low: number;
+  high: number;
+  x(step: number): number;
+  y(value: number): number;
+}
+
+function scaleOf(curve: ICurve, points: readonly ICurvePoint[]): IScale {
+  const first = points[0]?.step ?? 0;
+  const last = points[points.length - 1]?.step ?? first;
+  return scaleOver(first, last, curve.min?.value ?? 0, curve.max?.value ?? 1);
+}
+
+/** A scale from step to step, and from the least to the most value with some room. */
+export function scaleOver(first: number, last: number, least: number, most: number): IScale {
+  const room = (most - least) * 0.05 || Math.abs(least) * 0.05 || 1;
+  const low = least - room;
+  const high = most + room;
+  return {
+    first,
+    last,
+    low,
+    high,
+    x: step => tenth(LEFT + ((step - first) / (last - first || 1)) * (WIDTH - LEFT - RIGHT)),
+    y: value => tenth(HEIGHT - FOOT - ((value - low) / (high - low)) * (HEIGHT - FOOT - TOP))
+  };
+}
+
+function tenth(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+/** Round numbers from `low` to `high`, at most one more than `most`. */
+export function ticks(low: number, high: number, most = 3): number[] {
+  const power = 10 ** Math.floor(Math.log10((high - low) / most));
+  const step = [1, 2, 2.5, 5, 10].map(one => one * power).find(one => one * most >= high - low);
+  if (step === undefined) {
+    return [low];
+  }
+  const found: number[] = [];
+  for (let at = Math.ceil(low / step); at * step <= high; at++) {
+    found.push(Number((at * step).toPrecision(12)));
+  }
+  return found;
+}
+
+/** What can be seen of a curve, in a sentence. */
+export function words(curve: ICurve): string {
+  const { last, min, max } = curve;
+  if (!last || !min || !max) {
+    return 'no value of it is a number.';
+  }
+  const pauses = new Set(curve.attempts).size - 1;
+  const over = pauses ? `, over ${count(pauses, 'pause')}` : '';
+  const ended = curve.values[curve.values.length - 1] === null ? ' No number after that.' : '';
+  return (
+    `${metric(last.value)} at step ${last.step}${over}; least ${metric(min.value)} at step ` +
+    `${min.step}, greatest ${metric(max.value)} at step ${max.step}.${ended}`
+  );
+}

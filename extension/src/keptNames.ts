@@ -1,0 +1,26 @@
+/**
+ * Which values of a job come back, as the dialog has it typed.
+ */
+import type { IDraft } from './draft';
+import type { ISendRequest } from './tokens';
+
+/** A name of Python; what else may be one is for the server to say. */
+const NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
+
+function namesOf(typed: string): string[] {
+  return [...new Set(typed.split(/[\s,]+/).filter(name => name !== ''))];
+}
+
+export function faultOfKept(typed: string): string | null {
+  const wrong = namesOf(typed).find(name => !NAME.test(name));
+  return wrong === undefined ? null : `Bring back: “${wrong.slice(0, 20)}” is no name of a value.`;
+}
+
+/** A script leaves files, no names. */
+export function keptOf(
+  draft: Pick<IDraft, 'kind' | 'keep' | 'pickle'>
+): Pick<ISendRequest, 'keep' | 'pickle'> {
+  const names = namesOf(draft.keep);
+  const asked = draft.kind === 'script' ? {} : { keep: names.length > 0 ? names : null };
+  return draft.pickle && draft.kind !== 'script' ? { ...asked, pickle: true } : asked;
+}

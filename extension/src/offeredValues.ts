@@ -1,0 +1,41 @@
+/**
+ * Values of the kernel that may go along with a job: which are ticked.
+ */
+import type { IDraft } from './draft';
+import type { IPreparation, ISendRequest } from './tokens';
+
+export type IOffer = NonNullable<IPreparation['offers']>[number];
+
+export function sentOf(draft: Pick<IDraft, 'kind' | 'send'>): Pick<ISendRequest, 'send'> {
+  return draft.kind === 'script' || draft.send === null ? {} : { send: [...draft.send] };
+}
+
+/** As `sentOf`, with what benchpool chose in words: what the user sees ticked goes along. */
+export function sentAsShown(
+  draft: Pick<IDraft, 'kind' | 'send'>,
+  shown: Pick<IPreparation, 'offers'> | null
+): Pick<ISendRequest, 'send'> {
+  const chosen = (shown?.offers ?? []).filter(offer => offer.chosen).flatMap(one => one.names);
+  return draft.send === null && chosen.length > 0 ? { send: chosen } : sentOf(draft);
+}
+
+export function isTicked(draft: Pick<IDraft, 'send'>, offer: IOffer): boolean {
+  return draft.send === null ? offer.chosen : offer.names.every(name => draft.send!.includes(name));
+}
+
+/** The names that are ticked when one offer is ticked or unticked. */
+export function ticked(
+  draft: Pick<IDraft, 'send'>,
+  offers: readonly IOffer[],
+  changed: IOffer,
+  on: boolean
+): string[] {
+  return offers
+    .filter(offer => (offer === changed ? on : isTicked(draft, offer)))
+    .flatMap(offer => offer.names);
+}
+
+/** Why an offer cannot go along, and what helps. */
+export function obstacleLine(offer: IOffer): string {
+  return `Cannot go along: ${offer.obstacle}.`;
+}

@@ -1,0 +1,33 @@
+/**
+ * The lines by which a training goes on after a pause, with the names of its code, to be copied.
+ */
+import { Clipboard } from '@jupyterlab/apputils';
+import * as React from 'react';
+
+const TOLD_MS = 2500;
+
+export function ResumeLines({ lines }: { lines: string }): React.JSX.Element {
+  const [copied, setCopied] = React.useState(false);
+  React.useEffect(() => {
+    const timer = copied ? setTimeout(() => setCopied(false), TOLD_MS) : undefined;
+    return () => clearTimeout(timer);
+  }, [copied]);
+  return (
+    <div className="bp-Resume" data-testid="benchpool-resume-lines">
+      <pre tabIndex={0} aria-label="Lines that make it go on">
+        {lines}
+      </pre>
+      <button
+        type="button"
+        className="bp-Link"
+        onClick={() => {
+          Clipboard.copyToSystem(lines);
+          setCopied(true);
+        }}
+      >
+        Copy these lines
+      </button>
+      <span role="status">{copied ? ' copied' : ''}</span>
+    </div>
+  );
+}

@@ -1,0 +1,24 @@
+/**
+ * What is otherwise in a run, in words. Pure.
+ */
+import type { IRunChange, IRunChanges } from './tokens';
+
+/** One difference: `package numpy: 2.0.0 → 2.1.0`. */
+export function changeLine({ area, name, before, after }: IRunChange): string {
+  const named =
+    area === 'environment' || area === 'commit' || area === name ? name : `${area} ${name}`;
+  return `${named}: ${before ?? '–'} → ${after ?? '–'}`;
+}
+
+/** What is said where a run's environment is not known; empty where both are. */
+export function unrecordedNote({ unrecorded }: Pick<IRunChanges, 'unrecorded'>): string {
+  if (unrecorded.length === 0) {
+    return '';
+  }
+  const ids = unrecorded.map(id => id.slice(0, 8)).join(' and ');
+  const has = unrecorded.length === 1 ? 'has' : 'have';
+  return (
+    `${ids} ${has} no environment.json in the pool (runs of cells and notebooks write one when ` +
+    'they begin), so packages, data and seeds are not compared.'
+  );
+}

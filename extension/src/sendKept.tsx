@@ -1,0 +1,39 @@
+/**
+ * Which values come back from a job: two rows of the send dialog.
+ */
+import * as React from 'react';
+import { Row, TextRow } from './sendFields';
+import type { Sending } from './sending';
+
+export function KeptRows({ sending }: { sending: Sending }): React.JSX.Element | null {
+  const { draft, preparation } = sending;
+  if (draft.kind === 'script') {
+    return null;
+  }
+  const left = preparation?.left ?? [];
+  return (
+    <>
+      <TextRow
+        sending={sending}
+        field="keep"
+        wire="keep"
+        label="Bring back"
+        placeholder={left.length > 0 ? left.join(' ') : 'names; for example model losses'}
+        note='what the cells leave in these names, for job["model"]; unless you name some, up to 256 MiB'
+      />
+      <Row label="">
+        <label className="bp-Check">
+          <input
+            data-testid="benchpool-pickle"
+            type="checkbox"
+            checked={draft.pickle}
+            onChange={event => sending.update({ pickle: event.target.checked })}
+          />
+          <span>
+            pickle what has no safe format, to send or bring back; loading a pickle runs code
+          </span>
+        </label>
+      </Row>
+    </>
+  );
+}

@@ -1,0 +1,97 @@
+/**
+ * The trials of a sweep as one entry of the list, and what is said of each. Pure.
+ */
+import { metric } from './curveModel';
+import { grouped, IGroup } from './narrowing';
+import type { IJob, ISweep, ITrialRow } from './tokens';
+
+/** The trials of a sweep that are in the list, newest first. */
+export interface ISweepEntry {
+  sweep: string;
+  name: string;
+  array: boolean;
+  trials: readonly IJob[];
+}
+
+/** What a sweep and one run of it are called: an array has tasks. */
+export function kindOf(array: boolean): { kind: 'sweep' | 'array'; each: 'trial' | 'task' } {
+  return array ? { kind: 'array', each: 'task' } : { kind: 'sweep', each: 'trial' };
+}
+
+export type IEntry = IGroup | ISweepEntry;
+
+export function isSweep(entry: IEntry): entry is ISweepEntry {
+  return 'sweep' in entry;
+}
+
+/** What the list shows: a sweep stands once, where its newest trial does. Jobs come newest first. */
+export function entries(jobs: readonly IJob[]): IEntry[] {
+  const trials = new Map<string, IJob[]>();
+  for (const job of jobs) {
+    if (job.trial) {
+      trials.set(job.trial.sweep, [...(trials.get(job.trial.sweep) ?? []), job]);
+    }
+  }
+  const alone = jobs.filter(job => !job.trial);
+  const places = new Map(jobs.map((job, place) => [job.id, place]));
+  const placeOf = (entry: IEntry): number =>
+    places.get(isSweep(entry) ? entry.trials[0]!.id : entry.job.id) ?? 0;
+  const sweeps = [...trials].map(([sweep, of]) => ({
+    sweep,
+    name: of[0]!.trial!.name,
+    array: of[0]!.trial!.array,
+    trials: of
+  }));
+  return [...grouped(alone), ...sweeps].sort((a, b) => placeOf(a) - placeOf(b));
+}
+
+/** What changes when the sweep does, as far as its trials tell: then it is asked for anew. */
+export function standOf(entry: ISweepEntry): string {
+  return JSON.stringify(entry.trials.map(job => [job.id, job.state, job.metrics]));
+}
+
+/** The number of a trial, or of a task in its array. */
+export function numberOf(sweep: ISweep, row: ITrialRow): string {
+  return String(sweep.plan.array ? (row.parameters.array_task_id ?? row.number) : row.number);
+}
+
+/** The values of a trial and its figure in words, as in `lr 0.01, seed 2: loss 0.21 at step 40`. */
+export function trialWords(sweep: ISweep, row: ITrialRow): string {
+  if (sweep.plan.array) {
+    return '';
+  }
+  const values = Object.entries(row.parameters).map(([name, value]) => `${name} ${String(value)}`);
+  const told =
+    row.value === null || !sweep.plan.metric
+      ? ''
+      : `: ${sweep.plan.metric} ${metric(row.value)} at step ${row.step ?? 0}`;
+  return `${values.join(', ')}${told}`;
+}
+
+/** The trials whose jobs are there, the best first, as the lines of a picture. */
+export function runsOf(sweep: ISweep): { id: string; label: string }[] {
+  return sweep.trials.flatMap(row => {
+    const values = Object.entries(row.parameters).map(
+      ([name, value]) => `${name} ${String(value)}`
+    );
+    const label = sweep.plan.array ? `task ${numberOf(sweep, row)}` : values.join(', ');
+    return row.job === null ? [] : [{ id: row.job, label }];
+  });
+}
+
+/** How a trial stands: its job while it is under way, else how it ended. */
+export function trialState(row: ITrialRow): string {
+  return row.state === 'open' && row.job_state ? row.job_state : row.state.replace('-', ' ');
+}
+
+/** What stopping loses, before it is done. */
+export function stopWords(sweep: ISweep): string {
+  const open = sweep.trials.filter(row => row.state === 'open').length;
+  const { each } = kindOf(sweep.plan.array);
+  if (open === 0) {
+    return `No further ${each} begins.`;
+  }
+  const [end, it] =
+    open === 1 ? [`1 ${each} under way ends`, 'it'] : [`${open} ${each}s under way end`, 'they'];
+  return `No further ${each} begins, and ${end}: what ${it} saved and reported stays.`;
+}

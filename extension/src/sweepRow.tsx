@@ -1,0 +1,168 @@
+/**
+ * A sweep in the list: where it stands, its trials with the best on top, and a way to stop it.
+ */
+import { Dialog, showDialog, showErrorMessage } from '@jupyterlab/apputils';
+import * as React from 'react';
+import { isWebAddress } from './addresses';
+import type { Api } from './api';
+import { useAnswer } from './hooks';
+import { OverlaidCurves } from './overlay';
+import {
+  ISweepEntry,
+  kindOf,
+  numberOf,
+  runsOf,
+  standOf,
+  stopWords,
+  trialState,
+  trialWords
+} from './sweepModel';
+import type { IJob, ISweep, ITrialRow } from './tokens';
+
+/** A sweep is asked for again at most once in so many milliseconds. */
+const AGAIN_MS = 3000;
+
+interface ISweepRowProps {
+  entry: ISweepEntry;
+  api: Api;
+  now: number;
+  /** The job whose row is open. */
+  wanted: string | null;
+  onToggle: (id: string) => void;
+  rowOf: (job: IJob) => React.JSX.Element;
+}
+
+export function SweepRow(props: ISweepRowProps): React.JSX.Element {
+  const { entry, api, now } = props;
+  const [unfolded, setUnfolded] = React.useState(false);
+  const [stops, setStops] = React.useState(0);
+  const { value: sweep, error } = useSweep(entry, api, now, stops);
+  const jobs = new Map(entry.trials.map(job => [job.id, job]));
+  const wanted = props.wanted !== null && jobs.has(props.wanted);
+  const isOpen = unfolded || wanted;
+  return (
+    <li className="bp-Row bp-Sweep" data-sweep={entry.sweep} data-open={isOpen}>
+      <div className="bp-Row-head">
+        <button
+          type="button"
+          className="bp-Row-main"
+          aria-expanded={isOpen}
+          onClick={() => setUnfolded(!isOpen)}
+        >
+          <span className="bp-Row-first">
+            <span className="bp-Sweep-mark">{entry.array ? 'Array' : 'Sweep'}</span>
+            <span className="bp-Row-name" title={entry.name}>
+              {entry.name}
+            </span>
+          </span>
+          <span className="bp-Row-second">{sweep?.text ?? error}</span>
+          {sweep?.problem && <span className="bp-Row-reason">{sweep.problem}</span>}
+        </button>
+        {sweep && sweep.state !== 'over' && (
+          <button
+            type="button"
+            className="bp-Link"
+            title={`benchpool stop-sweep ${sweep.id.slice(0, 8)}`}
+            onClick={() => void stop(api, sweep).then(() => setStops(stops + 1))}
+          >
+            Stop…
+          </button>
+        )}
+      </div>
+      {isOpen && sweep && (
+        <>
+          <ol
+            className="bp-Sweep-trials"
+            aria-label={
+              entry.array ? `Tasks of ${entry.name}` : `Trials of ${entry.name}, the best first`
+            }
+          >
+            {sweep.trials.map(row => (
+              <Trial
+                key={row.number}
+                sweep={sweep}
+                row={row}
+                job={jobs.get(row.job ?? '') ?? null}
+                {...props}
+              />
+            ))}
+          </ol>
+          <OverlaidCurves runs={runsOf(sweep)} stand={standOf(entry)} api={api} now={now} />
+          {isWebAddress(sweep.url) && (
+            <a className="bp-Sweep-page" href={sweep.url} target="_blank" rel="noopener noreferrer">
+              {entry.array ? 'All tasks on a page' : 'Values and figures side by side'}
+            </a>
+          )}
+        </>
+      )}
+    </li>
+  );
+}
+
+/** The sweep as it stands, asked for anew when its trials change, and not too often. */
+function useSweep(
+  entry: ISweepEntry,
+  api: Api,
+  now: number,
+  stops: number
+): { value: ISweep | null; error: string } {
+  const stand = standOf(entry);
+  const told = React.useRef({ stand, at: now });
+  if (stand !== told.current.stand && now - told.current.at >= AGAIN_MS) {
+    told.current = { stand, at: now };
+  }
+  return useAnswer(`${entry.sweep}/${stops}/${told.current.stand}`, () => api.sweep(entry.sweep));
+}
+
+function Trial(
+  props: ISweepRowProps & { sweep: ISweep; row: ITrialRow; job: IJob | null }
+): React.JSX.Element {
+  const { sweep, row, job, wanted } = props;
+  const isOpen = job !== null && wanted === job.id;
+  const line = (
+    <>
+      {row.number === sweep.best && <span title="The best so far">★ </span>}
+      <span className="bp-Sweep-number">{numberOf(sweep, row)}</span> {trialWords(sweep, row)}{' '}
+      <span className="bp-Sweep-state">{trialState(row)}</span>
+    </>
+  );
+  return (
+    <li data-trial={row.number} data-best={row.number === sweep.best}>
+      {job ? (
+        <button
+          type="button"
+          className="bp-Sweep-trial"
+          aria-expanded={isOpen}
+          onClick={() => props.onToggle(job.id)}
+        >
+          {line}
+        </button>
+      ) : (
+        <span className="bp-Sweep-trial">{line}</span>
+      )}
+      {isOpen && <ul className="bp-Sweep-job">{props.rowOf(job)}</ul>}
+    </li>
+  );
+}
+
+async function stop(api: Api, sweep: ISweep): Promise<void> {
+  const { kind, each } = kindOf(sweep.plan.array);
+  const answer = await showDialog({
+    title: `Stop ${kind} “${sweep.name}”?`,
+    body: stopWords(sweep),
+    buttons: [
+      Dialog.cancelButton({ label: 'Go on' }),
+      Dialog.okButton({ label: `Let ${each}s finish` }),
+      Dialog.warnButton({ label: `Stop and end its ${each}s` })
+    ],
+    defaultButton: 0
+  });
+  if (!answer.button.accept) {
+    return;
+  }
+  try {
+    await api.stopSweep(sweep.id, answer.button.displayType !== 'warn');
+  } catch (error) {
+    await showErrorMessage(sweep.name, (error as Error).message);
+  }
+}
