@@ -1,0 +1,32 @@
+"""Jobs of a benchpool as tasks of Airflow: a hook, a deferrable operator, a sensor, a trigger."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__version__ = "0.1.0"
+
+
+def get_provider_info() -> dict[str, Any]:
+    """Return what Airflow asks of a provider, for its list of connection types."""
+    return {
+        "package-name": "airflow-provider-benchpool",
+        "name": "benchpool",
+        "description": "Jobs of a benchpool as tasks.",
+        "versions": [__version__],
+        "connection-types": [
+            {
+                "connection-type": "benchpool",
+                "hook-class-name": "airflow_provider_benchpool.hooks.BenchpoolHook",
+                "hook-name": "benchpool",
+                "ui-field-behaviour": {
+                    "hidden-fields": ["port", "schema", "login", "extra"],
+                    "relabeling": {"host": "Address", "password": "Token"},
+                    "placeholders": {
+                        "host": "https://hub.example.org/services/benchpool",
+                        "password": "a token of the Hub",
+                    },
+                },
+            }
+        ],
+    }

@@ -1,0 +1,58 @@
+"""The connection to a pool: its address is the host, a token of the Hub the password."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from airflow.sdk import BaseHook
+
+from benchpool_scheduler.client import AsyncClient, Client, Credentials, discover
+from benchpool_scheduler.errors import BenchpoolError
+
+PATIENCE_S = 120.0
+"""For how long a pool that restarts is waited for."""
+
+
+class _Connection(Protocol):
+    host: str | None
+    password: str | None
+
+
+class BenchpoolHook(BaseHook):  # type: ignore[misc]
+    """Clients of the pool that a connection of Airflow names.
+
+    Args:
+        benchpool_conn_id: Its id.
+    """
+
+    conn_name_attr = "benchpool_conn_id"
+    default_conn_name = "benchpool_default"
+    conn_type = "benchpool"
+    hook_name = "benchpool"
+
+    def __init__(self, benchpool_conn_id: str = default_conn_name, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.benchpool_conn_id = benchpool_conn_id
+
+    def get_conn(self) -> Client:
+        """Return a client. Errors: those of ``benchpool_scheduler.errors``."""
+        found = credentials(self.get_connection(self.benchpool_conn_id))
+        return Client(found, patience_s=PATIENCE_S, tell=self.log.info)
+
+    async def async_client(self) -> AsyncClient:
+        """Return a client by coroutines, for triggers."""
+        found = credentials(await self.aget_connection(self.benchpool_conn_id))
+        return AsyncClient(found, patience_s=PATIENCE_S, tell=self.log.info)
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Say whether the pool answers, and to whom."""
+        try:
+            with self.get_conn() as pool:
+                return True, f"The pool answers to {pool.quota().user}."
+        except BenchpoolError as failed:
+            return False, failed.message
+
+
+def credentials(connection: _Connection) -> Credentials:
+    """Return address and token of a connection."""
+    return discover({}, url=connection.host, token=connection.password)

@@ -1,0 +1,78 @@
+"""Waiting for the end of a job without holding a worker of Airflow."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+from airflow_provider_benchpool.hooks import BenchpoolHook
+from benchpool_scheduler.errors import BenchpoolError, NotFound, Unavailable
+
+AGAIN_S = 10.0
+"""A pool that is away for longer than the client is patient is asked again after so long."""
+
+
+class BenchpoolJobTrigger(BaseTrigger):  # type: ignore[misc]
+    """Fires when a job has ended, or when it has taken too long.
+
+    Args:
+        job: Its id.
+        timeout_s: Seconds after which it fires anyway; None waits to the end.
+        cancels: Whoever kills the task ends the job, too.
+    """
+
+    def __init__(
+        self,
+        job: str,
+        benchpool_conn_id: str,
+        timeout_s: float | None = None,
+        cancels: bool = True,
+    ) -> None:
+        super().__init__()
+        self.job = job
+        self.benchpool_conn_id = benchpool_conn_id
+        self.timeout_s = timeout_s
+        self.cancels = cancels
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return how the triggerer makes it anew."""
+        return f"{type(self).__module__}.{type(self).__qualname__}", {
+            "job": self.job,
+            "benchpool_conn_id": self.benchpool_conn_id,
+            "timeout_s": self.timeout_s,
+            "cancels": self.cancels,
+        }
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Yield one event: how the job ended, why it cannot be told, or that it took too long."""
+        self.log.info("Waiting for the end of job %s", self.job[:8])
+        yield TriggerEvent({"job": self.job, **await self._told()})
+
+    async def _told(self) -> dict[str, Any]:
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                return {"state": await self._ended()}
+        except TimeoutError:
+            return {"late": True}
+        except BenchpoolError as failed:
+            return {"failed": failed.message}
+
+    async def on_kill(self) -> None:
+        """End the job: somebody has marked the task failed, succeeded or to be run anew."""
+        if self.cancels:
+            async with await BenchpoolHook(self.benchpool_conn_id).async_client() as pool:
+                await pool.cancel(self.job, "Its task in Airflow was ended.")
+
+    async def _ended(self) -> str:
+        while True:
+            try:
+                async with await BenchpoolHook(self.benchpool_conn_id).async_client() as pool:
+                    return (await pool.wait(self.job)).state.value
+            except Unavailable as away:
+                self.log.warning("%s Trying again.", away.message)
+                await asyncio.sleep(AGAIN_S)
+            except NotFound as gone:
+                raise NotFound(f"Job {self.job[:8]} is not there any more.") from gone

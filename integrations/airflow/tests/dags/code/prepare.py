@@ -1,0 +1,7 @@
+"""The first step: leaves what the second one reads."""
+
+import os
+import sys
+from pathlib import Path
+
+(Path(os.environ["BENCHPOOL_OUTPUT_DIR"]) / "data").write_text(f"prepared in {sys.argv[1]}")
