@@ -3,18 +3,21 @@
 Usage: ``python images/build.py [--engine docker|buildah] [--tag TAG] [--base IMAGE] [PART...]``
 
 With Docker the images stand on the public base that each Dockerfile names, unless ``--base`` names
-another. With buildah, where no image registry is at hand, they stand on a Debian made from its
-packages, and become archives that a containerd imports.
+another; they are called as the chart of this version asks for them. With buildah, where no image
+registry is at hand, they stand on a Debian made from its packages, and become archives: how those
+reach a registry or a node is said at the end.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import re
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,7 +29,7 @@ def main() -> int:
     """Build; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--engine", choices=("docker", "buildah"), default=engine())
-    parser.add_argument("--tag", default="latest", help="with Docker: tag of the images")
+    parser.add_argument("--tag", default=version(), help="tag of the images; %(default)s")
     parser.add_argument("--base", help="with Docker: base of all images instead of the public one")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all")
     chosen = parser.parse_args()
@@ -37,8 +40,15 @@ def main() -> int:
     if chosen.engine == "docker":
         with_docker(parts, chosen.tag, chosen.base)
     else:
-        with_buildah(parts)
+        with_buildah(parts, chosen.tag)
     return 0
+
+
+def version() -> str:
+    """Return the version whose images the chart asks for."""
+    about = (ROOT / "helm" / "benchpool" / "Chart.yaml").read_text()
+    (found,) = re.findall(r"^appVersion: \"?([^\"\s]+)\"?$", about, re.MULTILINE)
+    return str(found)
 
 
 def engine() -> str:
@@ -66,17 +76,40 @@ def with_docker(parts: list[str], tag: str, base: str | None) -> None:
         say(name, time.monotonic() - began, int(size), digest)
 
 
-def with_buildah(parts: list[str]) -> None:
+def with_buildah(parts: list[str], tag: str) -> None:
     """Build with buildah, as archives in the cache of the tests."""
     sys.path.insert(0, str(ROOT / "tests" / "cluster"))
     from benchpool_cluster import product_images
 
+    archives: dict[str, Path] = {}
     for part in parts:
         built = product_images.build(part)
         with built.archive.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         where = f"sha256:{digest} {built.archive}"
         say(built.name, built.seconds, built.archive.stat().st_size, where)
+        archives[part] = built.archive
+    print(how_to_use(archives, tag))
+
+
+def how_to_use(archives: Mapping[str, Path], tag: str) -> str:
+    """Return how archives, by part, come to where the chart finds them."""
+    pushes = [
+        f"  skopeo copy oci-archive:{archive} docker://REGISTRY/benchpool/{part}:{tag}"
+        for part, archive in archives.items()
+    ]
+    imports = [
+        f"  ctr -n k8s.io images import --index-name docker.io/benchpool/{part}:{tag} {archive}"
+        for part, archive in archives.items()
+    ]
+    return "\n".join(
+        [
+            "To a registry, with images.prefix: REGISTRY/benchpool/ in the chart's values:",
+            *pushes,
+            "Or onto each node that runs containerd, without a registry:",
+            *imports,
+        ]
+    )
 
 
 def say(name: str, seconds: float, size: int, where: str) -> None:

@@ -34,15 +34,81 @@ app.kubernetes.io/instance: {{ $root.Release.Name }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end }}
 
+{{/* The same labels as one text: NAME=VALUE, separated by commas. */}}
+{{- define "benchpool.selectorWords" -}}
+{{- $words := list -}}
+{{- range $name, $value := include "benchpool.selector" . | fromYaml -}}
+{{- $words = append $words (printf "%s=%s" $name $value) -}}
+{{- end -}}
+{{- join "," $words -}}
+{{- end }}
+
 {{/* An image: (list . "hub") */}}
 {{- define "benchpool.image" -}}
 {{- $root := index . 0 -}}{{- $part := index . 1 -}}
 {{- $given := index $root.Values.images $part -}}
-{{- $given | default (printf "%s%s:%s" $root.Values.images.prefix $part ($root.Values.images.tag | default $root.Chart.AppVersion)) -}}
+{{- $name := $given | default (printf "%s%s:%s" $root.Values.images.prefix $part ($root.Values.images.tag | default $root.Chart.AppVersion)) -}}
+{{- include "benchpool.mirrored" (list $root $name) -}}
+{{- end }}
+
+{{/*
+An image as the mirror has it, which takes the place of the image's registry: (list . "quay.io/a/b:1").
+What stands before the first slash is a registry where it has a point or a colon, or is localhost.
+helm/manifests.py says the same.
+*/}}
+{{- define "benchpool.mirrored" -}}
+{{- $mirror := (index . 0).Values.images.mirror -}}{{- $name := index . 1 -}}
+{{- if $mirror -}}
+{{ printf "%s/%s" (trimSuffix "/" $mirror) (regexReplaceAll "^(localhost|[^/]*[.:][^/]*)/" $name "") }}
+{{- else -}}
+{{ $name }}
+{{- end -}}
+{{- end }}
+
+{{/* Profiles of the start form, each image as the mirror has it; as JSON, below "value". */}}
+{{- define "benchpool.mirroredProfiles" -}}
+{{- $root := index . 0 -}}{{- $value := index . 1 -}}
+{{- if kindIs "map" $value -}}
+{{- $found := dict -}}
+{{- range $key, $one := $value -}}
+{{- if and (eq $key "image") (kindIs "string" $one) -}}
+{{- $_ := set $found $key (include "benchpool.mirrored" (list $root $one)) -}}
+{{- else -}}
+{{- $_ := set $found $key (include "benchpool.mirroredProfiles" (list $root $one) | fromJson).value -}}
+{{- end -}}
+{{- end -}}
+{{ dict "value" $found | toJson }}
+{{- else if kindIs "slice" $value -}}
+{{- $found := list -}}
+{{- range $value -}}
+{{- $found = append $found (include "benchpool.mirroredProfiles" (list $root .) | fromJson).value -}}
+{{- end -}}
+{{ dict "value" $found | toJson }}
+{{- else -}}
+{{ dict "value" $value | toJson }}
+{{- end -}}
+{{- end }}
+
+{{/* The images that a value holds, separated by line breaks. */}}
+{{- define "benchpool.imagesIn" -}}
+{{- if kindIs "map" . -}}
+{{- range $key, $one := . -}}
+{{- if and (eq $key "image") (kindIs "string" $one) }}{{ $one }}{{ "\n" }}{{ else }}{{ include "benchpool.imagesIn" $one }}{{ end -}}
+{{- end -}}
+{{- else if kindIs "slice" . -}}
+{{- range . }}{{ include "benchpool.imagesIn" . }}{{ end -}}
+{{- end -}}
 {{- end }}
 
 {{- define "benchpool.schedulerUser" -}}
 system:serviceaccount:{{ .Release.Namespace }}:{{ include "benchpool.fullname" . }}-scheduler
+{{- end }}
+
+{{/* Whose tokens agents of nodes show; empty where there are none. */}}
+{{- define "benchpool.nodeAgentUser" -}}
+{{- if .Values.telemetry.agent.enabled -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "benchpool.fullname" . }}-node-agent
+{{- end -}}
 {{- end }}
 
 {{- define "benchpool.hubNamespace" -}}
@@ -76,6 +142,15 @@ http://{{ include "benchpool.fullname" . }}-hub.{{ .Release.Namespace }}.svc:808
 
 {{- define "benchpool.schedulerUrl" -}}
 http://{{ include "benchpool.fullname" . }}-scheduler.{{ .Release.Namespace }}.svc:8080
+{{- end }}
+
+{{/* Where the Hub's own proxy comes from: names are looked up, for the address of its pod changes. */}}
+{{- define "benchpool.hubProxies" -}}
+{{- if .Values.hub.enabled -}}
+{{ include "benchpool.fullname" . }}-proxy-pods.{{ .Release.Namespace }}.svc
+{{- else -}}
+{{ join "," .Values.hub.existing.proxies }}
+{{- end -}}
 {{- end }}
 
 {{- define "benchpool.secretName" -}}

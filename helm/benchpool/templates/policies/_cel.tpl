@@ -15,6 +15,26 @@
     r.exists(k, {{ include "benchpool.cel.prefixes" $root }}.exists(p, k.startsWith(p)) && string(r[k]) != '0')))
 {{- end }}
 
+{{/* Does a pod ask for GPUs by resource? */}}
+{{- define "benchpool.cel.asksForGpus" -}}
+(object.spec.containers + object.spec.?initContainers.orValue([])).exists(c,
+  [c.?resources.?limits.orValue({}), c.?resources.?requests.orValue({})].exists(r,
+    r.exists(k, {{ include "benchpool.cel.prefixes" . }}.exists(p, k.startsWith(p)) && string(r[k]) != '0')))
+{{- end }}
+
+{{/* Which version of MutatingAdmissionPolicy is used; empty where the cluster has none. */}}
+{{- define "benchpool.mutatingVersion" -}}
+{{- $asked := .Values.policies.mutating -}}
+{{- if eq $asked "auto" -}}
+{{- range list "v1" "v1beta1" -}}
+{{- if $.Capabilities.APIVersions.Has (printf "admissionregistration.k8s.io/%s/MutatingAdmissionPolicy" .) -}}
+{{- if not (hasPrefix "v" $asked) }}{{ $asked = . }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if hasPrefix "v" $asked }}{{ $asked }}{{ end -}}
+{{- end }}
+
 {{- define "benchpool.cel.isScheduler" -}}
 request.userInfo.username == '{{ include "benchpool.schedulerUser" . }}'
 {{- end }}

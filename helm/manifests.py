@@ -1,0 +1,185 @@
+"""Write what Helm would install as files for `kubectl apply`, and which images that needs.
+
+Usage: ``python helm/manifests.py [-f VALUES]... [--namespace NAME] [--release NAME] [--out DIR]``,
+or with ``--images`` to print the images alone: those to mirror where nodes have no way out; each
+with its name in the mirror after it, where ``images.mirror`` is set.
+
+The files hold what ``helm template`` renders, and only their owner may read them. Tokens and
+passwords are made once: a ``secrets.yaml`` that is there already is left as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from helm_python import Chart, HelmError
+
+ROOT = Path(__file__).resolve().parents[1]
+CHART = ROOT / "helm" / "benchpool"
+HOOK = "helm.sh/hook"
+REGISTRY = re.compile(r"^(localhost|[^/]*[.:][^/]*)/")
+"""What stands before an image's name; the chart says the same (``benchpool.mirrored``)."""
+FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass", "ServiceAccount", "Secret")
+"""Kinds that others need; the rest follows in the order of the chart."""
+OF_THE_CLUSTER = frozenset(
+    {
+        "Namespace", "CustomResourceDefinition", "PriorityClass", "ClusterRole",
+        "ClusterRoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+    }
+)  # fmt: skip
+
+Manifest = dict[str, Any]
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Write or print; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("-f", "--values", action="append", default=[], type=Path)
+    parser.add_argument("--namespace", default="benchpool", help="of hub, proxy and scheduler")
+    parser.add_argument("--release", default="benchpool", help="how all names begin")
+    parser.add_argument("--out", default=ROOT / "dist" / "manifests", type=Path)
+    parser.add_argument("--images", action="store_true", help="print the images, and write nothing")
+    chosen = parser.parse_args(words)
+    values: Manifest = {}
+    for file in chosen.values:
+        values = merged(values, yaml.safe_load(file.read_text()) or {})
+    try:
+        objects = rendered(values, chosen.release, chosen.namespace)
+    except HelmError as wrong:
+        print(wrong, file=sys.stderr)
+        return 1
+    if chosen.images:
+        print("\n".join(listed(values, objects, chosen.release, chosen.namespace)))
+        return 0
+    write(objects, chosen.out, chosen.namespace)
+    return 0
+
+
+def merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> Manifest:
+    """Return values as Helm puts a later file over an earlier one: by key; lists as a whole."""
+    found = dict(one)
+    for key, value in other.items():
+        before = found.get(key)
+        both = isinstance(before, dict) and isinstance(value, dict)
+        found[key] = merged(before, value) if both else value
+    return found
+
+
+def rendered(values: Mapping[str, Any], release: str, namespace: str) -> list[Manifest]:
+    """Return all objects of a release, each with its namespace. Errors: HelmError."""
+    with Chart.load(CHART) as chart:
+        texts = chart.render(values=dict(values), name=release, namespace=namespace)
+    objects = [
+        one
+        for name, text in sorted(texts.items())
+        if not name.endswith("NOTES.txt")
+        for one in yaml.safe_load_all(text)
+        if one
+    ]
+    for one in objects:
+        if one["kind"] not in OF_THE_CLUSTER:
+            one["metadata"].setdefault("namespace", namespace)
+    return sorted(objects, key=_rank)
+
+
+def _rank(one: Manifest) -> int:
+    return FIRST.index(one["kind"]) if one["kind"] in FIRST else len(FIRST)
+
+
+def is_hook(one: Manifest) -> bool:
+    """Whether Helm runs it beside an install, and does not keep it."""
+    return HOOK in (one["metadata"].get("annotations") or {})
+
+
+def is_made_once(one: Manifest) -> bool:
+    """Whether it holds the tokens and passwords that the chart makes."""
+    return one["kind"] == "Secret" and "server-secret" in one.get("data", {})
+
+
+def write(objects: Sequence[Manifest], folder: Path, namespace: str) -> None:
+    """Write the files, and say how they are applied."""
+    folder.mkdir(parents=True, exist_ok=True)
+    secrets = folder / "secrets.yaml"
+    kept = [one for one in objects if not is_hook(one) and not is_made_once(one)]
+    made = [one for one in objects if is_made_once(one)]
+    _write(folder / "benchpool.yaml", kept)
+    _write(folder / "preflight.yaml", [one for one in objects if is_hook(one)])
+    if made and not secrets.exists():
+        _write(secrets, made)
+    print(f"kubectl create namespace {namespace}")
+    if made:
+        print(f"kubectl apply --server-side -f {secrets}    # once: keep it, it holds the tokens")
+    print(f"kubectl apply --server-side -f {folder / 'benchpool.yaml'}")
+    print(f"# what the cluster lacks: kubectl create -f {folder / 'preflight.yaml'}, then its log")
+
+
+def _write(file: Path, objects: Sequence[Manifest]) -> None:
+    # Values may hold passwords, of databases and of an identity provider.
+    file.touch(mode=0o600)
+    file.write_text(
+        yaml.safe_dump_all(objects, sort_keys=False, width=120, allow_unicode=True), "utf-8"
+    )
+
+
+def listed(
+    values: Manifest, objects: Sequence[Manifest], release: str, namespace: str
+) -> list[str]:
+    """Return a line for each image: its name, and that in the mirror where there is one."""
+    mirror = (values.get("images") or {}).get("mirror") or ""
+    if not mirror:
+        return images(objects, values)
+    away = merged(values, {"images": {"mirror": ""}})
+    originals = images(rendered(away, release, namespace), away)
+    return [f"{image} {mirrored(image, mirror)}" for image in originals]
+
+
+def mirrored(image: str, mirror: str) -> str:
+    """Return the name of an image in a mirror, which takes the place of its registry.
+
+    >>> mirrored("quay.io/a/b:1", "mirror.lan/all"), mirrored("benchpool/hub:1", "mirror.lan")
+    ('mirror.lan/all/a/b:1', 'mirror.lan/benchpool/hub:1')
+    """
+    return f"{mirror.rstrip('/')}/{REGISTRY.sub('', image)}"
+
+
+def images(objects: Sequence[Manifest], values: Mapping[str, Any]) -> list[str]:
+    """Return every image that the release or what it starts runs, sorted."""
+    found = {image for one in objects for image in _of(one)}
+    profiles = (values.get("notebooks") or {}).get("profiles") or ()
+    return sorted(found | set(_named(profiles)))
+
+
+def _of(value: Any) -> Iterator[str]:
+    """Yield the images of containers, and those of variables that name one."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _of(each)
+    elif isinstance(value, dict):
+        if isinstance(value.get("image"), str):
+            yield value["image"]
+        if str(value.get("name", "")).endswith("_IMAGE") and value.get("value"):
+            yield str(value["value"])
+        for each in value.values():
+            yield from _of(each)
+
+
+def _named(value: Any) -> Iterator[str]:
+    """Yield what profiles set as the image of a server."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _named(each)
+    elif isinstance(value, dict):
+        if isinstance(value.get("image"), str):
+            yield value["image"]
+        for each in value.values():
+            yield from _named(each)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
