@@ -11,12 +11,21 @@ import pytest
 from benchpool.server import allowed
 from benchpool_scheduler.api import jobs, routing
 from benchpool_scheduler.cli import VERBS, plain_verbs
-from benchpool_scheduler.client import AsyncClient, Client, Credentials, PoolEvent
+from benchpool_scheduler.client import AsyncClient, Client, Credentials, LogRange, PoolEvent
 from benchpool_scheduler.contract import Job, JobDiscard
 from benchpool_scheduler.contract.actions import JobActions
 from benchpool_scheduler.contract.forms import fields
-from benchpool_scheduler.contract.operation import PARTS, Given, Media, declared, given, operation
+from benchpool_scheduler.contract.operation import (
+    PARTS,
+    Given,
+    Media,
+    Who,
+    declared,
+    given,
+    operation,
+)
 from benchpool_scheduler.contract.operations import OPERATIONS, Operations
+from benchpool_scheduler.mcp_server import tools
 from benchpool_scheduler.service.jobs import commands
 from benchpool_scheduler.web.routes import routes as pages
 
@@ -82,10 +91,36 @@ def test_an_operation_says_what_it_needs(one: Any) -> None:
 
 
 def test_jupyterlab_is_offered_what_the_table_says_and_nothing_else() -> None:
-    example = {"job": "a" * 26, "lease": "b" * 26, "sha256": "c" * 64, "node": "n"}
+    example = {
+        "job": "a" * 26,
+        "lease": "b" * 26,
+        "sha256": "c" * 64,
+        "node": "n",
+        "schedule": "e" * 26,
+        "service": "chat",
+        "sweep": "d" * 26,
+    }
     for one in OPERATIONS:
         assert allowed.is_forwarded(one.method, one.path.format(**example)) == one.lab
     assert len(allowed.FORWARDED) == sum(one.lab for one in OPERATIONS)
+
+
+def test_a_tool_takes_each_value_under_a_name_of_its_own_and_answers_in_words() -> None:
+    for one in OPERATIONS:
+        if one.tool:
+            types = [type_ for type_ in (one.query, one.body) if type_ is not None]
+            names = [*one.parts, *(each for it in types for each in it.__struct_fields__)]
+            assert len(set(names)) == len(names), one.name
+            assert one.gives is Media.JSON or one.answer is LogRange, one.name
+    assert {name for name, one in tools.offered(writes=True).items() if one.writes}.isdisjoint(
+        tools.offered()
+    )
+
+
+def test_no_tool_sends_code_deletes_files_or_acts_for_administrators() -> None:
+    changing = {one.name for one in OPERATIONS if one.tool and one.audited}
+    assert not changing & {"submit", "begin_sweep", "begin_schedule", "discard", "open_shell"}
+    assert all(one.who is Who.CALLER for one in OPERATIONS if one.name in changing)
 
 
 def test_each_action_on_a_job_is_done_by_the_service_with_the_body_of_the_table() -> None:

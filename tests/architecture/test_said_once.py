@@ -20,6 +20,8 @@ SECOND_OPINIONS = {
 """What only the package of phrases may have."""
 
 NOTICES = "benchpool_scheduler.service.lifecycle.notices"
+OF_WAITING = "benchpool_scheduler.service.lifecycle.awaiting"
+"""The notices of jobs that wait for jobs, beside it."""
 TOLD = {"StopIntent", "Note", "Notice", "Reason"}
 """What carries a notice to its reader."""
 BELOW = {
@@ -41,12 +43,12 @@ def test_numbers_and_times_are_put_into_words_in_one_package() -> None:
     assert found == []
 
 
-def test_notices_are_written_in_one_module() -> None:
+def test_notices_are_written_in_one_place() -> None:
     """Others pass on what was written there, or in the core; they put no words of their own."""
     found = {
         f"{module.name}:{call.lineno}: {ast.unparse(call)}"
         for module in checkout.modules(*checkout.PRODUCT)
-        if module.name not in {NOTICES, *BELOW}
+        if module.name not in {NOTICES, OF_WAITING, *BELOW}
         for call in ast.walk(ast.parse(module.path.read_text("utf-8")))
         if isinstance(call, ast.Call) and _called(call) in TOLD
         if any(_has_words(part) for part in [*call.args, *(it.value for it in call.keywords)])

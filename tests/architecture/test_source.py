@@ -45,6 +45,10 @@ ASKS = {
 """What reads the environment for proxies, unless it is told not to."""
 
 
+ENDS = {"process.wait()"}
+"""What is awaited at an end, where a lost cancel does no harm."""
+
+
 @cache
 def tree(path: Path) -> ast.Module:
     """Return the syntax tree of a file."""
@@ -143,3 +147,16 @@ def test_a_proxy_of_the_environment_comes_between_no_test_and_what_it_started() 
         and ast.unparse(node.func) in ASKS
         and not any(option.arg in ("trust_env", "transport") for option in node.keywords)
     ] == [], "take benchpool_support.direct"
+
+
+def test_no_event_is_awaited_in_a_way_that_may_lose_a_cancel() -> None:
+    """Until Python 3.12 ``wait_for`` may return in place of a cancel that comes with the event."""
+    assert [
+        f"{module.name}:{node.lineno}"
+        for module in checkout.modules(*checkout.PRODUCT)
+        for node in ast.walk(tree(module.path))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) == "asyncio.wait_for"
+        and ast.unparse(node.args[0]).endswith(".wait()")
+        and ast.unparse(node.args[0]) not in ENDS
+    ] == [], "take asyncio.timeout"

@@ -93,6 +93,9 @@ def test_susan_borrows_gives_back_and_finishes_with_the_result_of_an_uninterrupt
     chip = susan.page.get_by_test_id("benchpool-gpus")
     expect(chip).to_have_text(re.compile(r"^GPU 0: \d+ % · (.+ · )?simulated$"))
     expect(chip).to_have_attribute("title", re.compile("your processes at work on processors"))
+    # From the panel it is one click to where messages by mail and chat are chosen.
+    messages = susan.panel.get_by_role("link", name="Messages by mail or chat")
+    expect(messages).to_have_attribute("href", re.compile("/services/benchpool/notifications$"))
 
     # Room returns; the job resumes from its checkpoint by itself and finishes.
     (susan.home / "busy").unlink()

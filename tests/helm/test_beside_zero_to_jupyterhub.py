@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,38 @@ def test_its_lines_of_configuration_add_to_what_the_hub_has(
 def _all(lazy: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = lazy.get_value([])
     return found
+
+
+def test_notes_do_not_tell_to_enforce_what_the_other_hubs_pods_do_not_meet(
+    beside: chart.Rendered,
+) -> None:
+    (label,) = [line for line in beside.notes.splitlines() if "kubectl label namespace" in line]
+    assert label.split() == [
+        "kubectl",
+        "label",
+        "namespace",
+        "jupyter",
+        "benchpool.io/managed=true",
+    ]
+    assert "every start" in beside.notes
+    ours = chart.render({"workspace": {"create": False}}).notes
+    assert "pod-security.kubernetes.io/enforce=restricted" in ours
+
+
+def test_the_image_of_the_hub_ends_as_a_user_that_is_named_by_number() -> None:
+    lines = (OVERLAYS / "hub.Dockerfile").read_text().splitlines()
+    users = [line.split()[1] for line in lines if line.startswith("USER ")]
+    assert users == ["root", "1000"]
+    declared = {line.split()[1] for line in lines if line.startswith(("ARG ", "ENV "))}
+    used = set(re.findall(r"\$\{(\w+)\}", "\n".join(lines)))
+    assert used <= declared, "an ARG of the base is not known here"
+
+
+def test_without_a_chart_its_test_says_what_it_wants() -> None:
+    said = subprocess.run(
+        ["make", "-n", "test-z2jh"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "No chart was given, so nothing was tested. CHART=DIR" in said.stdout
 
 
 def test_the_page_shows_the_overlays_as_they_are() -> None:

@@ -56,6 +56,21 @@ def test_the_scheduler_reads_every_variable_that_it_is_given() -> None:
     assert [one for one in given if one.startswith("BENCHPOOL_") and one not in read] == []
 
 
+def test_the_scheduler_knows_by_what_its_own_pods_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rendered = chart.render(release="gpus")
+    deployment = rendered.the("Deployment", "gpus-benchpool-scheduler")["spec"]
+    (container,) = deployment["template"]["spec"]["containers"]
+    for one in container["env"]:
+        if "value" in one:
+            monkeypatch.setenv(one["name"], one["value"])
+    monkeypatch.setenv("BENCHPOOL_RELEASE_NAMESPACE", rendered.namespace)
+    settings = ClusterOptions().runtime("work")
+    assert settings.scheduler_labels == deployment["selector"]["matchLabels"]
+    assert settings.scheduler_namespace == rendered.namespace
+
+
 def test_taints_that_jobs_bear_reach_the_scheduler() -> None:
     for taints, told in (
         (None, "nvidia.com/gpu"),

@@ -174,10 +174,23 @@ def test_build_leases_are_the_schedulers(site: Site) -> None:
 
 def test_a_namespace_with_jobs_in_it_can_be_deleted(site: Site) -> None:
     path = "/api/v1/namespaces/passing"
-    site.access.apply(
-        path, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "passing"}}
-    )
+    about = {"name": "passing", "labels": {names.MANAGED: "true"}}
+    site.access.apply(path, {"apiVersion": "v1", "kind": "Namespace", "metadata": about})
     here = f"/apis/{names.API_VERSION}/namespaces/passing/trainingjobs"
     site.access.create(here, job("susan"))
     site.access.delete(path)
     site.access.wait_gone(path)
+
+
+@pytest.mark.parametrize("managed", [None, "false"])
+def test_a_job_that_no_scheduler_would_hear_of_is_refused(site: Site, managed: str | None) -> None:
+    name = f"elsewhere-{managed}".lower()
+    about = {"name": name, "labels": {} if managed is None else {names.MANAGED: managed}}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": about}
+    site.access.apply(f"/api/v1/namespaces/{name}", namespace)
+    susan = site.person("susan", "edit")
+    path = f"/apis/{names.API_VERSION}/namespaces/{name}/trainingjobs"
+    answer = site.access.call("POST", path, job("susan"))
+    refused(answer, "namespace")
+    assert f"kubectl -n {site.workspace} create -f FILE" in answer.text
+    assert susan.call("POST", path.replace(name, site.workspace), job("susan")).status_code == 201

@@ -19,8 +19,10 @@ from benchpool_cluster import chart
 from benchpool_cluster.chart import Manifest, Rendered
 from benchpool_scheduler import __version__, configuration
 from benchpool_scheduler.contract import kubernetes as names
+from benchpool_scheduler.notifications import site as notifications
 
 ROOT = chart.FOLDER.parents[1]
+NOTIFICATIONS = "BENCHPOOL_NOTIFICATIONS"
 VALUES: dict[str, dict[str, Any]] = {
     "defaults": {},
     "a site": {
@@ -32,6 +34,7 @@ VALUES: dict[str, dict[str, Any]] = {
             "extraConfig": {"10-more": "c.Spawner.debug = True"},
             "database": {"url": "postgresql+psycopg2://hub@db/hub"},
         },
+        "telemetry": {"database": {"url": "postgresql+psycopg2://benchpool@db/use"}},
         "proxy": {"ingress": {"enabled": True, "host": "gpus.example.org", "tlsSecret": "tls"}},
         "images": {"pullSecrets": ["registry"], "tag": "1.2.3"},
         "workspace": {"gpuFence": 8, "name": "research"},
@@ -115,6 +118,17 @@ def test_no_name_is_given_twice(rendered: Rendered) -> None:
 def test_the_chart_is_of_this_version() -> None:
     about = yaml.safe_load((chart.FOLDER / "Chart.yaml").read_text())
     assert about["version"] == about["appVersion"] == __version__
+
+
+@pytest.mark.parametrize("policy", ["names", "guard"])
+def test_groups_of_pods_are_guarded_where_the_cluster_knows_them(policy: str) -> None:
+    spec = chart.render().the("ValidatingAdmissionPolicy", f"benchpool-{policy}")["spec"]
+    rules = spec["matchConstraints"]["resourceRules"]
+    (ours,) = [one for one in rules if one["apiGroups"] == ["scheduling.k8s.io"]]
+    # Not PriorityClasses, which are of the whole cluster.
+    assert {"workloads", "podgroups"} <= set(ours["resources"])
+    assert ours["scope"] == "Namespaced"
+    assert "*" not in ours["resources"]
 
 
 # ----------------------------------------------------------------- values
@@ -216,7 +230,8 @@ def test_secrets_are_in_secrets_only(rendered: Rendered) -> None:
 
 
 def test_every_secret_key_that_is_read_is_made() -> None:
-    rendered = chart.render()
+    server = {"telemetry": {"database": {"url": "postgresql+psycopg2://benchpool:x@db/use"}}}
+    rendered = chart.render(server)
     (made,) = [one for one in rendered.of("Secret") if one["metadata"]["name"].endswith("-secrets")]
     read = {
         variable["valueFrom"]["secretKeyRef"]["key"]
@@ -248,6 +263,36 @@ def test_services_and_policies_select_pods_that_are_there(rendered: Rendered) ->
                 wanted <= own.items() and all(own.get(key) in among[key] for key in among)
                 for own in labels
             ), one["metadata"]["name"]
+
+
+def test_what_is_sent_to_people_is_a_secret_that_the_scheduler_reads(tmp_path: Path) -> None:
+    settings = {"mail": {"host": "mx", "sender": "a@b.org", "domains": ["b.org"]}, "per_hour": 3}
+    before, after = chart.render(), chart.render({"notifications": {"site": settings}})
+    assert not [one for one in before.of("Secret") if "notif" in one["metadata"]["name"]]
+    secret = after.the("Secret", "benchpool-notifications")
+    file = tmp_path / "notifications.yaml"
+    file.write_text(secret["stringData"][file.name])
+    assert notifications.load(file).per_hour == 3
+    templates = [
+        one.the("Deployment", "benchpool-scheduler")["spec"]["template"] for one in (before, after)
+    ]
+    assert templates[0]["metadata"] != templates[1]["metadata"], "nobody reads it again"
+    assert mounted(templates[1]["spec"]) == (secret["metadata"]["name"], file.name)
+    own = {"notifications": {"site": settings, "existing": "mine"}}
+    rendered = chart.render(own)
+    assert not [one for one in rendered.of("Secret") if "notif" in one["metadata"]["name"]]
+    template = rendered.the("Deployment", "benchpool-scheduler")["spec"]["template"]
+    assert mounted(template["spec"]) == ("mine", file.name)
+
+
+def mounted(spec: dict[str, Any]) -> tuple[str, str]:
+    """The secret with what may be sent, and the name of the file that the scheduler looks for."""
+    (container,) = spec["containers"]
+    (path,) = (Path(it["value"]) for it in container["env"] if it["name"] == NOTIFICATIONS)
+    (mount,) = (it for it in container["volumeMounts"] if it["mountPath"] == str(path.parent))
+    (volume,) = (it for it in spec["volumes"] if it["name"] == mount["name"])
+    assert volume["secret"]["optional"]
+    return volume["secret"]["secretName"], path.name
 
 
 # ----------------------------------------------------------------- what stays
@@ -340,7 +385,7 @@ def test_notes_say_where_who_and_how() -> None:
     for wanted in (
         "port-forward service/benchpool-proxy-public",
         "as admin with the password",
-        "kubectl get nodepools,projects",
+        "kubectl get poolsettings\n",
         "kubectl -n benchpool-work get trainingjobs,buildleases",
         "logs job/benchpool-preflight",
         "No project has a quota yet",
@@ -348,3 +393,4 @@ def test_notes_say_where_who_and_how() -> None:
         assert wanted in notes
     assert "https://gpus.example.org" in chart.render(VALUES["a site"]).notes
     assert "the overlay" in chart.render(VALUES["an existing hub"]).notes
+    assert "kubectl get poolsettings,projects\n" in chart.render(VALUES["a site"]).notes

@@ -140,6 +140,28 @@ def test_a_gang_is_suspended_and_goes_on(
     site.access.wait_gone(here)
 
 
+def test_a_worker_is_made_into_a_group_of_the_clusters_own(
+    site: Site, scheduler: Caller, jobs: str, pods: str
+) -> None:
+    """As the Job controller does it where it knows gangs; this API server drops the new fields."""
+    about = job_of(9, suspend=True, scheduling={"disruptionMode": {"all": {}}})
+    job = done(scheduler.call("POST", jobs, about))
+    name, template = job["metadata"]["name"], about["spec"]["template"]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": job["metadata"]["uid"]}
+    group = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "name": f"{name}-g"}
+    owners = [owner | {"controller": True}, group | {"uid": "7e6c1f0e-0000-4000-8000-000000000000"}]
+    labels = template["metadata"]["labels"] | {"batch.kubernetes.io/job-name": name}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"{name}-0-abcde", "labels": labels, "ownerReferences": owners},
+        "spec": template["spec"] | {"schedulingGroup": {"podGroupName": f"{name}-g"}},
+    }
+    made = done(site.controller("job-controller").call("POST", pods, pod))
+    assert made["spec"]["schedulingGates"] == GATE
+    assert done(scheduler.call("DELETE", f"{jobs}/{name}"))
+
+
 def test_others_change_nothing_of_the_schedulers_job(
     site: Site, scheduler: Caller, jobs: str
 ) -> None:

@@ -37,7 +37,7 @@ IN_WORKSPACE = {
         "secrets": frozenset({"create", "delete"}),
         "services": frozenset({"create"}),
         "networkpolicies.networking.k8s.io": frozenset({"create"}),
-        "events": frozenset({"list"}),
+        "events": frozenset({"create", "list"}),
         "trainingjobs.benchpool.io": READ | WRITE | {"act-for-users"},
         "buildleases.benchpool.io": READ | WRITE,
         "trainingjobs/status.benchpool.io": frozenset({"get", "update", "patch"}),

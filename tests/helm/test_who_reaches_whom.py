@@ -18,6 +18,7 @@ from benchpool_cluster.processes import until
 from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.runtime import Launch, WorkerId
 from benchpool_scheduler.runtime.kubernetes import manifests
+from benchpool_support.pods import settings_for
 
 pytestmark = pytest.mark.kubernetes
 
@@ -31,6 +32,7 @@ PORTS = {
     "worker": (29500,),
     "peer": (29500,),
     "other-job": (29500,),
+    "served": (12345, 29500),
     "unknown": (8000,),
     "stranger": (8000,),
 }
@@ -55,6 +57,7 @@ ALLOWED: dict[str, set[tuple[str, int]]] = {
         ("proxy", 8000),
         API,
         ("internet", 8000),
+        ("served", 12345),
         ANYBODY,
     },
     "notebook": {
@@ -63,6 +66,7 @@ ALLOWED: dict[str, set[tuple[str, int]]] = {
     },
     "worker": {("scheduler", 8080), ("replica", 8080), ("peer", 29500), ("internet", 8000)},
     "other-job": {("scheduler", 8080), ("replica", 8080), ("internet", 8000)},
+    "served": {("scheduler", 8080), ("replica", 8080), ("internet", 8000)},
     "unknown": set(),
     "stranger": {("proxy", 8000), API, ("metadata", 8000), ("internet", 8000)},
 }
@@ -162,6 +166,17 @@ def _peers(job: str) -> chart.Manifest:
     return policy
 
 
+def _entrance(job: str, rendered: chart.Rendered) -> chart.Manifest:
+    """What the scheduler makes for a replica of a service that answers on port 12345."""
+    worker = WorkerId(job, 1, 0)
+    launch = Launch(worker, argv=("true",), env={}, gpus=(), working_dir=None, serves=12345)
+    labels = rendered.the("Deployment", "benchpool-scheduler")["spec"]["selector"]["matchLabels"]
+    settings = settings_for("work", scheduler_namespace=rendered.namespace, scheduler_labels=labels)
+    policy = manifests.entrance(launch, "", settings, epoch=1)
+    del policy["metadata"]["ownerReferences"]
+    return policy
+
+
 @pytest.fixture(scope="module")
 def network(cluster: Cluster, outside: None) -> Iterator[Network]:
     """Pods of all parts on two nodes, and the chart's network policies."""
@@ -183,6 +198,7 @@ def network(cluster: Cluster, outside: None) -> Iterator[Network]:
             "worker": (work, 1, _gang("one")),
             "peer": (work, 2, _gang("one")),
             "other-job": (work, 2, _gang("two")),
+            "served": (work, 2, _gang("three")),
             "unknown": (work, 1, {}),
             "stranger": (elsewhere, 1, {}),
         }
@@ -202,6 +218,8 @@ def network(cluster: Cluster, outside: None) -> Iterator[Network]:
             cluster.access.apply(chart.place(one), one)
         for job in ("one", "two"):
             work.create("networkpolicies", _peers(job), "/apis/networking.k8s.io/v1")
+        entrance = _entrance("three", rendered)
+        work.create("networkpolicies", entrance, "/apis/networking.k8s.io/v1")
         assert until(lambda: network.reached("stranger") == ALLOWED["stranger"], 30)
         yield network
 

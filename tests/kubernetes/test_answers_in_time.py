@@ -125,7 +125,7 @@ def test_a_leader_that_is_stopped_keeps_nobody_waiting(
         until(lambda: len(answers.jobs) > SENDERS)
         leader.send(signal.SIGSTOP)
         before = len(answers.jobs)
-        until(standby.leads, seconds=60)
+        until(standby.leads)
         until(lambda: len(answers.jobs) > before + SENDERS)
         leader.send(signal.SIGCONT)
         leader.ended()
@@ -141,7 +141,7 @@ def test_a_leader_that_is_killed_keeps_nobody_waiting(
         until(lambda: len(answers.jobs) > SENDERS)
         leader.kill()
         before = len(answers.jobs)
-        until(standby.leads, seconds=60)
+        until(standby.leads)
         until(lambda: len(answers.jobs) > before + SENDERS)
     answers.hold()
     assert made(access, site) == answers.jobs

@@ -63,7 +63,7 @@ build: {default: 1, reserve: 2}
 projects:
   - {name: susan, quota: 4, members: [susan]}
   - {name: joe, quota: 4, members: [joe]}
-policy: {grace_s: 2, preemptions_per_hour: 1000}
+policy: {grace_s: 2, preemptions_per_hour: 1000, preemptions_per_day: 24000}
 """
 SHAPES: tuple[dict[str, Any], ...] = (
     {"gpus": 1},
@@ -303,7 +303,7 @@ def lab(access: Access, nodes: tuple[str, ...], tmp_path: Path) -> Iterator[Lab]
         stack.callback(forks.close)
         hub = ForkedHub(tmp_path / "hub", python, access.kubeconfig, address, namespace, notebooks)
         hub.forks = forks
-        more = {"JUPYTERHUB_API_TOKEN": SERVICE_TOKEN, "BENCHPOOL_LEADER_LEASE_S": "6"}
+        more = {"JUPYTERHUB_API_TOKEN": SERVICE_TOKEN, "BENCHPOOL_LEADER_LEASE_S": "12"}
         site = Site(hub.api_url, access.kubeconfig, namespace, tmp_path, CONFIGURATION, more)
         stack.callback(site.close)
         stack.enter_context(running(hub))

@@ -4,6 +4,12 @@
 
 Every round has its own seed, which is printed before it starts. The first round that fails ends
 the soak; its seed, given with ``--seed``, repeats exactly that round.
+
+    python tests/scheduler/soak.py --pools 100000 [--first 0]
+
+instead looks at so many pools, of every kind as many: each must come to rest, and soon (R20).
+What does not is printed as a case, with its kind and number. Pools have numbers, so that a large
+soak can be run in pieces.
 """
 
 from __future__ import annotations
@@ -13,7 +19,12 @@ import random
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
+
+from benchpool_support.drawn_pools import KINDS, drawn_pool
+from benchpool_support.settling import settle
+from benchpool_support.written import as_case
 
 CORE = Path(__file__).parent / "core"
 RATES = CORE / "test_exact_answers.py"
@@ -28,12 +39,33 @@ def one_round(seed: int) -> int:
     return subprocess.run([*command, str(CORE), f"--ignore={RATES}"], check=False).returncode
 
 
+def look_at_pools(first: int, count: int) -> int:
+    """Let pools of every kind come to rest; return how many do not as they should."""
+    acting, wrong = Counter[int](), 0
+    names = sorted(KINDS)
+    for number in range(first, first + count):
+        kind = names[number % len(names)]
+        pool = drawn_pool(number, KINDS[kind])
+        settled = settle(pool)
+        acting[settled.acting] += 1
+        if settled.complaint:
+            wrong += 1
+            print(f"pool {number} of kind {kind}: {settled.complaint}\n{as_case(pool)}", flush=True)
+    passes = ", ".join(f"{acting[number]} with {number}" for number in sorted(acting))
+    print(f"{count} pools from number {first} on, {wrong} wrong; passes that acted: {passes}")
+    return wrong
+
+
 def main(arguments: list[str]) -> int:
     """Soak; return 0 when no round failed."""
     parser = argparse.ArgumentParser(description="property tests with new random examples")
     parser.add_argument("--minutes", type=float, default=10.0, help="no round starts later")
     parser.add_argument("--seed", type=int, help="run one round with this seed")
+    parser.add_argument("--pools", type=int, help="look at so many pools instead")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first pool")
     options = parser.parse_args(arguments)
+    if options.pools is not None:
+        return min(1, look_at_pools(options.first, options.pools))
     if options.seed is not None:
         return one_round(options.seed)
     end, rounds = time.monotonic() + 60 * options.minutes, 0

@@ -99,7 +99,7 @@ def runs(program: str) -> list[str]:
 
 async def test_that_a_server_ended_is_told_at_once_with_its_exit_code(spawner: Any) -> None:
     spawner.cmd = runs("raise SystemExit(7)")
-    async with asyncio.timeout(30):  # of a day that it would be waited for
+    async with asyncio.timeout(120):  # of a day that it would be waited for
         with pytest.raises(StartRefused, match=r"of joe ended \(exit code 7\) before it answered"):
             await spawner.start()
 
@@ -115,7 +115,7 @@ async def starting(spawner: Any) -> AsyncIterator[asyncio.Task[Any]]:
     """A start that waits for the first answer."""
     spawner.cmd = runs("import time; time.sleep(100)")
     task = asyncio.create_task(spawner.start())
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while "pid" not in spawner.orm_spawner.state:
             await asyncio.sleep(0.01)
     assert not task.done()
@@ -154,7 +154,7 @@ async def test_such_a_hub_is_told_at_once_that_the_server_ended(
 ) -> None:
     told = asyncio.create_task(restarted(spawner).poll())
     spawner.proc.kill()
-    async with asyncio.timeout(30):  # of a day that it would be waited for
+    async with asyncio.timeout(120):  # of a day that it would be waited for
         assert await told is not None
         with pytest.raises(StartRefused):
             await starting
@@ -164,7 +164,7 @@ async def test_such_a_hub_is_told_at_once_that_the_server_ended(
 async def test_such_a_hub_gives_up_a_server_that_does_nothing_and_stops_it(spawner: Any) -> None:
     spawner.quiet_timeout = 1.0
     later = restarted(spawner)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         assert await later.poll() == 1
     assert await later.poll() is None  # it still runs: the Hub stops it
     await later.stop()

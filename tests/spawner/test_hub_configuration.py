@@ -37,6 +37,8 @@ FACTS: dict[str, Any] = {
     "proxy_api_url": "http://bench-proxy-api.bench.svc:8001",
     "scheduler_url": "http://bench-scheduler.bench.svc:8888/services/benchpool",
     "scheduler_address": "http://bench-scheduler.bench.svc:8888",
+    "hub_proxies": "bench-proxy-pods.bench.svc",
+    "trusted_proxies": "10.0.0.0/24",
     "image": "benchpool/notebook:1",
     "pull_policy": "IfNotPresent",
     "pull_secrets": [],

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -14,78 +12,27 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import platformdirs
 import pytest
 
 from benchpool_cluster import chart
 from benchpool_cluster.processes import until
 from benchpool_scheduler.workstation import proxy
-from benchpool_support import direct
-from benchpool_support.kube_hub import Notebooks, free_port
+from benchpool_support import direct, postgresql
+from benchpool_support.kube_hub import Notebooks
+from benchpool_support.loopback import free_port
 
 ROOT = Path(__file__).parents[2]
-SERVERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-INITDB = shutil.which("initdb", path=os.pathsep.join([os.environ["PATH"], *map(str, SERVERS)]))
 pytestmark = [
     pytest.mark.kubernetes,
-    pytest.mark.skipif(
-        INITDB is None, reason="no PostgreSQL server on this machine: install Debian's postgresql"
-    ),
+    pytest.mark.skipif(postgresql.INITDB is None, reason=postgresql.MISSING),
 ]
-NOBODY = "nobody" if os.geteuid() == 0 else None
-"""PostgreSQL does not run as root."""
-
-
-@contextmanager
-def process(argv: list[str], log: Path, **more: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Run something until the end of the block."""
-    with log.open("ab") as output:
-        started = subprocess.Popen(argv, stdout=output, stderr=output, **more)
-    try:
-        yield started
-    finally:
-        started.terminate()
-        started.wait(30)
 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[str]:
     """A server of its own on the loopback; the URL of an empty database."""
     with tempfile.TemporaryDirectory(prefix="benchpool-postgresql-") as folder:
-        yield from serving(Path(folder), tmp_path / "postgresql.log")
-
-
-def serving(folder: Path, log: Path) -> Iterator[str]:
-    """Run a server in a folder that its account reaches, whoever runs other tests beside."""
-    assert INITDB is not None
-    port = free_port()
-    password = folder / "password"
-    password.write_text("of-the-tests")
-    if NOBODY is not None:
-        shutil.chown(folder, NOBODY)
-        shutil.chown(password, NOBODY)
-    data = str(folder / "data")
-    access = ["--auth=scram-sha-256", "--username=hub", f"--pwfile={password}"]
-    made = subprocess.run(
-        [INITDB, "--no-sync", "-D", data, *access], user=NOBODY, capture_output=True, cwd="/"
-    )
-    assert made.returncode == 0, made.stderr
-    server = [str(Path(INITDB).with_name("postgres")), "-D", data, "-h", "127.0.0.1"]
-    argv = [*server, "-p", str(port), "-k", "", "-F"]
-    with process(argv, log, user=NOBODY, cwd="/"):
-        yield f"postgresql+psycopg2://hub:of-the-tests@127.0.0.1:{port}/postgres"
-
-
-def driver() -> Path:
-    """Return where PostgreSQL's driver lies, of the version that the image has; made once."""
-    constraints = (ROOT / "constraints.txt").read_text().splitlines()
-    (pin,) = [line for line in constraints if line.startswith("psycopg2-binary==")]
-    folder = platformdirs.user_cache_path("benchpool") / f"{pin}-{sys.version_info[1]}"
-    if not (folder / "ready").exists():
-        argv = [sys.executable, "-m", "pip", "install", "-q", "--target", str(folder), pin]
-        subprocess.run(argv, check=True, timeout=300)
-        (folder / "ready").touch()
-    return folder
+        yield from postgresql.serving(Path(folder), tmp_path / "postgresql.log")
 
 
 HERE = """
@@ -113,7 +60,7 @@ def hub(folder: Path, url: str) -> Iterator[Callable[..., httpx.Response]]:
     found = proxy.find(os.environ) or proxy.install(os.environ)
     environment = {
         **os.environ,
-        "PYTHONPATH": f"{ROOT / 'spawner'}:{ROOT / 'scheduler'}:{driver()}",
+        "PYTHONPATH": f"{ROOT / 'spawner'}:{ROOT / 'scheduler'}",
         "BENCHPOOL_HUB_FACTS": str(folder / "hub.json"),
         # The Hub waits a while for services that do not answer.
         "BENCHPOOL_SCHEDULER_URL": f"http://127.0.0.1:{scheduler.port}/services/benchpool",
@@ -138,7 +85,7 @@ def hub(folder: Path, url: str) -> Iterator[Callable[..., httpx.Response]]:
             return False
 
     try:
-        with process(argv, log, cwd=folder, env=environment):
+        with postgresql.process(argv, log, cwd=folder, env=environment):
             assert until(answers, 60), log.read_text()[-4000:]
             yield call
     finally:

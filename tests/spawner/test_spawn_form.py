@@ -65,6 +65,13 @@ def test_a_choice_beyond_what_is_free_is_disabled_and_says_why() -> None:
     assert "held: 1 GPU by server “paper”" in html
 
 
+def test_what_a_parked_bench_lends_is_not_offered_once_more() -> None:
+    asked = quota(2)
+    parked = structs.replace(asked, build=structs.replace(asked.build, free=1, lent=1))
+    view, _ = shown(Advice(parked, status("A100")))
+    assert reasons(view) == {0: "", 1: "", 2: "1 of your 2 is held or parked already"}
+
+
 def test_a_choice_that_would_wait_says_what_is_free_and_can_be_chosen() -> None:
     view, html = shown(Advice(quota(2), status("A100", state=GpuState.BUILD_HELD)), last=1)
     assert [choice.hint for choice in view.choices] == [

@@ -104,7 +104,7 @@ def test_pods_are_seen_again_after_any_number_of_failures(hurried: Hurried) -> N
             untiring(PodReflector), api, on_failure=lambda: given_up.append("the Hub ends")
         )
         watching.resources = {}
-        await asyncio.wait_for(api.back.wait(), 30)
+        await asyncio.wait_for(api.back.wait(), 120)
         while "n/later" not in watching.pods:
             await asyncio.sleep(0)
         await watching.stop()
@@ -148,7 +148,7 @@ def test_who_may_not_list_pods_is_told_at_once(hurried: Hurried) -> None:
 def test_kubespawners_own_gives_up_so_that_ours_is_needed(hurried: Hurried) -> None:
     async def run() -> None:
         watching = await watch_through(PodReflector, ApiServer())
-        await asyncio.wait_for(watching.watch_task, 30)
+        await asyncio.wait_for(watching.watch_task, 120)
 
     asyncio.run(run())
     assert 50 < hurried.paused_s < 60

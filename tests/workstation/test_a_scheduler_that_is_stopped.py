@@ -16,7 +16,7 @@ from benchpool_scheduler.contract import CommandEntry, Job, JobSubmission, Statu
 from benchpool_scheduler.errors import Unavailable
 from benchpool_support.workstation import RunningWorkstation
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 MOST_S = 10.0
 SLEEPER = JobSubmission(entry=CommandEntry(["true"]), name="once", key="sent-once")

@@ -14,7 +14,7 @@ import pytest
 from benchpool_support.terminals import WITHIN_S, socket, typed
 from benchpool_support.workstation import RunningWorkstation
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 PROGRAMS = Path(sys.executable).parent
 

@@ -107,7 +107,7 @@ def trusting(cert: Path) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=cert)
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(400)
 def test_a_certificate_made_here_encrypts_everything_that_a_browser_sees(tmp_path: Path) -> None:
     state = tmp_path / "state"
     arguments = ["--tls", "self-signed"]
@@ -148,7 +148,7 @@ def check_cookies(cookies: list[str]) -> None:
         assert "samesite=lax" in cookie.lower(), cookie
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(400)
 def test_the_sites_own_certificate_is_shown_under_the_sites_name(tmp_path: Path) -> None:
     files = issue(tmp_path, HOST)
     given = ["--tls-cert", str(files.cert), "--tls-key", str(files.key), "--public-host", HOST]

@@ -12,7 +12,7 @@ from benchpool_scheduler.workstation.options import account
 from benchpool_support.browser import chromium
 from benchpool_support.workstation import RunningWorkstation
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 async def type_property(page: Page, up: RunningWorkstation, group: str, value: str) -> None:
@@ -34,7 +34,7 @@ async def type_property(page: Page, up: RunningWorkstation, group: str, value: s
 
 async def problem(up: RunningWorkstation, word: str) -> str:
     """Wait until the pool's health tells of a problem; return all that it tells."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while True:
         said = " ".join(up.scheduler.get("/status").json()["health"]["problems"])
         if word in said:

@@ -42,6 +42,7 @@ from benchpool_scheduler.contract import (
 )
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.telemetry import Database
+from benchpool_scheduler.telemetry.sqlite_storage import SqliteFile
 from benchpool_support import hands
 from benchpool_support.findings import Finding, Sent
 from benchpool_support.hands import WorkerStatements
@@ -71,7 +72,7 @@ projects:
   - {name: research, quota: 6}
   - {name: susan, parent: research, quota: 3, members: [susan]}
   - {name: joe, parent: research, quota: 3, members: [joe]}
-policy: {grace_s: 5, preemptions_per_hour: 1000}
+policy: {grace_s: 5, preemptions_per_hour: 1000, preemptions_per_day: 24000}
 """
 KINDS = {"scheduler": 9, "supervisor": 9, "proxy": 2, "keeper": 1, "server": 2, "hub": 2, "up": 1}
 """What is killed, and how often in comparison."""
@@ -312,7 +313,7 @@ def books(machine: Machine) -> list[str]:
 
     Each GPU is in one hand at every instant since its record began, to one sample.
     """
-    database = Database(machine.state / "scheduler", time.time)
+    database = Database(SqliteFile(machine.state / "scheduler"), time.time)
     of_gpu: dict[str, list[Occupancy]] = {}
     for one in database.occupancies(0.0, time.time()):
         of_gpu.setdefault(one.gpu, []).append(one)

@@ -66,6 +66,22 @@ async def test_what_changes_is_told(room: Room) -> None:
     assert (await room.read_again())[:2] == ("configuration", "Configuration: nothing changes")
 
 
+async def test_notifications_are_read_again_with_it_and_told_where_they_change(
+    room: Room, service: Served
+) -> None:
+    file = service.pool.observed.settings.state / "notifications.yaml"
+    for text, expected in (
+        ("kinds: [https]\n", ("notifications", "Notifications: https")),
+        ("kinds: [https]\nper_hour: 0\n", ("notifications-refused", "line 2: per_hour")),
+        ("", ("notifications", "Notifications: users are sent nothing")),
+    ):
+        file.write_text(text)
+        assert (await room.read_again())[0] == "configuration"
+        name, said, _ = await room.told.events.get()
+        assert name == expected[0]
+        assert expected[1] in said
+
+
 async def test_a_mistake_is_told_with_its_line(room: Room) -> None:
     room.file.write_text(CONFIGURATION.replace("susan: 1", "susan: one"))
     name, text, fields = await room.read_again()

@@ -22,7 +22,7 @@ OPTIONS = ("--server-sandbox", "full", "--server-memory", "6")
 CONFIGURATION = (
     "version: 1\nbuild: {default: 1}\nprojects: [{name: lab, quota: 4, members: [joe]}]\n"
 )
-GONE_S = 30.0
+GONE_S = 120.0
 
 
 def lab(up: RunningWorkstation) -> httpx.Client:

@@ -156,7 +156,7 @@ def test_leases_survive_kill_9_of_the_scheduler_and_of_the_hub(up: RunningWorkst
     up.wait_leases("jemma", 0)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_server_without_gpu_starts_while_the_scheduler_is_silent(
     up: RunningWorkstation,
 ) -> None:

@@ -120,10 +120,20 @@ def test_administrators_land_on_it_and_others_on_the_form(up: RunningWorkstation
         page = session.get("/")
         assert page.url.path == "/hub/home"
         links = re.findall(r'href="([^"]+)"', page.text.partition("benchpool-home-admin")[2])
-        assert links[:4] == [
+        assert links[:5] == [
+            "/services/benchpool/fleet",
             "/services/benchpool/",
             "/services/benchpool/jobs",
             "/hub/admin",
             "/services/benchpool/audit",
         ]
-        assert [session.get(link).status_code for link in links[:4]] == [200] * 4
+        assert [session.get(link).status_code for link in links[:5]] == [200] * 5
+        assert entry_of(page.text) == "/services/benchpool/fleet"
+    with logged_in(up, "jemma") as session:
+        assert entry_of(session.get("/hub/home").text) == "/services/benchpool/"
+
+
+def entry_of(html: str) -> str:
+    """Return where the entry benchpool of the Hub's menu of services leads."""
+    (found,) = re.findall(r'<a class="dropdown-item" href="([^"]+)">benchpool</a>', html)
+    return str(found)

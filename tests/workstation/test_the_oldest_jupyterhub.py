@@ -17,7 +17,7 @@ from benchpool_support.names_of_a_site import (
 )
 from benchpool_support.workstation import COMMAND, RunningWorkstation
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 HUBS_PATIENCE_S = 10

@@ -31,6 +31,14 @@ from benchpool_support.workstation import COMMAND
 BENCHPOOL = list(COMMAND)
 
 
+def test_each_proxy_and_each_cookie_is_in_its_command(tmp_path: Path) -> None:
+    proxies, cookies = ("10.0.0.7", "10.1.0.0/16"), ("_oauth2_proxy",)
+    words = units.command(UpOptions(tmp_path, trusted_proxies=proxies, hidden_cookies=cookies))
+    told = " ".join(words)
+    assert "--trusted-proxy 10.0.0.7 --trusted-proxy 10.1.0.0/16" in told
+    assert "--hide-cookie _oauth2_proxy" in told
+
+
 def installed(home: Path, *options: str) -> dict[str, str]:
     """Write a user unit below a home, and return what its section of the service says."""
     environ = {**os.environ, "HOME": str(home), "XDG_CONFIG_HOME": "", "XDG_RUNTIME_DIR": str(home)}

@@ -10,6 +10,7 @@ import signal
 import socket
 import stat
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,11 @@ def test_what_runs_survives_ctrl_c_and_the_next_start_finds_it(
         shown = benchpool("show", job["id"], BENCHPOOL_STATE=str(state)).stdout
         assert f"{again.ready['url']}services/benchpool/jobs/{job['id']}" in shown
 
+        serve = ("serve", "web", "--", "python3", "-m", "http.server", "-b", "127.0.0.1", "{port}")
+        served = benchpool(*serve, BENCHPOOL_STATE=str(state))
+        assert served.returncode == 0, served.stderr
+        until_service(again, "web", "ready")
+
         down = benchpool("down", "--state", str(state), "--jobs", "pause")
         assert (down.returncode, down.stderr) == (0, "")
         assert again.process.wait(timeout=40) == 0
@@ -103,12 +109,22 @@ def test_what_runs_survives_ctrl_c_and_the_next_start_finds_it(
     assert identity(pid) is not None
     ended = benchpool(*shlex.split(advised[1]))
     assert (ended.returncode, ended.stderr) == (0, "")
+    assert "1 service stopped; benchpool wake-service NAME begins one again: web." in ended.stdout
     assert identity(pid) is None  # ended, whether its new parent buried it or not
     down = benchpool("down", "--state", str(state))
     assert "No benchpool runs from" in down.stderr
     assert f"`benchpool up --state {state}`" in down.stderr
+    assert "run on" not in down.stderr  # no replica was begun in place of the one that was ended
     lost = benchpool("jobs", BENCHPOOL_STATE=str(state))
     assert (lost.returncode, "export BENCHPOOL_STATE=DIR" in lost.stderr) == (4, True)
+
+
+def until_service(up: RunningWorkstation, name: str, state: str) -> None:
+    """Wait until a service is in a state."""
+    deadline = time.monotonic() + 120
+    while (one := up.scheduler.get(f"/services/{name}").json())["state"] != state:
+        assert time.monotonic() < deadline, one
+        time.sleep(0.1)
 
 
 def check_login_links(up: RunningWorkstation) -> None:
@@ -118,9 +134,11 @@ def check_login_links(up: RunningWorkstation) -> None:
         assert (page.status_code, page.url.path) == (200, "/hub/home")
         assert "key=" not in str(page.url)
         assert account() in page.text
-    late = direct.get(up.ready["login_url"])
+    forged = {"X-Real-Ip": "10.9.9.9", "X-Forwarded-For": "10.9.9.9"}
+    late = direct.get(up.ready["login_url"], headers=forged)
     assert (late.status_code, "benchpool login-link" in late.text) == (403, True)
     assert up.wait_logins(2) == [("", "refused"), (account(), "done")]
+    assert {one["address"] for one in up.wait_audit("login", 2)} == {"127.0.0.1"}
     fresh = benchpool("login-link", "--state", str(up.state)).stdout.strip()
     assert direct.get(fresh).status_code == 302
     assert (up.state / "logs" / "hub.log").read_text().count(fresh.partition("key=")[2]) == 0
@@ -150,7 +168,11 @@ def test_a_port_that_is_taken_ends_it_with_2_and_says_what_to_do(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "words", [["--port", "70000"], ["--gpus", "0"], ["--bind", "nowhere"], ["--auth", "none"]]
+    "words",
+    [
+        *(["--port", "70000"], ["--gpus", "0"], ["--bind", "nowhere"], ["--auth", "none"]),
+        *(["--trusted-proxy", "proxy.lan"], ["--hide-cookie", "a b"]),
+    ],
 )
 def test_options_that_cannot_work_end_it_with_2(tmp_path: Path, words: list[str]) -> None:
     done = benchpool("up", "--state", str(tmp_path / "state"), *words)

@@ -82,7 +82,7 @@ def test_a_scheduler_that_works_long_before_it_answers_is_waited_for(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(400)
 def test_a_hub_that_dies_again_and_again_while_it_restarts_comes_back(tmp_path: Path) -> None:
     with start(tmp_path / "state") as up:
         job = running_job(up)
@@ -96,7 +96,7 @@ def test_a_hub_that_dies_again_and_again_while_it_restarts_comes_back(tmp_path: 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(400)
 def test_a_service_whose_writing_thread_ends_ends_and_comes_back_with_every_job(
     faulty: RunningWorkstation,
 ) -> None:

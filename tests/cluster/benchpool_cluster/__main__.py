@@ -7,7 +7,7 @@ import logging
 import sys
 from pathlib import Path
 
-from benchpool_cluster import build, cluster, debian, images, sharing
+from benchpool_cluster import build, cluster, debian, images, product_images, sharing
 from benchpool_cluster.processes import NotReady
 
 KNOWN = (
@@ -30,6 +30,7 @@ def main() -> int:
         "build", help="build programs and print their paths; by default all, and the base images"
     )
     build_verb.add_argument("names", nargs="*", choices=[*build.PROGRAMS, []])
+    verbs.add_parser("images", help="build benchpool's own images from the wheel in dist/")
     load_verb = verbs.add_parser("load-image", help="give an OCI archive to both nodes")
     load_verb.add_argument("archive", type=Path)
     load_verb.add_argument("name")
@@ -54,6 +55,9 @@ def _do(options: argparse.Namespace) -> None:
             print(build.find(name))
         if not options.names:
             print(images.pause(), images.base(), sep="\n")
+    elif options.verb == "images":
+        for part in product_images.PARTS:
+            print(product_images.build(part).archive)
     else:
         running = cluster.of_this_machine()
         running.load_image(options.archive, options.name)

@@ -43,6 +43,14 @@ RULES = {
         "/apis/admissionregistration.k8s.io/v1",
         "validatingadmissionpolicybindings",
     ),
+    "MutatingAdmissionPolicy": (
+        "/apis/admissionregistration.k8s.io/v1beta1",
+        "mutatingadmissionpolicies",
+    ),
+    "MutatingAdmissionPolicyBinding": (
+        "/apis/admissionregistration.k8s.io/v1beta1",
+        "mutatingadmissionpolicybindings",
+    ),
     "NetworkPolicy": ("/apis/networking.k8s.io/v1", "networkpolicies"),
 }
 NAMESPACED = {"ServiceAccount", "Role", "RoleBinding", "NetworkPolicy"}

@@ -154,6 +154,9 @@ class ControlPlane:
             "enable-admission-plugins": "NodeRestriction",
             "service-cluster-ip-range": SERVICES,
             "allow-privileged": "true",
+            # On by default from 1.36 on.
+            "feature-gates": "MutatingAdmissionPolicy=true",
+            "runtime-config": "admissionregistration.k8s.io/v1beta1=true",
             "default-not-ready-toleration-seconds": self.timing.toleration,
             "default-unreachable-toleration-seconds": self.timing.toleration,
         }

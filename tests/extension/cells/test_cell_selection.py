@@ -37,6 +37,26 @@ CASES: dict[str, tuple[list[str], list[int]]] = {
         ["from m import Model", "model = Model()", "model.fit(1)", "model.predict(2)"],
         [0, 1, 2, 3],
     ),
+    "a trainer trains the model that it is given": (
+        [
+            "import lightning",
+            "from m import Lit",
+            "model = Lit()",
+            "trainer = lightning.Trainer()",
+            "trainer.fit(model)",
+            "print(model)",
+        ],
+        [0, 1, 2, 3, 4, 5],
+    ),
+    "settings of plots and of jax go along": (
+        [
+            "import jax\nimport matplotlib.pyplot as plt",
+            "plt.rc('font', size=14)",
+            "jax.config.update('jax_enable_x64', True)",
+            "print(jax, plt)",
+        ],
+        [0, 1, 2, 3],
+    ),
     "looking at data is no change": (
         ["import pandas as pd", "df = pd.DataFrame()", "df.head()", "print(df)", "len(df)", "df"],
         [0, 1, 5],

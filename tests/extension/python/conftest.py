@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from benchpool import handles
+from benchpool_support.own_kernels import KernelSession, own_kernel
 from benchpool_support.serving import Served, served
 
 
@@ -28,3 +30,10 @@ def susan(pool: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     handles.disconnect()
     yield folder
     handles.disconnect()
+
+
+@pytest.fixture
+def session(pool: Served, susan: Path) -> Iterator[KernelSession]:
+    env = {**os.environ, "JPY_SESSION_NAME": "some/where/book.ipynb"}
+    with own_kernel(env, susan) as client:
+        yield KernelSession(client)

@@ -25,10 +25,11 @@ def test_they_are_those_of_the_table_of_options_with_their_types() -> None:
 def checked_by_mypy() -> None:
     """Be read, never run: strict mypy says when an ignored fault is none any more."""
     benchpool.submit("train.py", gpus=2, tags=["a"], env={"A": "1"}, key="once")
-    benchpool.submit("train.py", gpus="2")  # type: ignore[arg-type]
-    benchpool.submit("train.py", gpu=2)  # type: ignore[call-arg]
+    benchpool.submit("train.py", gpus="2")  # type: ignore[call-overload]
+    benchpool.submit("train.py", gpu=2)  # type: ignore[call-overload]
+    benchpool.submit("train.py", after=[benchpool.job("41ab23cd"), "7k2m3n4p"])
 
 
 def test_a_word_that_is_none_is_refused_by_name() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'gpu'"):
-        benchpool.submit("train.py", **{"gpu": 2})  # type: ignore[arg-type]
+        benchpool.submit("train.py", **{"gpu": 2})  # type: ignore[call-overload]

@@ -51,12 +51,25 @@ def test_a_job_is_paused_resumed_and_cancelled(susan: Path) -> None:
     assert job.pause("lunch").facts.state in {State.PAUSING, State.PAUSED}
     assert job.change(priority=80).facts.priority == 80
     assert job.rename("longer").name == "longer"
+    assert job.note("warm-up helps").facts.note == "warm-up helps"
+    assert job.note().facts.note == ""
     job.resume()  # told while it is still pausing, it goes on afterwards
     assert not job.ended
     job.cancel()
     assert job.wait().facts.state is State.CANCELLED
     with pytest.raises(Refused, match="cancelled"):
         job.pause()
+
+
+def test_a_job_is_sent_after_another_by_its_handle(susan: Path) -> None:
+    (susan / "wait.py").write_text("import time; time.sleep(600)")
+    first = benchpool.submit("wait.py")
+    second = benchpool.submit("wait.py", after=first)
+    assert [it.job for it in second.facts.awaits] == [first.id]
+    first.cancel()
+    assert second.wait().facts.state == "cancelled"
+    assert second.facts.reason is not None
+    assert second.facts.reason.code == "dependency-failed"
 
 
 def test_what_cannot_be_sent_is_said_before(susan: Path) -> None:
@@ -138,7 +151,7 @@ def test_the_row_follows_state_and_log_to_the_end(susan: Path) -> None:
     done = threading.Event()
 
     def look(_change: object) -> None:
-        if "failed" in row.title.value and "first" in row.log.value:
+        if "failed" in row.title.value and row.log.value.endswith("\n"):
             done.set()
 
     row.title.observe(look, "value")

@@ -2,61 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from jupyter_client.blocking.client import BlockingKernelClient
-from jupyter_client.manager import start_new_kernel
 
+from benchpool.keep import Keep
 from benchpool.magic import cells_of, read_options
 from benchpool_scheduler.contract import JobSubmission, NotebookEntry, State
 from benchpool_scheduler.errors import InvalidInput
+from benchpool_support.own_kernels import KernelSession
 from benchpool_support.serving import Served
 
 pytestmark = pytest.mark.slow
 
 
-class Session:
-    """A kernel, and what its cells answered."""
-
-    def __init__(self, client: BlockingKernelClient) -> None:
-        self.client = client
-
-    def run(self, code: str) -> list[dict[str, Any]]:
-        """Run a cell; return its outputs, with the kind in each."""
-        outputs: list[dict[str, Any]] = []
-
-        def take(message: dict[str, Any]) -> None:
-            if message["msg_type"] in {"stream", "display_data", "execute_result", "error"}:
-                outputs.append({"kind": message["msg_type"], **message["content"]})
-
-        self.client.execute_interactive(code, output_hook=take, timeout=60)
-        return outputs
-
-    def text(self, code: str) -> str:
-        """Run a cell; return what it printed or returned."""
-        return "".join(
-            each.get("text", "") or each.get("data", {}).get("text/plain", "")
-            for each in self.run(code)
-        )
-
-
-@pytest.fixture
-def session(pool: Served, susan: Path) -> Iterator[Session]:
-    env = {**os.environ, "JPY_SESSION_NAME": "some/where/book.ipynb"}
-    manager, client = start_new_kernel(kernel_name="python3", env=env, cwd=str(susan))
-    try:
-        yield Session(client)
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
-
-
 def test_a_cell_is_sent_with_the_earlier_ones_that_it_needs(
-    session: Session, pool: Served, susan: Path
+    session: KernelSession, pool: Served, susan: Path
 ) -> None:
     session.run("import os")
     session.run("base = 20")
@@ -81,14 +42,16 @@ def test_a_cell_is_sent_with_the_earlier_ones_that_it_needs(
     assert "unused" not in results[0].read_text()
 
 
-def test_importing_benchpool_brings_the_magic_and_refusals_are_sentences(session: Session) -> None:
+def test_importing_benchpool_brings_the_magic_and_refusals_are_sentences(
+    session: KernelSession,
+) -> None:
     session.run("import benchpool")
     session.run("def f():\n    return gone")
     assert session.text("%%train\nf()") == (
         "In [2], line 2: `gone` is defined in no cell of this notebook.\n"
     )
     assert session.text("%%train --gpus 2\nprint(nothing_here)") == (
-        "Line 1: `nothing_here` is defined in no cell of this notebook.\n"
+        "Line 2: `nothing_here` is defined in no cell of this notebook.\n"
     )
     said = session.text("%%train --gpu 2\nprint(1)")
     assert said.startswith("%%train: unrecognized arguments: --gpu 2; it takes %%train [--gpus")
@@ -102,11 +65,11 @@ def test_importing_benchpool_brings_the_magic_and_refusals_are_sentences(session
 def test_the_session_is_taken_in_the_order_in_which_it_ran() -> None:
     history = ["", "x = 1", "%%train\nx", "x = = 2", "%%bash\nls", "x = 3", "%%train\nprint(x)"]
     cells = cells_of(history, "print(x)")
-    assert [(each.source, each.selected) for each in cells] == [
-        ("x = 1", False),
-        ("%%bash\nls", False),
-        ("x = 3", False),
-        ("print(x)", True),
+    assert [(each.source, each.selected, each.number) for each in cells] == [
+        ("x = 1", False, 1),
+        ("%%bash\nls", False, 4),
+        ("x = 3", False, 5),
+        ("# %%train\nprint(x)", True, 6),
     ]
 
 
@@ -127,5 +90,24 @@ def test_options_are_words_of_a_shell() -> None:
     )
     options = read_options("--workers 2 --spread --gpu-model H100 --gpu-model A100")
     assert (options.spec.spread, options.spec.gpu_models) == (True, ("H100", "A100"))
+    assert read_options("--keep a --keep b --pickle").keep == Keep(("a", "b"), pickle=True)
+    assert read_options("").keep == Keep()
+    with pytest.raises(InvalidInput, match="keep: 'a b' is no name of a value"):
+        read_options("--keep 'a b'")
     with pytest.raises(InvalidInput, match="invalid int value: 'two'"):
         read_options("--gpus two")
+
+
+def test_a_cell_that_failed_never_blocks_a_later_sending(
+    session: KernelSession, pool: Served
+) -> None:
+    session.run("%load_ext benchpool")
+    session.run("rows = [1, 2]")
+    session.run("rows.append(3); rows.oops()")
+    session.run("rows = rows + nowhere")
+    session.run("rows = rows[:1]")
+    session.run("%%train --name kept\nprint('rows', rows)")
+    id_ = session.text("print(_.id)").strip()
+    with pool.client("susan") as client:
+        assert client.wait(id_).state is State.SUCCEEDED
+        assert b"rows [1]\n" in client.log(id_).data

@@ -8,13 +8,12 @@ import signal
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
 import pytest
+
+from benchpool_support.runner_jobs import NotebookJob, read_until
 
 pytestmark = pytest.mark.slow
 
@@ -43,87 +42,12 @@ with open(os.path.join(os.environ["BENCHPOOL_OUTPUT_DIR"], "result"), "w") as fi
 """
 
 
-@dataclass
-class Job:
-    """A job's folders as the pool makes them, and its runs."""
-
-    root: Path
-
-    @property
-    def copy(self) -> Path:
-        return self.root / "output" / "book.ipynb"
-
-    def texts(self, index: int) -> str:
-        """Return what a cell of the executed copy printed."""
-        book = nbformat.read(self.copy, as_version=4)
-        return "".join(each.get("text", "") for each in book.cells[index].outputs)
-
-    def start(
-        self, *cells: str, attempt: int = 1, interpreter: str = sys.executable
-    ) -> subprocess.Popen[str]:
-        folder = self.root / "work"
-        for each in ("work", "output", "checkpoint"):
-            (self.root / each).mkdir(exist_ok=True)
-        book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in cells])
-        nbformat.write(book, self.root / "object")
-        env = {key: value for key, value in os.environ.items() if "BENCHPOOL" not in key}
-        for name in ("checkpoint", "output"):
-            env[f"BENCHPOOL_{name.upper()}_DIR"] = str(self.root / name)
-        for name in ("notice", "progress"):
-            env[f"BENCHPOOL_{name.upper()}_FILE"] = str(self.root / f"{name}.json")
-        (self.root / "notice.json").unlink(missing_ok=True)
-        return subprocess.Popen(
-            [
-                *(sys.executable, "-m", "benchpool.runner", "notebook"),
-                *("--notebook", str(self.root / "object"), "--name", "book.ipynb"),
-                *("--interpreter", interpreter, "--cwd", str(folder)),
-                *("--output", str(self.root / "output")),
-            ],
-            cwd=folder,
-            env={**env, "BENCHPOOL_ATTEMPT": str(attempt)},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def run(self, *cells: str, interpreter: str = sys.executable) -> tuple[int, str]:
-        """Run to the end; return exit status and log."""
-        with self.running(*cells, interpreter=interpreter) as worker:
-            log, _ = worker.communicate(timeout=120)
-            return worker.returncode, log
-
-    @contextmanager
-    def running(
-        self, *cells: str, attempt: int = 1, interpreter: str = sys.executable
-    ) -> Iterator[subprocess.Popen[str]]:
-        worker = self.start(*cells, attempt=attempt, interpreter=interpreter)
-        try:
-            yield worker
-        finally:
-            if worker.poll() is None:
-                worker.kill()
-            worker.wait()
-            assert worker.stdout is not None
-            worker.stdout.close()
-
-    def notice(self) -> None:
-        (self.root / "notice.json").write_text(json.dumps({"kind": "pause"}))
-
-
-def read_until(worker: subprocess.Popen[str], text: str) -> str:
-    """Read the log until a line that holds ``text``; return that line."""
-    assert worker.stdout is not None
-    for line in worker.stdout:
-        if text in line:
-            return line
-    raise AssertionError(f"the log ended before {text!r}")
-
-
 @pytest.fixture
-def job(tmp_path: Path) -> Job:
-    return Job(tmp_path)
+def job(tmp_path: Path) -> NotebookJob:
+    return NotebookJob(tmp_path)
 
 
-def test_all_cells_run_in_the_folder_and_the_copy_is_executed(job: Job) -> None:
+def test_all_cells_run_in_the_folder_and_the_copy_is_executed(job: NotebookJob) -> None:
     status, log = job.run("import os\nx = 2", "print(os.getcwd())\nx + 1", "")
     assert status == 0
     assert str(job.root / "work") in log
@@ -136,7 +60,7 @@ def test_all_cells_run_in_the_folder_and_the_copy_is_executed(job: Job) -> None:
     assert (said["fraction"], said["text"]) == (None, "all cells ran")
 
 
-def test_a_refusal_of_ours_is_its_sentence_and_no_way_through_our_client(job: Job) -> None:
+def test_a_refusal_of_ours_is_its_sentence_and_no_way_through_our_client(job: NotebookJob) -> None:
     status, log = job.run("import benchpool\nbenchpool.submit('x.py', gpus=-1)")
     assert status == 1
     told = log.splitlines()
@@ -146,7 +70,7 @@ def test_a_refusal_of_ours_is_its_sentence_and_no_way_through_our_client(job: Jo
     assert "site-packages" not in log
 
 
-def test_an_error_ends_the_job_with_traceback_and_cell_number(job: Job) -> None:
+def test_an_error_ends_the_job_with_traceback_and_cell_number(job: NotebookJob) -> None:
     status, log = job.run("x = 1", "print('before')\nx / 0", "print('never')")
     assert status == 1
     assert "ZeroDivisionError" in log
@@ -159,9 +83,9 @@ def test_an_error_ends_the_job_with_traceback_and_cell_number(job: Job) -> None:
 
 
 def test_stopped_and_resumed_the_result_is_that_of_an_uninterrupted_run(
-    job: Job, tmp_path_factory: pytest.TempPathFactory
+    job: NotebookJob, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    whole = Job(tmp_path_factory.mktemp("whole"))
+    whole = NotebookJob(tmp_path_factory.mktemp("whole"))
     assert whole.run(TRAIN, RESULT)[0] == 0
     with job.running(TRAIN, RESULT) as first:
         read_until(first, "step 50")
@@ -181,7 +105,7 @@ def test_stopped_and_resumed_the_result_is_that_of_an_uninterrupted_run(
     assert result == (whole.root / "output" / "result").read_text()
 
 
-def test_the_notice_alone_is_enough(job: Job) -> None:
+def test_the_notice_alone_is_enough(job: NotebookJob) -> None:
     with job.running(TRAIN, RESULT) as worker:
         read_until(worker, "step 5")
         job.notice()
@@ -189,7 +113,7 @@ def test_the_notice_alone_is_enough(job: Job) -> None:
     assert worker.returncode == 75
 
 
-def test_a_cell_that_does_not_look_is_ended_and_what_it_printed_is_kept(job: Job) -> None:
+def test_a_cell_that_does_not_look_is_ended_and_what_it_printed_is_kept(job: NotebookJob) -> None:
     with job.running("print('here', flush=True)\nimport time\ntime.sleep(600)") as worker:
         read_until(worker, "here")
         worker.send_signal(signal.SIGTERM)
@@ -207,7 +131,7 @@ def test_a_cell_that_does_not_look_is_ended_and_what_it_printed_is_kept(job: Job
     ],
 )
 def test_told_in_the_last_cell_it_is_paused_only_if_the_code_agreed_to_stop(
-    job: Job, ending: str, status: int
+    job: NotebookJob, ending: str, status: int
 ) -> None:
     code = (
         "import os, pathlib, time\nfrom benchpool import checkpoint\n"
@@ -221,7 +145,7 @@ def test_told_in_the_last_cell_it_is_paused_only_if_the_code_agreed_to_stop(
     assert worker.returncode == status
 
 
-def test_after_a_notice_no_further_cell_is_begun(job: Job) -> None:
+def test_after_a_notice_no_further_cell_is_begun(job: NotebookJob) -> None:
     wait = (
         "import os, pathlib, time\nprint('ready', flush=True)\n"
         "while not pathlib.Path(os.environ['BENCHPOOL_NOTICE_FILE']).exists(): time.sleep(0.01)"
@@ -234,7 +158,7 @@ def test_after_a_notice_no_further_cell_is_begun(job: Job) -> None:
     assert "never" not in log
 
 
-def test_the_copy_shows_what_a_cell_prints_while_it_runs(job: Job) -> None:
+def test_the_copy_shows_what_a_cell_prints_while_it_runs(job: NotebookJob) -> None:
     code = (
         "import json, os, pathlib, time\n"
         "copy = pathlib.Path(os.environ['BENCHPOOL_OUTPUT_DIR'], 'book.ipynb')\n"
@@ -248,7 +172,7 @@ def test_the_copy_shows_what_a_cell_prints_while_it_runs(job: Job) -> None:
     assert job.run(code)[0] == 0
 
 
-def test_a_killed_kernel_is_named_with_its_signal(job: Job) -> None:
+def test_a_killed_kernel_is_named_with_its_signal(job: NotebookJob) -> None:
     code = (
         "import os, signal\nprint('last words', flush=True)\nos.kill(os.getpid(), signal.SIGKILL)"
     )
@@ -259,7 +183,7 @@ def test_a_killed_kernel_is_named_with_its_signal(job: Job) -> None:
 
 @pytest.mark.parametrize(("code", "status"), [(0, 1), (5, 5)])
 def test_a_kernel_that_ended_itself_is_named_with_its_cell(
-    job: Job, code: int, status: int
+    job: NotebookJob, code: int, status: int
 ) -> None:
     done, log = job.run("x = 1", f"import os\nos._exit({code})", "print('never')")
     assert done == status
@@ -268,19 +192,21 @@ def test_a_kernel_that_ended_itself_is_named_with_its_cell(
 
 
 @pytest.mark.parametrize(("code", "status"), [("", 0), ("3", 3), ("'bad'", 1)])
-def test_the_notebooks_own_exit_status_is_the_jobs(job: Job, code: str, status: int) -> None:
+def test_the_notebooks_own_exit_status_is_the_jobs(
+    job: NotebookJob, code: str, status: int
+) -> None:
     done, log = job.run(f"import sys\nsys.exit({code})", "print('never')")
     assert done == status
     assert "never" not in log
 
 
-def test_progress_of_the_notebook_itself_is_left_alone(job: Job) -> None:
+def test_progress_of_the_notebook_itself_is_left_alone(job: NotebookJob) -> None:
     code = "from benchpool import checkpoint\ncheckpoint.progress(0.25, 'mine')"
     assert job.run(code, "x = 1", "y = 1")[0] == 0
     assert json.loads((job.root / "progress.json").read_text())["text"] == "mine"
 
 
-def test_a_flood_of_text_goes_to_the_log_and_not_to_the_copy(job: Job) -> None:
+def test_a_flood_of_text_goes_to_the_log_and_not_to_the_copy(job: NotebookJob) -> None:
     status, log = job.run("for i in range(30):\n    print('x' * 100_000, flush=True)\nprint('end')")
     assert status == 0
     assert len(log) > 3_000_000
@@ -289,7 +215,19 @@ def test_a_flood_of_text_goes_to_the_log_and_not_to_the_copy(job: Job) -> None:
     assert "this copy keeps 1 MiB of a cell" in job.texts(0)
 
 
-def test_a_file_named_like_a_module_of_ours_does_no_harm(job: Job) -> None:
+def test_a_fast_cell_keeps_as_much_as_a_slow_one(job: NotebookJob) -> None:
+    status, _ = job.run("print('line\\n' * 1_000_000)", "print('next')")
+    assert status == 0
+    text = job.texts(0)
+    kept = text.count("line\n")
+    assert 200_000 < kept <= (1 << 20) // 5
+    assert text.endswith(
+        "line\n[benchpool: this copy keeps 1 MiB of a cell; further text is in the log]\n"
+    )
+    assert job.texts(1) == "next\n"
+
+
+def test_a_file_named_like_a_module_of_ours_does_no_harm(job: NotebookJob) -> None:
     (job.root / "work").mkdir()
     (job.root / "work" / "nbclient.py").write_text("raise RuntimeError('the wrong one')")
     status, log = job.run("print('fine')")
@@ -297,7 +235,7 @@ def test_a_file_named_like_a_module_of_ours_does_no_harm(job: Job) -> None:
     assert "fine" in log
 
 
-def test_told_to_stop_before_the_kernel_answers_it_is_paused(job: Job) -> None:
+def test_told_to_stop_before_the_kernel_answers_it_is_paused(job: NotebookJob) -> None:
     with job.running("print('never')") as worker:
         job.notice()
         worker.send_signal(signal.SIGTERM)
@@ -307,7 +245,9 @@ def test_told_to_stop_before_the_kernel_answers_it_is_paused(job: Job) -> None:
     assert "never" not in log
 
 
-def test_each_worker_of_a_gang_has_its_own_copy(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_worker_of_a_gang_has_its_own_copy(
+    job: NotebookJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NODE_RANK", "1")
     assert job.run("print(1)")[0] == 0
     assert (job.root / "output" / "book.worker-1.ipynb").exists()
@@ -324,7 +264,7 @@ def other_python(folder: Path, *, with_kernel: bool) -> str:
     return str(folder / "bin" / "python")
 
 
-def test_the_notebooks_own_interpreter_runs_it_and_finds_checkpoint(job: Job) -> None:
+def test_the_notebooks_own_interpreter_runs_it_and_finds_checkpoint(job: NotebookJob) -> None:
     python = other_python(job.root / "env", with_kernel=True)
     status, log = job.run(
         "import sys\nprint(sys.executable)",
@@ -336,7 +276,7 @@ def test_the_notebooks_own_interpreter_runs_it_and_finds_checkpoint(job: Job) ->
     assert str(job.root / "checkpoint") in log
 
 
-def test_an_interpreter_without_ipykernel_is_refused_with_the_way_out(job: Job) -> None:
+def test_an_interpreter_without_ipykernel_is_refused_with_the_way_out(job: NotebookJob) -> None:
     python = other_python(job.root / "env", with_kernel=False)
     status, log = job.run("1", interpreter=python)
     assert status == 2
@@ -346,7 +286,7 @@ def test_an_interpreter_without_ipykernel_is_refused_with_the_way_out(job: Job) 
     )
 
 
-def test_a_missing_interpreter_is_named(job: Job) -> None:
+def test_a_missing_interpreter_is_named(job: NotebookJob) -> None:
     status, log = job.run("1", interpreter="/nowhere/python")
     assert status == 2
     assert "the notebook's Python /nowhere/python is not on this machine" in log

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from benchpool.server import handlers
+from benchpool.server import routes
 from benchpool_scheduler.contract import State
 from benchpool_support import direct
 from benchpool_support.dialog import body, made, new_key
@@ -22,7 +22,9 @@ pytestmark = pytest.mark.slow
 
 
 def test_jobs_logs_and_actions_are_forwarded(server: NotebookServer, pool: Served) -> None:
-    (server.root / "slow.py").write_text("import time\nprint('begun', flush=True)\ntime.sleep(600)")
+    # In one piece: what is printed without a buffer comes line and line end apart.
+    slow = "import os, time\nos.write(1, b'begun\\n')\ntime.sleep(600)"
+    (server.root / "slow.py").write_text(slow)
     job = made(server.page.post("benchpool/send", json=body("script", "slow.py", key=new_key())))[
         "id"
     ]
@@ -54,13 +56,8 @@ def test_events_arrive_while_the_stream_is_open(server: NotebookServer, pool: Se
         lines = stream.iter_lines()
         asked = body("script", "quick.py", key=new_key())
         job = made(httpx_post(server, asked))["id"]
-        states = []
-        for line in lines:
-            if line.startswith("data: ") and job in line:
-                states.append(json.loads(line.removeprefix("data: "))["state"])
-                if states[-1] == "succeeded":
-                    break
-    assert states[0] in {"queued", "starting"}
+        told = (json.loads(one[6:]) for one in lines if one.startswith("data: ") and job in one)
+        assert any(one["state"] == "succeeded" for one in told)
 
 
 def httpx_post(server: NotebookServer, asked: dict[str, Any]) -> httpx.Response:
@@ -76,7 +73,7 @@ def test_a_page_that_goes_closes_its_stream_at_the_pool(
         return pool.api.open_streams
 
     def all_closed() -> bool:
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         while open_streams() and time.monotonic() < until:
             time.sleep(0.02)
         return open_streams() == 0
@@ -121,7 +118,7 @@ def test_every_route_and_method_asks_for_a_login(server: NotebookServer) -> None
     places = {"api/v1/(.+)": "api/v1/jobs", "prepare": "prepare", "send": "send"}
     asked = 0
     with server.stranger() as stranger:
-        for pattern, handler in handlers.routes("/"):
+        for pattern, handler in routes.routes("/"):
             name = pattern.removeprefix("/benchpool/")
             for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
                 if method.lower() not in vars(handler):
@@ -130,7 +127,7 @@ def test_every_route_and_method_asks_for_a_login(server: NotebookServer) -> None
                 answer = stranger.request(method, path, content=b"{}" if method == "POST" else None)
                 assert answer.status_code == 403, (method, path)
                 asked += 1
-    assert asked == 7
+    assert asked == 10
 
 
 def test_a_page_of_another_origin_can_send_nothing(server: NotebookServer) -> None:

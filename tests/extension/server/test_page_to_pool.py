@@ -12,7 +12,7 @@ import pytest
 
 from benchpool.runner.heading import CELL
 from benchpool_scheduler.contract import State
-from benchpool_support.dialog import CELLS, body, made, new_key, write_notebook
+from benchpool_support.dialog import CELLS, body, made, new_key, prepared, write_notebook
 from benchpool_support.notebook_server import NotebookServer
 from benchpool_support.serving import Served
 
@@ -25,7 +25,7 @@ def test_the_dialog_learns_what_would_be_sent_and_when_it_would_start(
     server: NotebookServer,
 ) -> None:
     write_notebook(server.root / "book.ipynb", *CELLS)
-    said = made(server.page.post("benchpool/prepare", json=body(gpus=4)))
+    said = prepared(server.page, body(gpus=4), lambda it: it["preview"] and it["quota"])
     assert [each["included"] for each in said["cells"]] == [True, True, False, True, False]
     assert said["cells"][1]["why"] == "defines `x`"
     assert said["problems"] == []
@@ -40,7 +40,10 @@ def test_the_dialog_learns_what_would_be_sent_and_when_it_would_start(
     assert said["quota"]["user"] == "susan"
     assert said["checkpoint"] == {
         "found": False,
-        "text": "no checkpoint seen: starts again from the beginning when paused",
+        "text": "no checkpoint seen: starts again from the beginning when paused. A loop goes on "
+        "where it was when it is written so, with the names of all that it changes:",
+        "lines": "from benchpool import checkpoint\n\n"
+        "for step in checkpoint.loop(range(N), model=model, optimizer=optimizer):",
     }
 
 
@@ -80,13 +83,22 @@ def test_a_problem_in_a_cell_is_said_before_sending(server: NotebookServer) -> N
     )
 
 
+def told_of_imports(server: NotebookServer, request: dict[str, Any]) -> dict[str, Any]:
+    """Prepare until something is told: a page waits only 1.5 s for what a Python can import."""
+    for _ in range(40):
+        said = made(server.page.post("benchpool/prepare", json=request))
+        if said["problems"]:
+            break
+    return said
+
+
 def test_an_import_that_the_kernels_python_lacks_is_said_before_sending(
     server: NotebookServer,
 ) -> None:
     cells = body()["cells"]
     cells[3]["source"] = "x = 1\nimport msgspecc"
     wanted = f"there is no module `msgspecc` in {sys.executable}, the Python of this job; did you "
-    said = made(server.page.post("benchpool/prepare", json=body(cells=cells)))
+    said = told_of_imports(server, body(cells=cells))
     assert said["problems"] == [
         {"level": "error", "text": f"{wanted}mean `msgspec`?", "cell": "cell-3", "line": 2}
     ]
@@ -94,13 +106,13 @@ def test_an_import_that_the_kernels_python_lacks_is_said_before_sending(
     assert refused.status_code == 422
     assert refused.json()["error"]["message"] == f"Cell 4, line 2: {wanted}mean `msgspec`?"
     (server.root / "lacks.py").write_text("import msgspecc\n")
-    said = made(server.page.post("benchpool/prepare", json=body("script", "lacks.py")))
+    said = told_of_imports(server, body("script", "lacks.py"))
     assert [each["text"] for each in said["problems"]] == [
         f"lacks.py, line 1: {wanted}mean `msgspec`?"
     ]
     cells[2]["source"] = "%%writefile msgspecc.py\nx = 1"
     cells[2]["selected"] = True
-    said = made(server.page.post("benchpool/prepare", json=body(cells=cells)))
+    said = told_of_imports(server, body(cells=cells))
     assert [each["level"] for each in said["problems"]] == ["warning"]
 
 
@@ -118,7 +130,7 @@ def test_a_script_is_prepared_with_its_files(server: NotebookServer) -> None:
     (folder / "lib.py").write_text("")
     (folder / ".env").write_text("PASSWORD=1")
     asked = body("script", "exp/train.py", args=["--lr", "1 2"], name="mine")
-    said = made(server.page.post("benchpool/prepare", json=asked))
+    said = prepared(server.page, asked, lambda it: it["preview"] and it["files"])
     assert said["files"]["count"] == 2
     assert [each["path"] for each in said["files"]["left_out"]] == [".env"]
     assert said["command"] == "benchpool submit --gpus 1 --name mine train.py --lr '1 2'"
@@ -163,6 +175,26 @@ def test_cells_are_sent_run_and_their_results_come_back(
     assert [cell.id for cell in book.cells] == [CELL, "cell-0", "cell-1", "cell-3"]
     assert book.cells[3].outputs[0].text == f"21 {server.root / 'deep'}\n"
     assert (server.root / "deep" / "made").exists()
+
+
+def test_values_that_cells_leave_are_offered_and_listed_with_the_lines_that_read_them(
+    server: NotebookServer, pool: Served
+) -> None:
+    write_notebook(server.root / "left.ipynb", "net = {'w': 1}\nother = print")
+    asked = body("notebook", "left.ipynb", cells=None)
+    said = made(server.page.post("benchpool/prepare", json=asked))
+    assert said["left"] == ["net", "other"]
+    named = {**asked, "key": new_key(), "keep": ["net", "gone"]}
+    job = made(server.page.post("benchpool/send", json=named))
+    with pool.client("susan") as client:
+        assert client.wait(job["id"]).state is State.SUCCEEDED
+    result = made(server.page.get("benchpool/result", params={"job": job["id"]}))
+    lines = f'import benchpool\n\nnet = benchpool.job("{job["id"]}")["net"]'
+    assert result["values"] == [{"name": "net", "text": "dict", "lines": lines}]
+    assert result["left_out"] == ["gone is not defined at the end"]
+    assert not [each for each in result["files"] if "benchpool-values" in each]
+    refused = server.page.post("benchpool/send", json={**named, "keep": ["a.b"]})
+    assert "'a.b' is no name of a value" in refused.json()["error"]["message"]
 
 
 def test_a_notebook_that_is_not_open_is_read_from_its_file(

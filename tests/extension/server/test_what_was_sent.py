@@ -103,3 +103,38 @@ def test_others_who_do_not_see_the_job_do_not_see_its_code(
     assert server.page.get("benchpool/sent", params={"job": job.id}).status_code == 404
     with pool.client("susan") as susan, pytest.raises(NotFound):
         susan.code(job.id)
+
+
+def test_a_file_that_the_log_names_is_found_in_the_folder_it_was_sent_from(
+    server: NotebookServer, pool: Served
+) -> None:
+    folder = server.root / "named"
+    (folder / "pkg").mkdir(parents=True)
+    (folder / "pkg" / "deep.py").write_text("def f():\n    raise ValueError('here')\n")
+    (folder / "pkg" / "__init__.py").write_text("")
+    (folder / "train.py").write_text("from pkg.deep import f\nf()\n")
+    asked = body("script", "named/train.py", kernel_name=None, key=new_key())
+    job = ended(server, made(server.page.post("benchpool/send", json=asked))["id"])
+    with pool.client("susan") as client:
+        log = client.log(job["id"], offset=0).data.decode()
+    printed = [line.split('"')[1] for line in log.splitlines() if line.startswith('  File "')]
+    found = [
+        made(server.page.get("benchpool/sent", params={"job": job["id"], "file": each}))["path"]
+        for each in [
+            *printed,
+            "~/x/pkg/deep.py",
+            "/etc/hostname",
+            "/a/../named/train.py",
+            "",
+            "named/train.py",
+        ]
+    ]
+    assert found == [
+        "named/train.py",
+        "named/pkg/deep.py",
+        "named/pkg/deep.py",
+        None,
+        None,
+        None,
+        "named/train.py",
+    ]

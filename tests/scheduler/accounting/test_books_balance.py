@@ -36,7 +36,7 @@ def test_the_classes_of_any_history_and_range_add_up_to_gpus_times_time(
         assert gpu_s == pytest.approx(history.gpus * (end - begin), abs=ROUNDING_S)
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(3000))
 @given(histories(), st.lists(shares, min_size=1, max_size=3))
 def test_reports_of_adjoining_ranges_add_up_to_the_report_of_the_whole(
     history: GpuHistory, cuts: list[float]

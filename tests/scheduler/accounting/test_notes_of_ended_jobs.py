@@ -17,6 +17,7 @@ from benchpool_scheduler.cli import commands
 from benchpool_scheduler.contract.job_usage import JobMeasurements, JobUsage
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.telemetry import Database
+from benchpool_scheduler.telemetry.sqlite_storage import SqliteFile
 from benchpool_support.job_traces import HEALTHY, LABELLED, POOL, TICK_S, Trace, finished
 
 VARIANTS = 5
@@ -25,7 +26,7 @@ MOST_BYTES = 2048
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    found = Database(tmp_path, lambda: 1_010_000.0)
+    found = Database(SqliteFile(tmp_path), lambda: 1_010_000.0)
     found.open()
     yield found
     found.close()
@@ -129,6 +130,14 @@ def test_what_was_not_measured_is_in_no_figure_and_no_rule(database: Database) -
     found = noted(Trace([[(60, 0.12)]], used_cpus=None, sm=None), database)
     assert found.rule is None
     assert [it.name for it in found.figures] == ["GPU busy", "GPU memory", "Energy"]
+    # As where dcgm-exporter alone measures: no rule could look at processors.
+    assert found.text.endswith(
+        "nothing stands out that should be changed. What its processors did was not measured."
+    )
+    job = finished(Trace([[(60, 0.83)]]), database, "half")
+    half = msgspec.structs.replace(job.measured, worker_covered_s=job.measured.worker_s / 2)
+    found = note(FinishedJob(job.short_id, job.failed, job.spec, half, job.pool), "half")
+    assert found.text.endswith("What its processors did was measured for only 50 % of the time.")
 
 
 def test_of_simulated_gpus_only_that_is_said(database: Database) -> None:

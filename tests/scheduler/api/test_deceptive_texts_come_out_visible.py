@@ -16,6 +16,7 @@ pytestmark = pytest.mark.slow
 
 SIGNS = "invoice\u202efdp.exe \x1b[2Jx\u200by\u2028z"
 ENTRY = {"kind": "command", "argv": ["sleep", "600"]}
+LISTED = {"kind": "list", "values": [SIGNS, 1]}
 
 
 def ask(
@@ -50,10 +51,12 @@ def written(service: Served) -> Mapping[str, str]:
     for who, path, body in (
         ("root", f"jobs/{job}/pause", {"reason": SIGNS}),
         ("susan", f"jobs/{job}/rename", {"name": SIGNS}),
+        ("susan", f"jobs/{job}/note", {"note": SIGNS}),
         ("susan", f"jobs/{job}/change", {"tags": [SIGNS]}),
         ("susan", "jobs", {"entry": ENTRY, "name": SIGNS}),
         ("susan", "jobs", {"entry": ENTRY, "tags": [SIGNS]}),
         ("susan", "jobs", {"entry": ENTRY, "project": SIGNS}),
+        ("susan", "jobs", {"entry": ENTRY, "parameters": {"mode": SIGNS}}),
         ("joe", "access/ask", {"project": "vision", "reason": SIGNS}),
         ("jemma", "access/decline", {"project": "vision", "user": "joe", "reason": SIGNS}),
         ("jemma", "access/add", {"project": "vision", "user": SIGNS, "reason": SIGNS}),
@@ -66,7 +69,25 @@ def written(service: Served) -> Mapping[str, str]:
         ("hub", "audit/logins", {"user": SIGNS, "outcome": "refused", "way": "password"}),
     ):
         assert all(map(is_visible, strings(ask(service, who, "POST", path, body)))), path
-    return {"job": job, "lease": lease, "node": node["name"], "sha256": "0" * 64}
+    swept = {
+        "submission": {"entry": ENTRY},
+        "plan": {"parameters": {"lr": LISTED}, "metric": SIGNS},
+    }
+    sweep = ask(service, "susan", "POST", "sweeps", swept)["id"]
+    daily = {"when": "day at 2", "zone": "UTC", "submission": {"entry": ENTRY}}
+    schedule = ask(service, "susan", "POST", "schedules", daily)["id"]
+    served = {"name": "answers", "submission": {"entry": {**ENTRY, "argv": ["sleep", SIGNS]}}}
+    name = ask(service, "susan", "POST", "services", served)["name"]
+    ask(service, "root", "POST", f"services/{name}/stop", {"reason": SIGNS})
+    return {
+        "job": job,
+        "schedule": schedule,
+        "service": name,
+        "lease": lease,
+        "node": node["name"],
+        "sweep": sweep,
+        "sha256": "0" * 64,
+    }
 
 
 def is_visible(text: str) -> bool:
@@ -85,4 +106,15 @@ def test_no_answer_has_a_sign_that_deceives(service: Served, written: Mapping[st
     }
     assert {key: text for key, text in told.items() if not is_visible(text)} == {}
     where = {name for _, name in told}
-    assert where >= {"access", "audit", "leases", "nodes", "quota", "status", "jobs", "config_log"}
+    assert where >= {
+        "access",
+        "sweep",
+        "sweeps",
+        "audit",
+        "leases",
+        "nodes",
+        "quota",
+        "status",
+        "jobs",
+        "config_log",
+    }

@@ -173,7 +173,7 @@ SUBMISSIONS = st.builds(
 @settings(
     max_examples=examples(300),
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(path=st.sampled_from(["preview", "jobs"]), body=SUBMISSIONS)
 def test_whatever_is_sent_the_answer_is_no_fault(
@@ -186,7 +186,7 @@ def test_whatever_is_sent_the_answer_is_no_fault(
 @settings(
     max_examples=examples(150),
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(body=st.binary(max_size=200), path=st.sampled_from(["preview", "objects/missing", "leases"]))
 def test_whatever_bytes_are_sent_the_answer_is_no_fault(
@@ -215,6 +215,9 @@ VALUES = (
 )
 """What no query means: numbers that are none, times at the ends of all calendars, signs."""
 
+PARTS = {"sha256": "0" * 64, "node": "n"}
+"""What stands in addresses, where that is no id."""
+
 READS = [one for one in OPERATIONS if one.method == "GET" and one.query is not None]
 
 
@@ -222,7 +225,7 @@ READS = [one for one in OPERATIONS if one.method == "GET" and one.query is not N
 def test_whatever_is_asked_for_the_answer_is_no_fault(
     quiet_service: Served, one: Operation[Any]
 ) -> None:
-    parts = {"job": "a" * 26, "lease": "a" * 26, "sha256": "0" * 64, "node": "n"}
+    parts = {name: PARTS.get(name, "a" * 26) for name in one.parts}
     address = f"{quiet_service.url}/api/v1/{one.path.format(**parts)}"
     assert one.query is not None
     for field, value in itertools.product(one.query.__struct_fields__, VALUES):

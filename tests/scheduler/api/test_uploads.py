@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from benchpool_scheduler.service.jobs.uploads import OBJECT_BYTES
 from benchpool_support import direct
 from benchpool_support.serving import Served
 
@@ -60,9 +61,9 @@ def test_an_upload_over_the_limit_is_refused_before_it_is_read(service: Served) 
     head = (
         f"PUT {at.path}/api/v1/objects/{SHA256} HTTP/1.1\r\nHost: x\r\n"
         "Authorization: token susan\r\nContent-Type: application/octet-stream\r\n"
-        f"Content-Length: {300 * 1024 * 1024}\r\n\r\n"
+        f"Content-Length: {OBJECT_BYTES + 1}\r\n\r\n"
     )
-    with socket.create_connection((at.hostname or "", at.port or 0), timeout=10) as connection:
+    with socket.create_connection((at.hostname or "", at.port or 0), timeout=60) as connection:
         connection.sendall(head.encode())
         assert b" 413 " in connection.recv(4096)
 
@@ -78,7 +79,7 @@ def test_an_upload_that_is_cut_leaves_nothing(service: Served, tmp_path: Path) -
         "Authorization: token susan\r\nContent-Type: application/octet-stream\r\n"
         f"Content-Length: {len(CONTENT)}\r\n\r\n"
     )
-    with socket.create_connection((at.hostname or "", at.port or 0), timeout=10) as connection:
+    with socket.create_connection((at.hostname or "", at.port or 0), timeout=60) as connection:
         connection.sendall(head.encode() + CONTENT[:500_000])
     assert put(service, CONTENT).status_code == 204
     kept = [path for path in (tmp_path / "state" / "objects").rglob("*") if path.is_file()]

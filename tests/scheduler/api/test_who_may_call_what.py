@@ -35,8 +35,11 @@ MAY: Mapping[Who, Collection[str]] = {
     Who.LEAD: ("lead", "administrator", "service"),
     Who.OPERATOR: ("administrator", "service"),
     Who.MONITOR: ("administrator", "service"),
+    Who.NODE: (),
     Who.ADMIN: ("administrator", "service"),
 }
+HIDDEN = frozenset({"job", "schedule", "service", "sweep"})
+"""What is told of to those alone who may see it."""
 SEES_THE_JOB = ("owner", "bench", "lead", "administrator", "service")
 
 CONTENT = b"data"
@@ -49,6 +52,7 @@ projects:
 policy: {grace_s: 1}
 """
 SLEEPER = {"kind": "command", "argv": [sys.executable, "-c", "import time; time.sleep(600)"]}
+SWEPT = {"parameters": {"lr": {"kind": "list", "values": [0.1, 0.01]}}, "max_concurrent": 1}
 LEASE = {"user": "susan", "server": "", "spawn": "s1", "gpus": 1}
 
 BODIES: Mapping[str, Any] = {
@@ -59,9 +63,37 @@ BODIES: Mapping[str, Any] = {
     "cancel": {"reason": "new disk"},
     "change": {"priority": 60},
     "rename": {"name": "other"},
+    "open_shell": {},
+    "type_into_shell": {"shell": "0" * 32, "number": 1},
+    "note": {"note": "helps"},
     "discard": {"logs": True},
+    "again": {},
+    "begin_sweep": lambda who: {
+        "submission": {"entry": SLEEPER, "project": project_of(who)},
+        "plan": SWEPT,
+    },
+    "preview_sweep": lambda who: {
+        "submission": {"entry": SLEEPER, "project": project_of(who)},
+        "plan": SWEPT,
+    },
+    "stop_sweep": {"reason": "new disk"},
+    "begin_schedule": lambda who: {
+        "submission": {"entry": SLEEPER, "project": project_of(who)},
+        "when": "night at 2",
+    },
+    "preview_schedule": lambda who: {
+        "submission": {"entry": SLEEPER, "project": project_of(who)},
+        "when": "night at 2",
+    },
+    "serve": lambda who: {
+        "name": f"of-{who}",
+        "submission": {"entry": SLEEPER, "project": project_of(who)},
+    },
+    "stop_service": {"reason": "new disk"},
+    "remove_service": {"reason": "new disk"},
     "reserve": LEASE,
     "ask_back": {"reason": "others wait"},
+    "report_bench_activity": {"kernels": 1, "busy_kernels": 0, "executions": 0},
     "wait_in_line": {"lease": LEASE},
     "ask_access": lambda who: {"project": "vision" if who == "other" else "speech"},
     "add_member": {"project": "vision", "user": "susan"},
@@ -80,23 +112,38 @@ BODIES: Mapping[str, Any] = {
     "drain_node": {"reason": "new disk"},
     "open_node": {},
     "note_node": {"text": "fan is loud"},
+    "report_node": {"look": 1},
     "maintain_node": {"begins": "2100-01-01T08:00:00Z", "lasts_s": 3600, "reason": "new disk"},
 }
 """An example for each operation with a body, by its name."""
+
+QUERIES: Mapping[str, Mapping[str, str]] = {"shell_output": {"shell": "0" * 32}}
+"""The query of each operation that is refused without one, by its name."""
 
 BY_RULE: Mapping[str, Collection[int]] = {
     "discard": {409},
     "resume": {409},
     "usage": {409},
+    "open_shell": {201, 403},
+    "type_into_shell": {404},
+    "shell_output": {404},
     "ask_back": {404},
+    "parked_benches": {409},
+    "park_bench": {404},
+    "unpark_bench": {404},
+    "report_bench_activity": {404},
+    "keep_bench": {404},
+    "release_bench": {404},
     "change_notifications": {403},
     "test_notifications": {403, 422},
     "enough": {200, 422},
+    "remove_schedule": {404},
+    "remove_service": {404},
 }
 """What whoever may call it is answered all the same: a job that goes on keeps its files and has no
-note yet; what an administrator paused, as one of the callers is, nobody else resumes; the bench is
-not there; services are told of nothing, and this site sends no messages; no job may have
-ended yet."""
+note yet; a schedule and a service are removed once; what an administrator paused, as one of the
+callers is, nobody else resumes; the bench is not there; services are told of nothing, and this site
+sends no messages; no job may have ended yet."""
 
 
 def project_of(who: str) -> str:
@@ -112,6 +159,9 @@ class Site:
     job: str
     victim: str
     node: str
+    sweep: str
+    schedule: str
+    service: str
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +169,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("matrix")
     config = folder / "pool.yaml"
     config.write_text(CONFIGURATION)
-    with start(folder / "state", config=config, gpus=5) as up:
+    # More GPUs than all of them ask for together: nobody's job is paused for another's.
+    with start(folder / "state", config=config, gpus=32) as up:
         for user in ("susan", "joe", "jemma"):
             up.add_user(user)
         up.start_server("susan")
@@ -137,10 +188,18 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
                 susan.post("jobs", json={"entry": SLEEPER, "project": "vision"}) for _ in range(2)
             ]
             (node,) = susan.get("nodes").json()
+            swept = {"submission": {"entry": SLEEPER, "project": "vision"}, "plan": SWEPT}
+            sweep = susan.post("sweeps", json=swept).json()["id"]
+            timed = {"submission": swept["submission"], "when": "night at 2"}
+            schedule = susan.post("schedules", json=timed).json()["id"]
+            served = {"name": "answers", "submission": swept["submission"]}
+            served_as = susan.post("services", json=served).json()["name"]
         with up.scheduler_as(tokens["other"]) as joe:
             assert joe.post("access/ask", json={"project": "vision"}).status_code == 200
         job, victim = (answer.json()["id"] for answer in made)
-        yield Site(up.ready["scheduler_api"], tokens, job, victim, node["name"])
+        up.wait_job(job, "running")
+        api = up.ready["scheduler_api"]
+        yield Site(api, tokens, job, victim, node["name"], sweep, schedule, served_as)
         up.clear()
 
 
@@ -164,7 +223,7 @@ def token_of_hub(up: RunningWorkstation) -> str:
 def expected(one: Operation[Any], who: str) -> Collection[int]:
     """Return what the table says that this caller gets."""
     if who in MAY[one.who]:
-        hidden = "job" in one.parts and who not in SEES_THE_JOB
+        hidden = HIDDEN.intersection(one.parts) and who not in SEES_THE_JOB
         return {404} if hidden else {*one.statuses, *BY_RULE.get(one.name, ())}
     return {403} if who in PEOPLE else {401}
 
@@ -182,7 +241,8 @@ def test_a_caller_gets_what_the_table_says(site: Site, one: Operation[Any], who:
 def ask(site: Site, one: Operation[Any], who: str) -> int:
     job = site.victim if one.name == "cancel" else site.job
     parts = {"job": job, "lease": "a" * 26, "sha256": sha256(CONTENT).hexdigest()}
-    parts["node"] = site.node
+    parts |= {"node": site.node, "sweep": site.sweep, "schedule": site.schedule}
+    parts["service"] = site.service
     path = one.path.format(**{part: parts[part] for part in one.parts})
     headers = {"Authorization": f"token {site.tokens[who]}"} if who in site.tokens else {}
     content = None
@@ -190,7 +250,12 @@ def ask(site: Site, one: Operation[Any], who: str) -> int:
         headers["Content-Type"] = one.takes.value
         content = encoded(one, who)
     with direct.stream(
-        one.method, f"{site.url}/{path}", headers=headers, content=content, timeout=30
+        one.method,
+        f"{site.url}/{path}",
+        params=QUERIES.get(one.name),
+        headers=headers,
+        content=content,
+        timeout=120,  # the Hub may be busy when it is asked for the first time whose a token is
     ) as answer:
         return answer.status_code  # a stream's first bytes are enough
 

@@ -21,12 +21,18 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
         "BENCHPOOL_ACCOUNTS": "system",
         "BENCHPOOL_SIMULATED_GPUS": "9",
         "BENCHPOOL_GPU_MODEL": "V100",
+        "BENCHPOOL_TRUSTED_PROXIES": "10.0.0.0/24, ingress.example.org",
+        "BENCHPOOL_HIDDEN_COOKIES": "_oauth2_proxy,authelia_session",
         "JUPYTERHUB_SERVICE_URL": "http://127.0.0.1:8765/services/benchpool",
         "JUPYTERHUB_SERVICE_PREFIX": "/services/benchpool/",
     }.items():
         monkeypatch.setenv(name, value)
     app = SchedulerApp()
     assert (app.accounts, app.simulated_gpus, app.gpu_model) == ("system", 9, "V100")
+    assert app.proxies.hub.holds("127.0.0.1")
+    assert app.proxies.before.holds("10.0.0.9")
+    assert app.proxies.before.names == ("ingress.example.org",)
+    assert app.hidden_cookies == ["_oauth2_proxy", "authelia_session"]
     assert app.configuration_file == "/s/benchpool.yaml"
     assert app.address == ("127.0.0.1", 8765)
     assert app.public_url == app.prefix == "/services/benchpool/"

@@ -9,10 +9,12 @@ from typing import Any
 
 import httpx
 import pytest
+from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.httpserver import HTTPServer
 from tornado.iostream import StreamClosedError
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
+from tornado.websocket import WebSocketHandler, websocket_connect
 
 from benchpool_scheduler.app import serving, standby
 
@@ -46,6 +48,22 @@ class Stream(RequestHandler):
         self.finish("second")
 
 
+class Words(WebSocketHandler):
+    """Says each word again, and last who it was told has asked."""
+
+    def prepare(self) -> None:
+        if self.request.headers.get("Authorization") != "token t":
+            self.set_status(401)
+            self.finish("who are you?")
+
+    def check_origin(self, origin: str) -> bool:
+        return True
+
+    async def on_message(self, message: str | bytes) -> None:
+        await self.write_message(message, binary=True)
+        await self.write_message(self.request.headers["X-Forwarded-For"])
+
+
 def url_of(server: HTTPServer) -> str:
     sockets = bind_sockets(0, "127.0.0.1")
     server.add_sockets(sockets)
@@ -65,7 +83,7 @@ async def listening(*servers: HTTPServer) -> AsyncIterator[list[str]]:
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(trust_env=False, timeout=20) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=120) as client:
         yield client
 
 
@@ -119,6 +137,57 @@ async def test_an_event_stream_comes_piece_by_piece(
             assert await anext(arriving) == "first"
             Stream.go_on.set()
             assert await anext(arriving) == "second"
+
+
+async def test_a_websocket_goes_through_and_so_does_its_refusal(
+    between: httpx.AsyncClient,
+) -> None:
+    leading = HTTPServer(Application([(r"/.*", Words)]))
+    known: list[str] = []
+    stands = serving.http_server(front(lambda: ("first", known[0]), between))
+    async with listening(leading, stands) as (leader, url), asyncio.timeout(60):
+        known.append(leader)
+        at = f"{url.replace('http', 'ws')}{PREFIX}s/chat/socket"
+        socket = await websocket_connect(HTTPRequest(at, headers={"Authorization": "token t"}))
+        for size in (3, 200_000):
+            await socket.write_message(b"x" * size, binary=True)
+            assert await socket.read_message() == b"x" * size
+            assert await socket.read_message() == "127.0.0.1"
+        socket.close()
+        with pytest.raises(HTTPClientError, match="401"):
+            await websocket_connect(at)
+
+
+async def test_a_websocket_of_a_leader_that_is_not_there_is_refused_with_when_to_try_again(
+    between: httpx.AsyncClient,
+) -> None:
+    stands = serving.http_server(front(lambda: ("first", "http://127.0.0.1:9"), between))
+    async with listening(stands) as (url,):
+        with pytest.raises(HTTPClientError, match="503") as refused:
+            await websocket_connect(f"{url.replace('http', 'ws')}{PREFIX}s/chat/socket")
+        assert refused.value.response is not None
+        assert refused.value.response.headers["Retry-After"] == "2"
+
+
+async def test_the_leader_sees_the_headers_of_who_asks_and_of_nobody_else(
+    between: httpx.AsyncClient,
+) -> None:
+    class Names(RequestHandler):
+        def get(self) -> None:
+            self.finish(" ".join(sorted(self.request.headers)))
+
+    leading = HTTPServer(Application([(r"/.*", Names)]))
+    known: list[str] = []
+    stands = serving.http_server(front(lambda: ("first", known[0]), between))
+    async with listening(leading, stands) as (leader, url):
+        known.append(leader)
+        reader, writer = await asyncio.open_connection(*url.removeprefix("http://").split(":"))
+        writer.write(b"GET /s/chat/ HTTP/1.1\r\nHost: hub\r\nConnection: close\r\n\r\n")
+        answer = (await reader.read()).decode()
+        writer.close()
+    assert answer.partition("\r\n\r\n")[2] == (
+        "Host X-Benchpool-Handed-On X-Forwarded-For X-Forwarded-Proto"
+    )
 
 
 @pytest.mark.parametrize(
@@ -203,7 +272,7 @@ async def test_a_leader_that_was_stopped_is_not_waited_for(
     at = f"http://127.0.0.1:{stopped.sockets[0].getsockname()[1]}"
     stands = serving.http_server(front(lambda: ("first", at), between))
     try:
-        async with listening(stands) as (url,), asyncio.timeout(10):
+        async with listening(stands) as (url,), asyncio.timeout(60):
             asked = [http.post(f"{url}{PREFIX}x", content=body) for body in (b"", BODY * 16)]
             for answer in await asyncio.gather(*asked):
                 assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")

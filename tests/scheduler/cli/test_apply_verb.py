@@ -58,6 +58,16 @@ def write(folder: Path) -> Callable[[str], str]:
 Write = Callable[[str], str]
 
 
+def test_jobs_of_a_file_run_after_others_of_it_by_their_names(
+    benchpool: Benchpool, write: Write
+) -> None:
+    plot = JOB.replace("nightly", "plot").replace("spec:", "spec:\n  after: [nightly]")
+    jobs = benchpool("apply", "-f", write(f"{JOB}---\n{plot}"), "--json").json["jobs"]
+    assert [it["job"] for it in jobs[1]["awaits"]] == [jobs[0]["id"]]
+    again = benchpool("apply", "-f", write(f"{JOB}---\n{plot}"), "--json")
+    assert [job["id"] for job in again.json["jobs"]] == [job["id"] for job in jobs]
+
+
 def paused(service: Served, job: str) -> None:
     """Wait until a job is paused."""
     with service.client("susan") as susan:

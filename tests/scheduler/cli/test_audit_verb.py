@@ -15,7 +15,7 @@ def test_administrators_see_who_did_what_and_that_nothing_was_changed(
     benchpool("change", sent["id"], "--priority", "70", by="root")
     shown = benchpool("audit", "--actor", "root", by="root")
     assert shown.status == 0, shown.err
-    assert "priority 50 → 70" in shown.out
+    assert "priority 50 → 70" in " ".join(shown.out.split())
     assert "submit" not in shown.out
     narrowed = benchpool("audit", "--target", sent["id"][:8], "--since", "1h", "--json", by="root")
     assert {one["action"] for one in narrowed.json["records"]} == {"submit", "change"}
@@ -44,10 +44,13 @@ def test_events_are_what_was_done_and_a_stop_of_others_asks_for_a_reason(
     sent = benchpool("submit", "--name", "=fit", "--json", "--", sys.executable, "-c", code).json
     refused = benchpool("cancel", sent["id"], by="root")
     assert (refused.status, "--reason" in refused.err) == (2, True), refused
+    tried = " ".join(benchpool("audit", "--actor", "root", by="root").out.split())
+    assert f"cancel {sent['id']} refused: " in tried
     done = benchpool("cancel", sent["id"], "--reason", "power cut", by="root")
     assert done.status == 0, done.err
     shown = benchpool("events", "--search", "POWER", by="root")
-    assert "power cut" in shown.out
+    assert f"cancel {sent['id']}: " in " ".join(shown.out.split())
+    assert "power cut" in " ".join(shown.out.split())
     assert "submit" not in shown.out
     listed = benchpool("events", "--csv", by="root").out
     assert listed.startswith("number,at,actor,")

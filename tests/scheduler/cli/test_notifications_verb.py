@@ -45,7 +45,14 @@ def test_a_test_says_which_addresses_it_reached(service: Served, benchpool: Benc
 
 
 def test_a_site_that_sends_nothing_says_so(service: Served, benchpool: Benchpool) -> None:
-    service.pool.deliveries.site = type(service.pool.deliveries.site)()
+    file = service.pool.observed.settings.state / "notifications.yaml"
+    file.write_text("kinds: []\n")
+    assert benchpool("notifications", "reload").status == 3
+    said = benchpool("notifications", "reload", by="root")
+    assert "In force now. Users may give addresses of these kinds: none." in said.out
+    file.write_text("kinds: no\n")
+    wrong = benchpool("notifications", "reload", by="root")
+    assert (wrong.status, "line 1: kinds is not right" in wrong.err) == (2, True)
     assert "This site sends no messages" in benchpool("notifications").out
     refused = benchpool("notifications", "test")
     assert refused.status == 2

@@ -8,9 +8,18 @@ from datetime import UTC, datetime
 
 import pytest
 
-from benchpool_scheduler.cli import bench_views
+from benchpool_scheduler.cli import bench_views, report_verb
 from benchpool_scheduler.cli.screen import Screen
-from benchpool_scheduler.contract.use import IdleBench, IdleBenches
+from benchpool_scheduler.contract.use import (
+    IdleBench,
+    IdleBenches,
+    IdleExempt,
+    UseBy,
+    UseClass,
+    UseReport,
+    UseRow,
+    UseWaits,
+)
 
 from .conftest import Benchpool
 
@@ -20,7 +29,7 @@ def test_a_job_is_told_by_project_as_table_csv_and_json(benchpool: Benchpool) ->
     shown = benchpool("report", by="root")
     assert shown.status == 0, shown.err
     assert "GPU-hours, of them" in shown.out
-    assert "(no project)" in shown.out
+    assert "Nobody held " in shown.out
     found = benchpool("report", "--from", "1h", "--json", by="root").json
     assert found["sight"] == "pool"
     of = {row["name"]: row for row in found["rows"]}
@@ -66,12 +75,49 @@ def test_idle_benches_are_listed_below_the_sentence(capsys: pytest.CaptureFixtur
         measured_gpu_h=804.5,
         simulated=False,
         rows=[IdleBench("tom", "", 2, 31, 180.0)],
+        exemptions=[
+            IdleExempt(who=who, until=at.date(), in_force=holds, why="exam", servers=1, gpu_h=5.0)
+            for who, holds in (("group:course", True), ("joe", False))
+        ],
     )
     bench_views.idle(Screen(), answer)
-    first, head, row, last = capsys.readouterr().out.splitlines()
-    assert (first, last) == ("Freed.", "Nothing was given back.")
+    first, head, row, note, exempt, *rules = capsys.readouterr().out.splitlines()
+    assert (first, note) == ("Freed.", "Nothing was given back.")
+    assert exempt.split() == ["EXEMPT", "UNTIL", "NOW", "SERVERS", "GPU-HOURS", "WHY"]
+    assert [rule.split() for rule in rules] == [
+        ["group:course", "2026-11-01", "in", "force", "1", "5.00", "exam"],
+        ["joe", "2026-11-01", "ended", "1", "5.00", "exam"],
+    ]
     assert head.split() == ["USER", "SERVER", "GPUS", "TIMES", "GPU-HOURS"]
     assert row.split() == ["tom", "(default)", "2", "31", "180.0"]
+
+
+def test_a_month_of_a_pool_stands_whole_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    at = datetime(2026, 11, 1, tzinfo=UTC)
+    hours = {UseClass.COMPUTING: 1291.9, UseClass.IDLE_TRAINING: 316.9, UseClass.LOST: 0.004}
+    row = UseRow(
+        name="a-project-of-a-long-name",
+        gpu_h=hours,
+        held_gpu_h=1744.0,
+        cost=4258.05,
+        waits=UseWaits(224, 4210.0, 5 * 86_400.0 + 7200),
+        preemptions_given=224,
+    )
+    rest = UseRow(name=None, gpu_h={UseClass.FREE: 8030.4}, held_gpu_h=0.0)
+    total = UseRow(name=None, gpu_h={**hours, **rest.gpu_h}, held_gpu_h=1744.0)
+    report = UseReport(
+        text="From …", notes=[], by=UseBy.PROJECT, begin=at, end=at, time_zone="UTC",
+        sight="pool", currency="CHF", rows=[row, rest], total=total,
+    )  # fmt: skip
+    report_verb.show(Screen(), report)
+    _, head, first, *legend = capsys.readouterr().out.splitlines()
+    assert head.split() == [
+        *("PROJECT", "HELD", "BUSY", "IDLE", "LOST", "CHF", "50", "%", "95", "%", "PAUSED"),
+    ]
+    assert first.split()[1:5] == ["1,609", "1,292", "316.9", "<0.01"]
+    assert "4,258  1 h 10 min  5 d 2 h     224" in first
+    assert max(map(len, (head, first))) <= 80
+    assert "Nobody held 8,030 GPU-hours." in " ".join(legend)
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,22 @@ def test_a_script_runs_with_the_files_of_the_folder_and_its_own_arguments(
     assert said.out == "helper here\nargs ['0', '--gpus', '7', '-m', 'x']\n"
 
 
+def test_a_job_is_sent_after_others_and_says_what_it_waits_for(
+    benchpool: Benchpool, train: Path
+) -> None:
+    first = benchpool("submit", "--json", "--gpus", "1", "--", "sleep", "600").json
+    second = benchpool("submit", "--json", "--gpus", "1", "--", "sleep", "600").json
+    ids = f"{first['id'][:8]},{second['id']}"
+    said = benchpool("submit", "--after", ids, "--name", "plot", "train.py")
+    assert "Waits for 2 of 2 jobs: job " in said.out
+    (plot,) = [job for job in benchpool("jobs", "--json").json if job["name"] == "plot"]
+    assert [it["job"] for it in plot["awaits"]] == [first["id"], second["id"]]
+    assert "After" in benchpool("show", plot["id"]).out
+    assert benchpool("submit", "--after", "none", "train.py").status == 2
+    benchpool("cancel", first["id"])
+    assert benchpool("submit", "--after", first["id"], "train.py").status == 3
+
+
 def test_all_cells_of_a_notebook_run_with_the_files_of_the_folder(
     benchpool: Benchpool, train: Path, folder: Path, environ: dict[str, str]
 ) -> None:
@@ -94,7 +110,7 @@ def test_wait_follows_a_job_through_a_pause_to_its_end(
         assert process.stderr is not None
         assert any("paused" in line for line in process.stderr)  # said before it is resumed
         susan.resume(job.id)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=120)
     assert (process.returncode, out) == (0, "attempt 2\n")
 
 
@@ -191,7 +207,8 @@ def test_json_is_the_job_with_exactly_the_declared_keys(benchpool: Benchpool, tr
         "id", "name", "project", "user", "state", "reason", "gpus", "workers", "min_workers",
         "priority", "preemptible", "over_quota", "attempt", "submitted", "started", "ended",
         "exit_code", "progress", "estimated_start", "preemptions", "url", "actions", "tags",
-        "time_limit_s", "gpu_models", "pause",
+        "time_limit_s", "gpu_models", "pause", "metrics", "note", "parameters", "trial",
+        "awaits", "in_line_since", "tracker_runs", "deadline", "deadline_standing",
     ]  # fmt: skip
 
 
@@ -243,7 +260,7 @@ def test_ctrl_c_while_waiting_leaves_the_job_running_and_says_so(
     assert process.stdout is not None
     assert process.stdout.readline() == "up\n"
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "runs on: `benchpool logs -f" in err
     with service.client("susan") as susan:

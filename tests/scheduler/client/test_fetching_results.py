@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from benchpool_scheduler import cli
 from benchpool_scheduler.client import AsyncClient, results
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_scheduler.errors import InvalidInput, NotFound
@@ -163,3 +164,22 @@ def test_others_do_not_see_them(
     runtime.packed[job, 0] = packed(tmp_path / "0.tar", {"a": b"x"})
     with service.client("joe") as joe, pytest.raises(NotFound):
         results.fetch(joe, job, tmp_path / "here")
+
+
+@pytest.mark.parametrize("still_there", [True, False])
+def test_a_terminal_fetches_into_the_folder_that_was_named_at_sending(
+    service: Served, runtime: ScriptedRuntime, tmp_path: Path, still_there: bool
+) -> None:
+    sent_from, here = tmp_path / "sent-from", tmp_path / "here"
+    here.mkdir()
+    if still_there:
+        sent_from.mkdir()
+    named = sent_from / results.RESULTS / "train-1f2e3d4c"
+    with service.client("susan") as susan:
+        sent = JobSubmission(entry=CommandEntry(["true"]), output_dir=str(named))
+        job = susan.submit(sent).id
+    runtime.packed[job, 0] = packed(tmp_path / "0.tar", {"model.bin": b"weights"})
+    environ = {"BENCHPOOL_URL": service.url, "BENCHPOOL_TOKEN": "susan"}
+    assert cli.run(["results", job], environ, here) == 0
+    folder = named if still_there else here / results.RESULTS / named.name
+    assert (folder / "model.bin").read_bytes() == b"weights"

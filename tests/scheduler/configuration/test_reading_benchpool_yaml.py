@@ -24,7 +24,7 @@ projects:
   - {name: open, quota: unlimited, min_runtime_s: 60, cpus: {quota: 8, limit: 16}}
 pools:
   - {name: big, nodes: {gpu.model: A100}, serves: [train]}
-policy: {grace_s: 20, preemptions_per_hour: 2}
+policy: {grace_s: 20, preemptions_per_hour: 2, preemptions_per_day: 5}
 """
 
 
@@ -46,7 +46,8 @@ def test_the_example_of_the_reference_is_read_as_it_says() -> None:
         60,
     )
     assert found.pools == (NodePool("big", {"gpu.model": "A100"}, frozenset({"train"})),)
-    assert (found.policy.grace_s, found.policy.preemptions_per_hour) == (20, 2)
+    policy = found.policy
+    assert (policy.grace_s, policy.preemptions_per_hour, policy.preemptions_per_day) == (20, 2, 5)
 
 
 ERRORS = [

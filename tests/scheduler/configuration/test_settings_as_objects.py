@@ -13,13 +13,13 @@ from benchpool_scheduler.configuration.declared import (
     objects,
 )
 from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.resources.policy import PolicySpec
 from benchpool_scheduler.resources.pools import (
     NODE_POOLS,
     POOL_SETTINGS,
     PROJECTS,
     BuildSpec,
     NodePoolSpec,
-    PolicySpec,
     PoolSettingsSpec,
     ProjectSpec,
 )
@@ -39,10 +39,17 @@ pools:
   - {name: big, nodes: {gpu.model: A100}, serves: [train]}
   - {name: rest}
 topology: [topology.kubernetes.io/zone, rack]
-policy: {grace_s: 20, preemptions_per_hour: 2}
+policy: {grace_s: 20, preemptions_per_hour: 2, preemptions_per_day: 5}
 retention: {ended_days: 30, audit_days: 700}
 prices: {currency: EUR, gpu_hour: {H200: 2.5, T4: 0.3}}
 gpu_hours: {time_zone: Europe/Vienna, soft: 100, users: {joe: {hard: 200}}}
+idle_benches:
+  {act: true, tell_s: 600, keeps_a_day: 1,
+   exempt: [{who: "profile:large", until: 2026-12-31, why: course}]}
+retries: {gpu_error: {times: 3, avoid_s: 60}, exit_code: {times: 1}}
+hanging: {after_s: 600, act: requeue}
+reservations:
+  - {name: paper, project: joe, gpus: 1, from: "2026-11-24 08:00", until: 2026-11-27 18:00:00Z}
 """
 
 
@@ -66,6 +73,12 @@ def test_a_file_becomes_objects_that_say_the_same() -> None:
 def test_an_empty_cluster_is_the_default_configuration() -> None:
     assert load(document([]).text) == load("version: 1")
     assert load(document(objects("version: 1")).text) == load("version: 1")
+
+
+def test_what_only_one_machine_has_is_refused_and_not_dropped() -> None:
+    with pytest.raises(InvalidInput, match=r"line 2: build\.parking is for one machine"):
+        objects("version: 1\nbuild: {parking: true}")
+    assert objects("version: 1\nbuild: {parking: false}")
 
 
 def test_the_order_of_projects_is_their_age() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from benchpool_scheduler.core.model import (
     Activity,
+    GpuId,
     JobId,
     Plan,
     Preempt,
@@ -135,3 +136,44 @@ def test_room_of_a_job_that_leaves_anyway_is_claimed_without_a_victim() -> None:
     plan = decide(pool)
     assert not any(isinstance(c, Preempt) for c in plan.commands)
     assert the_start(plan, "j1").after == ("s1",)
+
+
+def grows() -> Snapshot:
+    """Joe's elastic job runs with one of two workers on a box that Susan has borrowed from."""
+    grower = running("j1", "joe", 1)
+    spec = grower.spec.changed(workers=2, min_workers=1)
+    pool = [project("susan", 0), project("joe", 2)]
+    return box(2, pool, [running("s1", "susan", 1), replace(grower, spec=spec)])
+
+
+def test_a_growth_is_promised_what_its_victims_leave() -> None:
+    first = the_start(decide(grows()), "j1")
+    assert first.after == ("s1",)
+    pool = under_way(grows())
+    assert decide(pool).commands == (first,)
+    grown = Start(JobId("j1"), first.workers)
+    assert [
+        c for c in decide(with_job(gone(pool), "j0", "joe", 1)).commands if isinstance(c, Start)
+    ] == [grown]
+
+
+def test_a_growth_that_waits_holds_up_none_that_need_not() -> None:
+    pool = under_way(grows())
+    (spec,) = {job.spec for job in pool.jobs if job.id == "j1"}
+    jobs = [
+        replace(job, spec=spec.changed(workers=3)) if job.id == "j1" else job for job in pool.jobs
+    ]
+    node = replace(pool.nodes[0], gpus=(*pool.nodes[0].gpus, GpuId("new")))
+    more = decide(replace(pool, nodes=(node,), jobs=tuple(jobs))).commands
+    assert sorted(len(c.after) for c in more if isinstance(c, Start)) == [0, 1]
+
+
+def test_a_growth_gives_its_promise_up_when_it_may_not_grow_any_more() -> None:
+    pool = under_way(grows())
+    jobs = [
+        replace(job, spec=job.spec.changed(workers=1)) if job.id == "j1" else job
+        for job in pool.jobs
+    ]
+    assert decide(gone(replace(pool, jobs=tuple(jobs)))).commands == (
+        Start(JobId("s1"), the_start(decide(grows()), "j1").workers),
+    )

@@ -55,7 +55,13 @@ def settled(pool: Snapshot) -> Snapshot:
         for job in pool.jobs
         if job.activity is not Activity.TERMINATING
     ]
-    policy = replace(pool.policy, min_runtime_s=0.0, preemptions_per_hour=10**6, restart_s=0.0)
+    policy = replace(
+        pool.policy,
+        min_runtime_s=0.0,
+        preemptions_per_hour=10**6,
+        preemptions_per_day=10**6,
+        restart_s=0.0,
+    )
     return replace(pool, jobs=tuple(jobs), policy=policy)
 
 

@@ -233,7 +233,9 @@ def test_where_protection_is_the_reason_somebody_gives_way_without_it(pool: Snap
     for _, reason in told(pool):
         if reason.code is ReasonCode.VICTIMS_PROTECTED:
             assert any(job.activity is Activity.RUNNING for job in pool.jobs)
-            jobs = tuple(replace(job, preemptions_last_hour=0) for job in pool.jobs)
+            jobs = tuple(
+                replace(job, preemptions_last_hour=0, preemptions_last_day=0) for job in pool.jobs
+            )
             projects = tuple(replace(project, min_runtime_s=0.0) for project in pool.projects)
             policy = replace(pool.policy, min_runtime_s=0.0)
             assert preempts(decide(replace(pool, jobs=jobs, projects=projects, policy=policy)))

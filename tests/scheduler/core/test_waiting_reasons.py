@@ -63,6 +63,11 @@ def test_a_job_beyond_the_fair_share_reads_what_its_project_holds() -> None:
             "asks for 1 GPU; project dept holds 2 of at most 2",
         ),
         (
+            box(4, [replace(project("a", 0, limit=0), gone=True)], [queued("w", "a")]),
+            ReasonCode.PROJECT_LIMIT,
+            "cannot start: project a was removed or divided, and starts no jobs any more",
+        ),
+        (
             box(4, [project("a", 1)], [queued("w", "a", 2, preemptible=False)]),
             ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA,
             "asks for 2 GPUs that nobody may take back; project a has 0 such of 1 guaranteed",

@@ -62,7 +62,7 @@ async def following(
                 news.notify_all()
 
     async def until(holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(30), news:
+        async with asyncio.timeout(120), news:
             await news.wait_for(holds)
 
     task = asyncio.create_task(follow())

@@ -126,7 +126,7 @@ async def test_an_api_server_that_is_away_is_told_in_words(tmp_path: Path) -> No
         begun = time.monotonic()
         with pytest.raises(KubeUnavailable, match=r"127\.0\.0\.1:9 has not done GET") as told:
             await away.get(NAMESPACES, "default")
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < 60
         numbers = told.value.numbers
         assert isinstance(numbers["tries"], int)
         assert numbers["tries"] > 1

@@ -13,6 +13,7 @@ from benchpool_scheduler.notifications import addresses, hosts, site
 from benchpool_scheduler.notifications.site import MailServer, SiteNotifications
 
 SECRET = "0123456789abcdef"
+MAIL = "mail:\n  host: mx\n  sender: a@b.org\n  domains: [b.org]\n"
 SITE = SiteNotifications(
     mail=MailServer("mx.example.org", "benchpool@example.org", ("example.org",)),
     kinds=("https", "slack", "matrixs", "zulip"),
@@ -93,9 +94,32 @@ def test_the_sites_file_is_closed(tmp_path: Path) -> None:
     assert site.load(file) == SiteNotifications()
     file.write_text("kinds: [https]\nper_hour: 3\n")
     assert site.load(file).offered == ("https",)
-    file.write_text("kind: [https]\n")
-    with pytest.raises(ValueError, match="unknown field `kind`"):
+    assert site.load(file).sends
+    file.write_text("# nothing yet\n")
+    assert not site.load(file).sends
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("kind: [https]\n", "line 1: kind is not a known key; did you mean `kinds`?"),
+        (f"{MAIL}  port: hunter2\n", "line 5: mail.port is not right: expected `int`"),
+        (f"{MAIL}  pasword: hunter2\n", "line 5: mail.pasword is not a known key"),
+        ("kinds:\n  - https\n  - 7\n", "line 3: kinds[1] is not right: expected `str`"),
+        ("mail: hunter2\n", "line 1: mail is not right: expected `object | null`"),
+        ("mail: {host: hunter2}\n", "line 1: mail is not right: object missing required field"),
+        ("per_hour: 0\n", "line 1: per_hour is not right: expected `int` >= 1"),
+        ("- hunter2\n", "line 1: the document must be a mapping"),
+        ("\nkinds: [https\n", "line 3: this is not YAML"),
+        ("pool: ['https://hooks.example.com/hunter2']\n", "line 1: pool takes mail addresses"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_line_and_key_and_no_value_of_it(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    file = tmp_path / site.FILE
+    file.write_text(text)
+    with pytest.raises(InvalidInput) as refused:
         site.load(file)
-    file.write_text("pool: ['https://hooks.example.com/a']\n")
-    with pytest.raises(ValueError, match="with its secret"):
-        site.load(file)
+    assert said in refused.value.message
+    assert "hunter2" not in refused.value.message

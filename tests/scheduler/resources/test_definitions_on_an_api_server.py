@@ -29,7 +29,7 @@ def kubectl(access: Access, *words: str, text: str | None = None) -> str:
     return done.stdout + done.stderr
 
 
-def job(name: str, **spec: Any) -> dict[str, Any]:
+def job(name: str, /, **spec: Any) -> dict[str, Any]:
     return {
         "apiVersion": JOB.api_version,
         "kind": JOB.kind,
@@ -61,6 +61,7 @@ async def test_what_is_left_out_is_there_as_default(connection: Connection, name
         "priority": 50,
         "preemptible": True,
         "spread": False,
+        "afterAny": False,
         "cpus": 0,
         "memoryGib": 0,
         "suspend": False,
@@ -129,7 +130,7 @@ async def _police_is_there(connection: Connection, namespace: str) -> None:
     await connection.create(JOB, job("probe"), namespace=namespace)
     accepted = {"status": {"id": "b" * 26}}
     await connection.patch(JOB, "probe", accepted, namespace=namespace, subresource="status")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         for gpus in range(2, 1000):
             try:
                 await connection.patch(JOB, "probe", {"spec": {"cpus": gpus}}, namespace=namespace)
@@ -151,7 +152,8 @@ async def test_the_scale_subresource_sets_the_workers(
 def test_kubectl_shows_the_columns_that_a_person_wants(
     defined: Access, connection: Connection, namespace: str
 ) -> None:
-    created = kubectl(defined, "-n", namespace, "create", "-f", "-", text=_yaml(job("shown")))
+    shown = job("shown", name="train", user="susan")
+    created = kubectl(defined, "-n", namespace, "create", "-f", "-", text=_yaml(shown))
     assert "created" in created
     reason = {"code": "fair-share-reached", "text": "Vision has its share of 4 GPUs."}
     status = {"status": {"state": "queued", "project": "vision", "reason": reason}}
@@ -161,9 +163,11 @@ def test_kubectl_shows_the_columns_that_a_person_wants(
     )
     printed = kubectl(defined, "-n", namespace, "get", "tj").splitlines()
     assert printed[0].split() == [
-        *("NAME", "PROJECT", "GPUS", "WORKERS", "STATE", "REASON", "AGE"),
+        *("NAME", "JOB", "USER", "PROJECT", "GPUS", "WORKERS", "STATE", "REASON", "AGE"),
     ]
-    assert printed[1].split()[:-1] == ["shown", "vision", "1", "1", "queued", "fair-share-reached"]
+    assert printed[1].split()[:-1] == [
+        *("shown", "train", "susan", "vision", "1", "1", "queued", "fair-share-reached")
+    ]
     assert "4 GPUs" in kubectl(defined, "-n", namespace, "get", "tj", "-o", "wide")
     assert "GPUs of each worker" in kubectl(defined, "explain", "trainingjob.spec.gpus")
 

@@ -15,6 +15,7 @@ from benchpool_scheduler.runtime import EndedBy, Launch, WorkerId
 from benchpool_scheduler.runtime.local import LocalRuntime, ends, simulated, supervisors
 from benchpool_scheduler.runtime.local import runtime as local_runtime
 from benchpool_scheduler.worker import supervisor_process
+from benchpool_scheduler.worker.folders import Folders
 from benchpool_support import failing_calls
 from benchpool_support.failing_calls import Fault
 from benchpool_support.workers import Listener, cancel, end_all_workers, python_launch, worker_id
@@ -131,9 +132,9 @@ async def test_none_can_begin_while_its_loss_is_put_on_record(
 ) -> None:
     conclude, locks = ends.without_record, []
 
-    def watched(folder: Path, status: int | None) -> dict[str, object]:
-        locks.append(supervisor_process.take_lock(folder))
-        return conclude(folder, status)
+    def watched(folders: Folders, worker: WorkerId, *told: Any, **more: Any) -> dict[str, object]:
+        locks.append(supervisor_process.take_lock(folders.worker(worker)))
+        return conclude(folders, worker, *told, **more)
 
     monkeypatch.setattr(ends, "without_record", watched)
     worker = worker_id()

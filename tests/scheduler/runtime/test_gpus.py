@@ -151,7 +151,8 @@ def test_our_own_processes_leave_a_gpu_usable(library: ScriptedLibrary) -> None:
     source = NvmlSource(ours=lambda pid, uuid: (pid, uuid) == (4711, "GPU-a"))
     assert source.devices()[0].state is DeviceState.USABLE
     assert source.processes("GPU-a") == (4711,)
-    assert source.processes("GPU-b") == source.processes("GPU-unheard-of") == ()
+    assert source.processes("GPU-b") == ()
+    assert source.processes("GPU-unheard-of") is None
 
 
 def test_slices_of_a_divided_gpu_are_gpus_of_their_own(library: ScriptedLibrary) -> None:
@@ -204,7 +205,9 @@ def test_what_a_driver_or_gpu_does_not_tell_is_left_open(
         assert device.memory_mib is None
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     st.dictionaries(
         st.sampled_from(
@@ -306,7 +309,7 @@ async def test_a_driver_that_hangs_keeps_nobody_waiting_for_what_is_known(tmp_pa
         def devices(self) -> tuple[Device, ...]:
             self.asked += 1
             if self.asked > 1:
-                self.free.wait(30)
+                self.free.wait(120)
             return simulated(self.asked).devices()
 
         def processes(self, uuid: str) -> tuple[int, ...]:
@@ -325,7 +328,7 @@ async def test_a_driver_that_hangs_keeps_nobody_waiting_for_what_is_known(tmp_pa
     assert len(await runtime.devices()) == 1
     assert source.asked == 2  # it is not asked again while it hangs
     source.free.set()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(await runtime.devices()) == 1:
             await asyncio.sleep(0)
 

@@ -304,7 +304,8 @@ async def test_an_environment_below_tmp_is_reached_with_the_sources_that_it_name
     packages = environment / "lib" / "python3.99" / "site-packages"
     for folder in (environment / "bin", packages, sources, others, work):
         folder.mkdir(parents=True)
-    (environment / "bin" / "python").symlink_to(sys.executable)
+    # this environment may lie below /tmp itself, where nobody names it
+    (environment / "bin" / "python").symlink_to(Path(sys.executable).resolve())
     (packages / "own.pth").write_text(f"import os\n{sources}\n")
     program = f"import os; print([os.path.exists(one) for one in {[str(sources), str(others)]}])"
     argv = (str(environment / "bin" / "python"), "-I", "-c", program)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,13 @@ from pathlib import Path
 import pytest
 
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId, WorkerStarted
-from benchpool_scheduler.runtime.local import LocalRuntime, simulated, supervisors
+from benchpool_scheduler.runtime.local import (
+    LocalRuntime,
+    ends,
+    orphans,
+    simulated,
+    supervisors,
+)
 from benchpool_scheduler.worker import process_identity
 from benchpool_scheduler.worker.supervisor import containment
 from benchpool_support import FOLDER
@@ -118,6 +125,27 @@ async def test_what_ended_while_no_scheduler_ran_is_told_with_its_exit_code(stat
         await asyncio.sleep(0.05)
     async with next_scheduler(state, [worker]) as (_, listener):
         assert await listener.exit_of(worker) == (7, EndedBy.ITSELF)
+
+
+async def test_a_worker_whose_folder_is_gone_is_ended_before_it_counts_as_lost(state: Path) -> None:
+    """Its GPUs are given to others then."""
+    pids = state.parent / "pid"
+    (worker,) = await run_and_kill_a_scheduler(
+        state,
+        worker_id().job,
+        f"""
+        import os, time
+        open({str(pids)!r}, 'w').write(str(os.getpid())); print('up'); time.sleep(600)
+        """,
+    )
+    pid = int(pids.read_text())
+    shutil.rmtree(state / "jobs")
+    assert [(it.pid, it.job) for it in orphans.find(state)] == [(pid, worker.job)]
+    async with next_scheduler(state, [worker]) as (_, listener):
+        end = await listener.ended(worker)
+        assert (end.by, end.text) == (EndedBy.LOST, ends.GONE_TEXT)
+        assert process_identity.start_ticks(pid) is None
+        assert orphans.find(state) == []
 
 
 async def test_a_worker_of_an_earlier_scheduler_is_stopped_like_any_other(state: Path) -> None:
@@ -231,7 +259,7 @@ def test_a_process_lives_and_can_be_killed_as_long_as_one_of_its_threads() -> No
         ticks = process_identity.start_ticks(process.pid)
         assert ticks is not None
         containment.send([(process.pid, ticks)], signal.SIGKILL)
-        assert process.wait(10) == -signal.SIGKILL
+        assert process.wait(120) == -signal.SIGKILL
     assert process_identity.start_ticks(process.pid) is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import grp
 import hashlib
 import os
@@ -184,3 +185,30 @@ def test_only_root_looks_for_another_account(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(os, "geteuid", lambda: pwd.getpwnam(ACCOUNT).pw_uid)
     assert child.find_account(ACCOUNT) is None
     assert child.find_account(None) is None
+
+
+@as_root
+async def test_a_shell_in_a_worker_and_a_file_laid_among_its_results_are_its_users_too(
+    pair: tuple[LocalRuntime, Listener],
+) -> None:
+    runtime, listener = pair
+    launch = python_launch(
+        "", argv=("/bin/sh", "-c", "echo up; exec sleep 1000"), working_dir=None, account=ACCOUNT
+    )
+    await runtime.start(launch)
+    await log_says(runtime, launch.worker, b"up")
+    shell = await runtime.shell(launch.worker, 24, 80, "dumb")
+    await shell.write(b"echo rea''dy; (cat ../process.json && echo rea''ched) 2>&1; id -un; exit\n")
+    printed = b""
+    async with asyncio.timeout(120):
+        while piece := await shell.read():
+            printed += piece
+    await shell.close()
+    assert f"\r\n{ACCOUNT}\r\n".encode() in printed
+    assert b"reached" not in printed
+    await runtime.leave(launch.worker.job, "hanging-1.txt", b"stacks")
+    output = runtime.state / "jobs" / launch.worker.job / "output"
+    assert (output / "hanging-1.txt").read_bytes() == b"stacks"
+    assert (output / "hanging-1.txt").owner() == ACCOUNT
+    await runtime.stop(launch.worker, pause(1.0))
+    assert (await listener.exit_of(launch.worker))[1] is EndedBy.NOTICE

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchpool_scheduler.contract.causes import EndCause
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.runtime.local import LocalRuntime
 from benchpool_scheduler.worker.supervisor import failure, outcome
@@ -62,6 +63,41 @@ async def test_the_exception_its_line_and_signals_are_told(
     await runtime.start(launch)
     ended = await listener.ended(launch.worker)
     assert (ended.by, ended.text) == (EndedBy.ITSELF, told)
+
+
+@pytest.mark.parametrize(
+    ("program", "cause"),
+    [
+        ("raise RuntimeError('CUDA error: uncorrectable ECC error encountered')",
+         EndCause.GPU_ERROR),
+        ("class OutOfMemoryError(RuntimeError): pass\n"
+         "raise OutOfMemoryError('CUDA out of memory. Tried to allocate 2.00 GiB')",
+         EndCause.OUT_OF_GPU_MEMORY),
+        # It survived the first error, and ended by another.
+        ("print('CUDA out of memory')\nfor n in range(50): print(n)\nraise ValueError", None),
+    ],
+)  # fmt: skip
+async def test_an_error_of_a_gpu_is_told_from_the_last_lines(
+    runtime: LocalRuntime, listener: Listener, program: str, cause: EndCause | None
+) -> None:
+    launch = python_launch(program)
+    await runtime.start(launch)
+    assert (await listener.ended(launch.worker)).cause is cause
+
+
+async def test_equal_tracebacks_have_equal_marks_in_whatever_folder(
+    runtime: LocalRuntime, listener: Listener, tmp_path: Path
+) -> None:
+    marks = []
+    for number, name in enumerate(["one", "two", "three"]):
+        (tmp_path / name).mkdir()
+        line = "\n" * (name == "three")
+        (tmp_path / name / "a.py").write_text(f"{line}raise OSError(__file__, {number}, id(1))")
+        launch = python_launch("", argv=("/usr/bin/env", "python3", str(tmp_path / name / "a.py")))
+        await runtime.start(launch)
+        marks.append((await listener.ended(launch.worker)).traceback)
+    assert marks[0] is not None
+    assert marks[0] == marks[1] != marks[2]
 
 
 async def test_who_ended_well_has_not_failed_whatever_it_printed(

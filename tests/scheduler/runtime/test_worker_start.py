@@ -11,6 +11,7 @@ import psutil
 
 from benchpool_scheduler.runtime import EndedBy, WorkerId, WorkerStarted
 from benchpool_scheduler.runtime.local import LocalRuntime
+from benchpool_scheduler.worker import job_package
 from benchpool_support.workers import (
     Listener,
     log_says,
@@ -66,15 +67,17 @@ async def test_the_environment_holds_what_is_given_and_the_documented_variables_
         "SEED": "1",
         "NAME_WITH_UMLAUT": "Jürgen",
         "PYTHONUNBUFFERED": "1",
+        "PYTHONPATH": str(job_package.place(state)),
         "BENCHPOOL_CHECKPOINT_DIR": str(job / "checkpoint"),
         "BENCHPOOL_OUTPUT_DIR": str(job / "output"),
         "BENCHPOOL_NOTICE_FILE": str(exchange / "notice.json"),
         "BENCHPOOL_PROGRESS_FILE": str(exchange / "progress.json"),
+        "BENCHPOOL_METRICS_FILE": str(exchange / "metrics.jsonl"),
+        "BENCHPOOL_RUNS_FILE": str(exchange / "runs.json"),
         "CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b",
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": "29500",
-        "WORLD_SIZE": "2",
         "NNODES": "1",
         "NODE_RANK": "0",
         "NPROC_PER_NODE": "2",

@@ -229,7 +229,7 @@ async def test_what_another_program_started_for_the_worker_is_found_by_its_tag(
     outside = subprocess.Popen(["sleep", "100"], env={"BENCHPOOL_NOTICE_FILE": notice})
     other = subprocess.Popen(["sleep", "100"], env={"BENCHPOOL_NOTICE_FILE": notice + "x"})
     await listener.ended(launch.worker)
-    assert outside.wait(5) == -9
+    assert outside.wait(120) == -9
     assert other.poll() is None
     other.kill()
     other.wait()

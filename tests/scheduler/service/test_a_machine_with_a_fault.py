@@ -42,7 +42,7 @@ def says(pool: Pool) -> str:
 
 async def told(pool: Pool, words: str) -> str:
     """Wait until a problem says these words; return all problems."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while words not in says(pool):
             await asyncio.sleep(0.02)
     return says(pool)
@@ -50,7 +50,7 @@ async def told(pool: Pool, words: str) -> str:
 
 async def well_again(pool: Pool) -> None:
     """Wait until no problem is told."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while says(pool):
             await asyncio.sleep(0.05)
 
@@ -82,9 +82,10 @@ async def test_a_queue_survives_a_full_disk(tmp_path: Path) -> None:
             said = await told(pool, "No job is started on ")
             assert "No space left on device" in said
             assert f"Make room on the disk of the state folder ({tmp_path})" in said
-            await asyncio.sleep(1.5)  # a trial fails meanwhile
-            assert {pool.jobs.detail(ADMIN, job.id).job.state for job in jobs} == {State.QUEUED}
-            assert max(pool.jobs.detail(ADMIN, job.id).job.attempt for job in jobs) <= 2
+            await asyncio.sleep(1.5)  # a trial fails meanwhile, or is just failing
+            for job in jobs:
+                await reached(pool, job.id, State.QUEUED)
+            assert max(pool.jobs.detail(ADMIN, job.id).job.attempt for job in jobs) <= 3
             disk.make_room()
             await all_succeed(pool, jobs)
             await well_again(pool)
@@ -110,7 +111,7 @@ async def test_wherever_in_a_start_the_disk_fills_up_the_job_runs_later(tmp_path
                 disk.fill()
                 disk.leave(inodes)
                 (job,) = await submitted(pool, 1)
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(120):
                     while not says(pool) and pool.jobs.detail(ADMIN, job.id).job.ended is None:
                         await asyncio.sleep(0.02)
                 disk.make_room()

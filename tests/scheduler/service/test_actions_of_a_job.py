@@ -19,13 +19,13 @@ async def test_actions_follow_the_job_through_its_life(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path)) as pool:
         job = await pool.jobs.submit(SUSAN, sleeper())
         running = await reached(pool, job.id, State.RUNNING)
-        assert running.actions == ["pause", "cancel", "change", "rename"]
+        assert running.actions == ["pause", "cancel", "change", "rename", "note"]
         await pool.jobs.act(SUSAN, job.id, "pause", ActionReason())
         paused = await reached(pool, job.id, State.PAUSED)
-        assert paused.actions == ["resume", "cancel", "change", "rename"]
+        assert paused.actions == ["resume", "cancel", "change", "rename", "note"]
         await pool.jobs.act(SUSAN, job.id, "cancel", ActionReason())
         ended = await reached(pool, job.id, State.CANCELLED)
-        assert ended.actions == ["rename"]
+        assert ended.actions == ["rename", "note"]
 
 
 async def test_what_is_said_to_be_fixed_is_refused_and_the_rest_is_not(tmp_path: Path) -> None:

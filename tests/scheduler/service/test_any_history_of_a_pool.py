@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -33,13 +35,21 @@ from benchpool_scheduler.service.views.gpu_states import GpuStates
 from benchpool_support.clocks import FakeClock
 from benchpool_support.examples import examples
 from benchpool_support.histories import CONFIGURATION, CONFIGURATIONS, GPUS, MACHINE, QUOTAS
-from benchpool_support.pools import ADMIN, HUB, make_pool, sleeper
+from benchpool_support.pools import ADMIN, HUB, PATIENCE_S, make_pool, sleeper
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 pytestmark = pytest.mark.slow
 
+T = TypeVar("T")
 USERS = st.sampled_from(["susan", "joe"])
+PLACES = st.integers(0, 1000)
+"""Which one of those that are there: drawn before it is known how many there are."""
 ENDED = {State.SUCCEEDED, State.FAILED, State.CANCELLED}
+
+
+def one_of(these: Sequence[T], place: int) -> T:
+    """Return one of these; what is drawn hangs on no state of the pool, whose tasks may differ."""
+    return these[place % len(these)]
 
 
 def seen(plan: Plan) -> object:
@@ -70,12 +80,13 @@ class PoolHistory(RuleBasedStateMachine):
         self.final: dict[str, State] = {}
         self.spawns = 0
         self.keys = 0
+        self.ids = itertools.count(1)
         self.lent = False
         self.pool: Pool
 
     def wait(self, work: Any) -> Any:
         async def bounded() -> Any:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_S):
                 return await work
 
         return self.loop.run_until_complete(bounded())
@@ -87,6 +98,7 @@ class PoolHistory(RuleBasedStateMachine):
             configuration=CONFIGURATION,
             runtime=self.runtime,
             clock=self.clock,
+            new_id=lambda: f"{next(self.ids):a>26}",
         )
         self.wait(self.pool.open())
         self.settle()
@@ -145,24 +157,24 @@ class PoolHistory(RuleBasedStateMachine):
         again, new = self.wait(self.pool.jobs.submit_once(Caller(user), job))
         assert (again.id, new) == (known, False)
 
-    @rule(data=st.data(), verb=st.sampled_from(["pause", "resume", "cancel"]))
-    def command(self, data: st.DataObject, verb: str) -> None:
+    @rule(place=PLACES, verb=st.sampled_from(["pause", "resume", "cancel"]))
+    def command(self, place: int, verb: str) -> None:
         jobs = self.pool.jobs.select(ADMIN, all=True)
         if not jobs:
             return
-        job = data.draw(st.sampled_from(jobs))
+        job = one_of(jobs, place)
         try:
             self.wait(self.pool.jobs.act(ADMIN, job.id, verb))
         except Refused:
             assert job.state in ENDED
         self.settle()
 
-    @rule(data=st.data(), priority=st.sampled_from([40, 70]), workers=st.integers(1, 4))
-    def change(self, data: st.DataObject, priority: int, workers: int) -> None:
+    @rule(place=PLACES, priority=st.sampled_from([40, 70]), workers=st.integers(1, 4))
+    def change(self, place: int, priority: int, workers: int) -> None:
         jobs = self.pool.jobs.select(ADMIN, all=True)
         if not jobs:
             return
-        job = data.draw(st.sampled_from(jobs))
+        job = one_of(jobs, place)
         wanted = JobChange(priority=priority, workers=workers)
         try:
             changed = self.wait(self.pool.jobs.act(ADMIN, job.id, "change", wanted))
@@ -202,17 +214,17 @@ class PoolHistory(RuleBasedStateMachine):
             assert (answer.lease is None) != (answer.place is None)
         self.settle()
 
-    @rule(data=st.data())
-    def release(self, data: st.DataObject) -> None:
+    @rule(place=PLACES)
+    def release(self, place: int) -> None:
         leases = self.pool.benches.leases(ADMIN)
         if leases:
-            self.wait(self.pool.benches.release(HUB, data.draw(st.sampled_from(leases)).id))
+            self.wait(self.pool.benches.release(HUB, one_of(leases, place).id))
             self.settle()
 
     # ------------------------------------------------------------------ workers, time, crashes
 
     @rule(
-        data=st.data(),
+        place=PLACES,
         end=st.sampled_from(
             [
                 (0, EndedBy.ITSELF),
@@ -223,10 +235,10 @@ class PoolHistory(RuleBasedStateMachine):
             ]
         ),
     )
-    def worker_ends(self, data: st.DataObject, end: tuple[int | None, EndedBy]) -> None:
+    def worker_ends(self, place: int, end: tuple[int | None, EndedBy]) -> None:
         alive: list[WorkerId] = sorted(self.runtime.alive)
         if alive:
-            worker = data.draw(st.sampled_from(alive))
+            worker = one_of(alive, place)
             self.runtime.end(worker, *end, at=self.clock.now())
             self.settle()
 
@@ -235,11 +247,11 @@ class PoolHistory(RuleBasedStateMachine):
         self.clock.pass_s(seconds)
         self.pool.housekeeping.count_use()
 
-    @rule(data=st.data())
-    def worker_saves(self, data: st.DataObject) -> None:
+    @rule(place=PLACES)
+    def worker_saves(self, place: int) -> None:
         alive: list[WorkerId] = sorted(self.runtime.alive)
         if alive:
-            worker, now = data.draw(st.sampled_from(alive)), self.clock.now()
+            worker, now = one_of(alive, place), self.clock.now()
             self.runtime.say(WorkerProgress(worker, now, 0.5, None, checkpoint_at=now))
             self.settle()
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from benchpool_scheduler.core.lifecycle.retries import MOST_LOST
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.service.cluster_state.node_bars import node_bars
-from benchpool_scheduler.service.lifecycle.endings import MOST_LOST, lost_in_a_row
+from benchpool_scheduler.service.lifecycle.endings import lost_in_a_row
 from benchpool_scheduler.store.records import AttemptRecord, WorkerRecord
 
 

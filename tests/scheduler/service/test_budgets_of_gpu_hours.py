@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from benchpool_scheduler.configuration import compare, load
 from benchpool_scheduler.configuration.declared import document, objects
-from benchpool_scheduler.configuration.gpu_hours import month_of
+from benchpool_scheduler.configuration.months import month_of
 from benchpool_scheduler.contract import Job, LeaseRequest, State
 from benchpool_scheduler.contract.configuration import ConfigurationEdit, Setting
 from benchpool_scheduler.contract.whatif import WhatIfQuestion
+from benchpool_scheduler.core.fairness.gpu_hours import MonthUse
 from benchpool_scheduler.core.model import (
     GpuId,
     JobFacts,
@@ -30,10 +31,12 @@ from benchpool_scheduler.core.model import (
 )
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.errors import InvalidInput, Refused
+from benchpool_scheduler.notifications import conditions
 from benchpool_scheduler.runtime import EndedBy, Launch, Notice, WorkerId
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.service.cluster_state import snapshots
-from benchpool_scheduler.service.ledger.hours_used import MonthUse, tally
+from benchpool_scheduler.service.housekeeping.month import see_hours
+from benchpool_scheduler.service.ledger.hours_used import tally
 from benchpool_scheduler.store.past_jobs import HeldInterval
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import (
@@ -135,6 +138,23 @@ def test_every_instant_lies_in_one_month_and_months_join(at: int, zone: str) -> 
 
 
 # --------------------------------------------------------------------------- in a pool
+
+
+async def test_who_nears_a_bound_or_is_past_it_is_known_once_at_each(tmp_path: Path) -> None:
+    clock = FakeClock()
+    text = CONFIGURATION.replace("hard: 20", "hard: 9").replace(
+        "soft: 4, hard: 10", "soft: 7.9, hard: 100"
+    )
+    async with pool_at(tmp_path, clock, text) as pool:
+        seen: list[list[str]] = []
+        for hours in (3.9, 0.2, 0.3, 0.2):  # of two GPUs: 7.8, 8.2, 8.8 and 9.2 GPU-hours
+            await run_for(pool, clock, hours)
+            await see_hours(pool.hours, pool.observed)
+            now = pool.observed.now.hours
+            there = conditions.of_budgets(now.standing, now.renewed)
+            seen.append([one.name.rpartition("-1 ")[0] for one in there])
+    soft, nearly = "budget-soft-project-susan", "budget-nearly-project-research"
+    assert seen == [[], [nearly, soft], [nearly, soft], ["budget-project-research", soft]]
 
 
 async def test_a_used_up_budget_refuses_with_numbers_and_day_and_stops_nothing(

@@ -13,7 +13,8 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application
 
-from benchpool_scheduler.api.workers import Agents
+from benchpool_scheduler.api import workers
+from benchpool_scheduler.api.agent_endpoint import Agents
 from benchpool_scheduler.configuration import compare, load
 from benchpool_scheduler.contract import FilesQuota, JobDiscard, State
 from benchpool_scheduler.errors import InvalidInput, NotFound, Refused, TooLarge
@@ -143,7 +144,7 @@ async def carriers(pool: Pool) -> AsyncIterator[str]:
     folders = Folders(pool.observed.settings.state)
     agent_api = AgentApi(folders, lambda _: None, ended=lambda _: False, log_bytes=1)
     agents = Agents(agent_api, TOKENS, Bundle(), 8 * 2**20)
-    server = HTTPServer(Application(agents.rules("/")), max_body_size=8 * 2**20)
+    server = HTTPServer(Application(workers.rules(agents, "/")), max_body_size=8 * 2**20)
     (listening,) = bind_sockets(0, "127.0.0.1", socket.AF_INET)
     server.add_sockets([listening])
     yield f"http://127.0.0.1:{listening.getsockname()[1]}/workers"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from benchpool_scheduler.contract import GpuState, State
+from benchpool_scheduler.core.lifecycle.retries import MOST_LOST
 from benchpool_scheduler.runtime import DeviceState, EndedBy, WorkerProgress
 from benchpool_scheduler.service import Pool
-from benchpool_scheduler.service.lifecycle.endings import MOST_LOST
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import (
     ADMIN,

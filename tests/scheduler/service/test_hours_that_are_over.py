@@ -80,5 +80,5 @@ async def test_the_hours_of_a_week_are_divided_after_a_start_before_anybody_asks
 
     monkeypatch.setattr(HourlyUse, "hours", hours)
     monkeypatch.setattr(use_history, "AFTER_START_S", 0.0)
-    async with opened(make_pool(tmp_path, gpus=8)), asyncio.timeout(30):
+    async with opened(make_pool(tmp_path, gpus=8)), asyncio.timeout(120):
         await divided.wait()

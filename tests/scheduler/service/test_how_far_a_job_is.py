@@ -12,7 +12,7 @@ import pytest
 from benchpool.handles import line_of
 from benchpool_scheduler.cli import words
 from benchpool_scheduler.contract import Job, State
-from benchpool_scheduler.runtime import EndedBy, WorkerProgress
+from benchpool_scheduler.runtime import EndedBy, ReportedRun, WorkerProgress
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.web.job_rows import Reader, job_row
 from benchpool_support.clocks import FakeClock
@@ -144,3 +144,28 @@ async def test_panel_page_terminal_and_notebook_say_the_same_figure(
     assert f"{row.percent} %" == "77 %"
     assert words.note(said) == "77 % step 233"
     assert "77 %" in line_of(said)
+
+
+async def test_runs_in_trackers_of_all_attempts_stay_with_the_job_after_its_end(
+    pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    job = await pool.jobs.submit(SUSAN, sleeper())
+    (worker,) = await runtime.until_launched(1)
+    first, second = (ReportedRun("mlflow", f"https://ml.example/#/runs/{n}") for n in (1, 2))
+    runtime.say(WorkerProgress(worker, clock.now(), None, None, runs=(first,)))
+    await until(pool, job.id, lambda now: len(now.tracker_runs) == 1)
+    await pool.jobs.act(SUSAN, job.id, "pause")
+    await runtime.until_noticed(1)
+    runtime.end(worker, 1, EndedBy.NOTICE, at=clock.now())
+    await reached(pool, job.id, State.PAUSED)
+    await pool.jobs.act(SUSAN, job.id, "resume")
+    again = (await runtime.until_launched(2))[1]
+    hostile = ReportedRun("x", "javascript:alert(1)")
+    runtime.say(WorkerProgress(again, clock.now(), None, None, runs=(first, second, hostile)))
+    runtime.end(again, 0, at=clock.now())
+    ended = await reached(pool, job.id, State.SUCCEEDED)
+    assert [(run.text, run.url) for run in ended.tracker_runs] == [
+        ("MLflow on ml.example", first.url),
+        ("MLflow on ml.example", second.url),
+    ]
+    assert ended.progress is None

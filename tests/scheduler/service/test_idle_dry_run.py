@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from benchpool_scheduler.configuration import load
 from benchpool_scheduler.contract.use import IdleBenches, IdleBenchesQuery
 from benchpool_scheduler.errors import Forbidden
+from benchpool_scheduler.hub import HubServer, StaticDirectory
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.telemetry import HeldSample, Holder
 from benchpool_support.clocks import FakeClock
@@ -32,9 +35,18 @@ def hours(gpu: str, holder: Holder, *parts: tuple[float, float | None]) -> list[
 
 
 async def asked(
-    folder: Path, samples: list[HeldSample], days: float = 1.0, minutes: float = 60.0
+    folder: Path,
+    samples: list[HeldSample],
+    days: float = 1.0,
+    minutes: float | None = 60.0,
+    rule: str = "{}",
 ) -> IdleBenches:
-    async with opened(make_pool(folder, clock=FakeClock(NOW))) as pool:
+    configuration = load(f"version: 1\nidle_benches: {rule}")
+    directory = StaticDirectory()
+    directory.known_servers = (HubServer("joe", "lab", profile="large"),)
+    clock = FakeClock(NOW)
+    made = make_pool(folder, configuration=configuration, directory=directory, clock=clock)
+    async with opened(made) as pool:
         pool.metering.database.write(samples)
         return await pool.use.idle_benches(ADMIN, IdleBenchesQuery(days, minutes))
 
@@ -78,6 +90,72 @@ async def test_a_longer_rule_frees_less(tmp_path: Path) -> None:
     ]
     assert freed == sorted(freed, reverse=True)
     assert freed[-1] > 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "minutes", "used"),
+    [
+        ("{}", None, 60),
+        ("{tell_s: 600, ask_s: 1200, act_s: 7200}", None, 120),
+        ("{tell_s: 600, ask_s: 1200, act_s: 7200}", 30.0, 30),
+    ],
+)
+async def test_the_times_are_those_of_the_site_but_for_those_that_are_named(
+    tmp_path: Path, rule: str, minutes: float | None, used: float
+) -> None:
+    samples = hours("GPU-1", TOM, (1, 0.6), (6, 0.0))
+    found = await asked(tmp_path, samples, minutes=minutes, rule=rule)
+    assert found.minutes == used
+    assert found.gpu_h == pytest.approx(6 - used / 60, abs=0.4)
+
+
+YESTERDAY, TOMORROW = (
+    (datetime.fromtimestamp(NOW, UTC) + timedelta(days=days)).date() for days in (-1, 1)
+)
+
+
+@pytest.mark.parametrize(
+    ("who", "until", "left", "spared"),
+    [
+        ("tom", TOMORROW, {"joe"}, 1),
+        ("profile:large", TOMORROW, {"tom"}, 1),
+        ("group:nobody", TOMORROW, {"tom", "joe"}, 0),
+        ("tom", YESTERDAY - timedelta(days=9), {"tom", "joe"}, 0),
+    ],
+)
+async def test_whom_an_exemption_spares_is_left_out_and_told(
+    tmp_path: Path, who: str, until: date, left: set[str], spared: int
+) -> None:
+    samples = [*hours("GPU-1", TOM, (6, 0.0)), *hours("GPU-2", JOE, (6, 0.0))]
+    rule = f"{{exempt: [{{who: '{who}', until: {until}, why: exam}}]}}"
+    found = await asked(tmp_path, samples, rule=rule)
+    assert {one.user for one in found.rows} == left
+    (exemption,) = found.exemptions
+    assert (exemption.who, exemption.until, exemption.why) == (who, until, "exam")
+    assert exemption.in_force is (until > YESTERDAY)
+    assert exemption.servers == spared
+    assert exemption.gpu_h == pytest.approx(5.0 * spared, abs=0.4)
+    said = f"1 server is left out in part or whole, with {exemption.gpu_h:.2f} GPU-hours, for an"
+    assert sum(note.startswith(said) for note in found.notes) == spared
+    assert sum(f"spares it: {who} until {until}." in note for note in found.notes) == spared
+
+
+async def test_a_bench_counts_again_after_the_last_day_of_its_exemption(tmp_path: Path) -> None:
+    samples = hours("GPU-1", TOM, (40, 0.0))
+    rule = f"{{exempt: [{{who: tom, until: {YESTERDAY}}}]}}"
+    found = await asked(tmp_path, samples, days=3, rule=rule)
+    whole = await asked(tmp_path / "without", samples, days=3)
+    today_h = (NOW % 86_400) / HOUR_S
+    assert found.gpu_h == pytest.approx(today_h - 1, abs=0.5)
+    (exemption,) = found.exemptions
+    assert exemption.in_force is False
+    assert exemption.gpu_h + found.gpu_h == pytest.approx(whole.gpu_h, abs=0.01)
+
+
+async def test_where_all_are_spared_nobody_is_told_that_no_bench_was_idle(tmp_path: Path) -> None:
+    rule = f"{{exempt: [{{who: tom, until: {TOMORROW}}}]}}"
+    found = await asked(tmp_path, hours("GPU-1", TOM, (6, 0.0)), rule=rule)
+    assert found.text.startswith("No bench but those that are spared was idle for 1 h")
 
 
 async def test_only_administrators_are_told(tmp_path: Path) -> None:

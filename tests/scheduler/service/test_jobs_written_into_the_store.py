@@ -51,6 +51,7 @@ class SharedStore(SqliteStore):
         self.refused: dict[str, Note] = {}
         self.restored: list[str] = []
         self.kept: dict[str, str] = {}
+        self.named: dict[str, str] = {}
         self.answered = asyncio.Event()
 
     async def written(self) -> AsyncIterator[Written]:
@@ -60,6 +61,9 @@ class SharedStore(SqliteStore):
     async def refuse(self, job: str, reason: Note) -> None:
         self.refused[job] = reason
         self.answered.set()
+
+    def id_named(self, name: str) -> str | None:
+        return self.named.get(name)
 
     def put_back(self, job: str, field: str, why: str) -> None:
         self.kept[job] = why
@@ -105,6 +109,37 @@ async def test_a_written_job_runs_under_the_id_of_its_object(site: Site) -> None
     job = await reached(site.pool, FIRST, State.RUNNING)
     assert (job.user, job.project, job.gpus) == ("susan", "susan", 2)
     assert site.pool.jobs.submission(SUSAN, FIRST).gpus == 2
+
+
+async def test_a_written_job_runs_after_one_that_it_names_by_its_object(site: Site) -> None:
+    site.store.named["prep"] = FIRST
+    site.write(FIRST, sleeper())
+    await reached_when_there(site, FIRST, State.RUNNING)
+    site.write(SECOND, sleeper(after=("prep",)))
+    await site.has(SECOND)
+    waits = site.pool.jobs.detail(SUSAN, SECOND).job
+    assert (waits.awaits[0].job, waits.in_line_since) == (FIRST, None)
+    site.runtime.end(next(iter(site.runtime.launched)), 0)
+    await reached(site.pool, SECOND, State.RUNNING)
+
+
+async def reached_when_there(site: Site, job: str, state: State) -> contract.Job:
+    await site.has(job)
+    return await reached(site.pool, job, state)
+
+
+async def test_one_whose_object_is_deleted_lets_nothing_run_after_it(site: Site) -> None:
+    site.write(FIRST, sleeper())
+    await reached_when_there(site, FIRST, State.RUNNING)
+    site.write(SECOND, sleeper(after=(FIRST,)))
+    await site.has(SECOND)
+    site.store.inbox.put_nowait(JobGone(FIRST))
+    (worker, _), *_ = await site.runtime.until_noticed(1)
+    site.runtime.end(worker, 143, EndedBy.NOTICE)
+    ended = await reached(site.pool, SECOND, State.CANCELLED)
+    assert ended.reason is not None
+    assert ended.reason.code == "dependency-failed"
+    assert ended.awaits[0].outcome is State.CANCELLED
 
 
 async def test_being_told_twice_of_a_job_makes_one(site: Site) -> None:

@@ -30,7 +30,7 @@ from benchpool_support.pools import (
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 TICK_S = 10.0
-SOON_S = 5.0
+SOON_S = 60.0
 REAL = [replace(device, simulated=False, memory_mib=81_920) for device in devices(9)]
 
 

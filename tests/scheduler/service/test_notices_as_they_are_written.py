@@ -33,7 +33,7 @@ async def test_the_first_is_told_while_the_others_are_still_being_written(tmp_pa
 
         store.commit = one_by_one  # type: ignore[method-assign]
         await pool.jobs.submit(JOE, sleeper(gpus=2))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             ((first, notice),) = await runtime.until_noticed(1)
             assert (first.job, notice.kind) == (told[0], "pause")
             # What it says meanwhile is heard when the pass is over.

@@ -9,20 +9,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
-from benchpool_scheduler.contract import State
+from benchpool_scheduler.contract import CommandEntry, State
 from benchpool_scheduler.contract.notifications import (
     NewAddress,
     NotificationChange,
     NotificationEvent,
 )
+from benchpool_scheduler.contract.sweeps import ListedValues, SweepPlan, SweepRequest
 from benchpool_scheduler.core.fairness.gpu_hours import HourAccount, HourBudget
+from benchpool_scheduler.core.fairness.hour_standing import AccountKey, HourStanding
 from benchpool_scheduler.errors import Forbidden, InvalidInput, Refused, TooMany
 from benchpool_scheduler.hub import HubUser, StaticDirectory
-from benchpool_scheduler.notifications import kept
 from benchpool_scheduler.runtime import DeviceState, Runtime
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.service.ledger.monthly_hours import MonthlyHours
+from benchpool_scheduler.store import subscription_files
 from benchpool_support.pools import (
     ADMIN,
     HUB,
@@ -81,8 +84,8 @@ async def came(receiver: Receiver, number: int) -> list[str]:
 
 async def written(state: Path, id_: str) -> None:
     """Wait until it is on disk that a message was told."""
-    file = state / "scheduler" / kept.TOLD
-    async with asyncio.timeout(30):
+    file = state / "scheduler" / subscription_files.TOLD
+    async with asyncio.timeout(120):
         while not file.exists() or id_ not in file.read_text():
             await asyncio.sleep(0.02)
 
@@ -97,13 +100,30 @@ async def test_a_failure_is_told_once_and_a_restart_tells_it_not_again(
         assert await came(receiver, 1) == ["failed"]
         await written(tmp_path, f"{job}-failed")
         assert pool.notifier.settings(SUSAN).addresses[0].reached is not None
-    file = tmp_path / "scheduler" / kept.TOLD
+    file = tmp_path / "scheduler" / subscription_files.TOLD
     file.write_text(json.dumps({**json.loads(file.read_text()), "sent": {}}))
     async with opened(pool_of(tmp_path)) as pool:
         await fails(pool, "later")
         await came(receiver, 2)
     assert [len(one.texts) for one in receiver.came] == [1, 1]
     assert "Job later" in receiver.came[1].texts[0]
+
+
+async def test_a_sweep_is_told_of_when_it_is_over_and_its_trials_are_not(
+    tmp_path: Path, receiver: Receiver
+) -> None:
+    async with opened(pool_of(tmp_path)) as pool:
+        await subscribe(pool, receiver)
+        trial = python_job("import sys; sys.exit(int(sys.argv[1]))")
+        entry = CommandEntry(["python3", "-c", "import sys; sys.exit(int(sys.argv[1]))", "{code}"])
+        plan = SweepPlan({"code": ListedValues([0, 1, 0])})
+        asked = SweepRequest(structs.replace(trial, entry=entry), plan, "codes")
+        sweep = await pool.sweeps.begin(SUSAN, asked)
+        assert await came(receiver, 1) == ["ended"]
+        (text,) = receiver.came[0].texts
+        assert text.startswith(f"Sweep codes ({sweep.id[:8]}) is over: 3 trials, 1 failed.")
+        await written(tmp_path, f"{sweep.id}-over")
+    assert len(receiver.came) == 1
 
 
 async def test_what_happened_while_nothing_could_be_sent_is_told_after_the_restart(
@@ -173,7 +193,7 @@ async def test_a_broken_gpu_is_told_to_administrators_and_to_the_site_alone(
             await pool.housekeeping.see_machines()
             assert await came(receiver, 1) == ["gpu-broken"]
             (told,) = await asyncio.to_thread(of_the_site.wait_for, 1)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 while pool.notifier.settings(ADMIN).addresses[0].reached is None:
                     await asyncio.sleep(0.02)
             await pool.housekeeping.see_machines()
@@ -189,12 +209,16 @@ async def test_a_budget_that_is_used_up_is_told_to_the_leads(
         new = NewAddress(receiver.url, SECRET)
         await pool.notifier.change(JOE, NotificationChange(add=new))
         account = HourAccount("project", "vision", HourBudget(hard=90), 91.0)
-        hours = MonthlyHours("2026-12-01", {("project", "vision"): account})
+        key: AccountKey = ("project", "vision")
+        soft = {key: HourAccount("project", "vision", HourBudget(soft=50), 50.0)}
+        hours = MonthlyHours("2026-12-01", HourStanding({key: account}, past_soft=soft))
         pool.observed.put(replace(pool.observed.now, hours=hours))
-        assert await came(receiver, 1) == ["budget"]
-    assert receiver.came[0].texts == [
+        assert await came(receiver, 1) == ["budget", "budget"]
+    assert sorted(receiver.came[0].texts) == [
+        "The project vision has used more than the 50 GPU-hours that are meant for this month: "
+        "until 2026-12-01 its part of the GPUs beyond guaranteed quotas is smaller.",
         "The project vision has used up its 90 GPU-hours of this month: new jobs of it start from "
-        "2026-12-01 on."
+        "2026-12-01 on.",
     ]
 
 
@@ -205,7 +229,7 @@ async def test_secrets_are_never_told_again(tmp_path: Path, receiver: Receiver) 
         assert shown.shown == "http://127.0.0.1/…"
         assert pool.notifier.settings(JOE).addresses == []
         assert pool.notifier.settings(HUB).addresses == []
-    file = tmp_path / "scheduler" / kept.SUBSCRIPTIONS
+    file = tmp_path / "scheduler" / subscription_files.SUBSCRIPTIONS
     assert file.stat().st_mode & 0o077 == 0
 
 
@@ -233,5 +257,37 @@ async def test_who_may_not_is_refused(tmp_path: Path, receiver: Receiver) -> Non
 
 async def test_a_file_of_the_site_that_is_wrong_is_reported(tmp_path: Path) -> None:
     async with opened(pool_of(tmp_path, kind=["https"])) as pool:
-        assert "unknown field `kind`" in pool.observed.now.problems["notifications"]
+        problem = pool.observed.now.problems["notifications"]
+        assert "line 1: kind is not a known key" in problem
+        assert "Nobody is sent messages until it is put right" in problem
         assert pool.notifier.settings(SUSAN).kinds == []
+        (tmp_path / "notifications.yaml").write_text("kinds: [https]")
+        assert (await pool.notifier.reload(ADMIN)).kinds == ["https"]
+        assert "notifications" not in pool.observed.now.problems
+
+
+async def test_the_file_is_read_again_when_asked_and_a_wrong_one_leaves_the_old_one_in_force(
+    tmp_path: Path, receiver: Receiver
+) -> None:
+    file = tmp_path / "notifications.yaml"
+    async with opened(pool_of(tmp_path, kinds=[])) as pool:
+        allowed = json.dumps({"kinds": ["https"], "hosts": ["127.0.0.1"], "per_hour": 99})
+        file.write_text(allowed)
+        with pytest.raises(Forbidden):
+            await pool.notifier.reload(SUSAN)
+        assert (await pool.notifier.reload(ADMIN)).changed
+        assert not (await pool.notifier.reload(ADMIN)).changed
+        await subscribe(pool, receiver)
+        # That it has started goes alone where the job does not fail in the same moment.
+        await pool.notifier.change(SUSAN, NotificationChange(events=[NotificationEvent.FAILED]))
+        file.write_text("kinds: [https]\nper_hour: many\n")
+        with pytest.raises(InvalidInput, match="line 2: per_hour"):
+            await pool.notifier.reload(ADMIN)
+        assert "What was in force stays" in pool.observed.now.problems["notifications"]
+        await fails(pool)
+        assert await came(receiver, 1) == ["failed"]
+        file.write_text("kinds: [slack]\n")
+        await pool.notifier.reload(ADMIN)
+        after = await pool.notifier.test(SUSAN)
+        assert after.addresses[0].failed == "This site sends nothing to https addresses any more."
+    assert len(receiver.came) == 1

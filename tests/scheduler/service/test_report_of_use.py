@@ -11,7 +11,7 @@ import pytest
 
 from benchpool_scheduler.contract import LeaseRequest, State
 from benchpool_scheduler.contract.use import UseBy, UseClass, UseQuery, UseReport
-from benchpool_scheduler.runtime import DeviceState
+from benchpool_scheduler.runtime import DeviceState, EndedBy
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.telemetry import GpuSample, HeldSample, Holder
 from benchpool_support.clocks import FakeClock
@@ -229,6 +229,7 @@ async def test_a_lead_sees_the_project_a_member_themselves_and_nobody_what_is_fr
     tmp_path: Path, clock: FakeClock, runtime: ScriptedRuntime
 ) -> None:
     async with opened(the_pool(tmp_path, clock, runtime)) as pool:
+        await report(pool)  # the record has begun
         for who in (JOE, JEMMA):
             sent = await pool.jobs.submit(who, sleeper())
             await reached(pool, sent.id, State.RUNNING)
@@ -246,3 +247,65 @@ async def test_a_lead_sees_the_project_a_member_themselves_and_nobody_what_is_fr
         waited = await report(pool, JOE, UseBy.PROJECT)
         assert waited.rows[0].waits is not None
         assert (waited.rows[0].name, waited.rows[0].waits.jobs) == ("vision", 1)
+
+
+async def test_waits_and_preemptions_stay_when_retention_removes_the_records(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    runtime = ScriptedRuntime(devices(4), start_at_once=False)
+    text = POOL + "retention: {ended_days: 1, use_days: 9}\n"
+    made = make_pool(tmp_path, clock=clock, configuration=story(text), runtime=runtime)
+    async with opened(made) as pool:
+        await report(pool)
+        victim = await pool.jobs.submit(JEMMA, sleeper(gpus=3, name="borrows"))
+        (first,) = await runtime.until_launched(1)
+        runtime.begin(first, clock.now())
+        await reached(pool, victim.id, State.RUNNING)
+        clock.pass_s(HOUR)
+        claims = await pool.jobs.submit(JOE, sleeper(gpus=2, name="owed"))
+        ((worker, _),) = await runtime.until_noticed(1)
+        clock.pass_s(20)
+        runtime.end(worker, 143, EndedBy.NOTICE, at=clock.now())
+        launched = await runtime.until_launched(2)
+        clock.pass_s(100)
+        runtime.begin(launched[1], clock.now())
+        await reached(pool, claims.id, State.RUNNING)
+        clock.pass_s(HOUR)
+        await pool.jobs.act(JEMMA, victim.id, "cancel")
+        runtime.end(launched[1], 0, at=clock.now())
+        await reached(pool, claims.id, State.SUCCEEDED)
+        before = {by: told(await week(pool, by)) for by in (UseBy.USER, UseBy.PROJECT)}
+        assert before[UseBy.USER]["joe"] == (120.0, 0, 1)
+        assert before[UseBy.USER]["jemma"] == (0.0, 1, 0)
+        clock.pass_s(2 * 24 * HOUR)
+        await pool.housekeeping.removal.clean()
+        assert list(pool.ledger.jobs()) == []
+        assert {by: told(await week(pool, by)) for by in before} == before
+        assert told(await week(pool, UseBy.USER, JOE)) == {"joe": (120.0, 0, 1)}
+        rows = (await pool.use.fleet.week(ADMIN)).rows
+        given = {name: (row.preemptions_given, row.preemptions_taken) for name, row in rows.items()}
+        assert (given["vision"], given["speech"]) == ((0, 1), (1, 0))
+    again = make_pool(tmp_path, clock=clock, configuration=story(text), runtime=runtime)
+    async with opened(again) as pool:
+        found = await week(pool, UseBy.USER)
+        assert told(found) == before[UseBy.USER]
+        assert any("records of older jobs were removed" in note for note in found.notes)
+        assert not any("kept no longer" in note for note in found.notes)
+
+
+async def week(pool: Pool, by: UseBy, caller: Caller = ADMIN) -> UseReport:
+    now = datetime.fromtimestamp(pool.observed.settings.clock.now(), UTC)
+    return await pool.use.report(caller, UseQuery(by=by, begin=now - timedelta(days=7)))
+
+
+def told(found: UseReport) -> dict[str | None, tuple[float, int, int]]:
+    """Return the longest wait in seconds, and preemptions given and taken, by row."""
+    return {
+        row.name: (
+            round((row.waits.p95_s if row.waits else 0.0), 1),
+            row.preemptions_given,
+            row.preemptions_taken,
+        )
+        for row in found.rows
+        if row.name is not None
+    }

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import os
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from benchpool_scheduler.contract import JobSubmission, ScriptEntry, SnapshotFile, State
+from benchpool_scheduler.contract.schedules import ScheduleRequest
 from benchpool_scheduler.errors import InvalidInput, TooLarge
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.service.housekeeping.retention import DAY_S
@@ -76,6 +80,42 @@ async def test_a_content_that_changed_on_the_way_leaves_nothing(pool: Pool, tmp_
     assert pool.uploads.missing(SUSAN, [SHA]) == [SHA]
 
 
+async def test_a_long_content_that_comes_in_pieces_is_kept_whole(pool: Pool) -> None:
+    data = bytes(range(256)) * (3 * uploads.PIECE // 256) + b"end"
+    sha256 = hashlib.sha256(data).hexdigest()
+    writer = pool.uploads.writer(SUSAN, sha256, len(data))
+    for start in range(0, len(data), 65_537):
+        await writer.write(data[start : start + 65_537])
+    await writer.close()
+    with pool.uploads.place.open(sha256) as file:
+        assert file.read() == data
+
+
+async def test_a_content_that_is_given_up_while_it_is_written_leaves_nothing(
+    pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going, goes_on = threading.Event(), threading.Event()
+    write = os.write
+
+    def slowly(file: int, data: memoryview) -> int:
+        going.set()
+        goes_on.wait(120)
+        return write(file, data)
+
+    monkeypatch.setattr(os, "write", slowly)
+    writer = pool.uploads.writer(SUSAN, SHA, 9 * uploads.PIECE)
+    await writer.write(bytes(uploads.PIECE))
+    waiting = asyncio.ensure_future(writer.write(bytes(uploads.PIECE)))
+    await asyncio.to_thread(going.wait, 120)
+    waiting.cancel()
+    writer.abort()
+    assert left_over(tmp_path) != [], "a thread still writes to it"
+    goes_on.set()
+    async with asyncio.timeout(120):
+        while left_over(tmp_path):
+            await asyncio.sleep(0.01)
+
+
 async def test_a_content_larger_than_the_limit_is_refused_before_it_is_sent(pool: Pool) -> None:
     with pytest.raises(TooLarge, match=r"2147483648 are allowed"):
         pool.uploads.writer(SUSAN, SHA, uploads.OBJECT_BYTES + 1)
@@ -94,3 +134,17 @@ async def test_contents_that_nothing_names_are_deleted_after_a_day(
     clock.pass_s(2)
     await pool.housekeeping.removal.clean()
     assert left_over(tmp_path) == [f"objects/{SHA[:2]}/{SHA}"]
+
+
+async def test_what_a_schedule_is_to_send_is_kept(
+    pool: Pool, tmp_path: Path, clock: FakeClock
+) -> None:
+    await upload(pool)
+    sent = JobSubmission(entry=ScriptEntry("train.py"), files=[SENT])
+    schedule = await pool.schedules.begin(SUSAN, ScheduleRequest(sent, "monday at 9"))
+    clock.pass_s(DAY_S + 1)
+    await pool.housekeeping.removal.clean()
+    assert len(left_over(tmp_path)) == 1
+    await pool.schedules.remove(SUSAN, schedule.id)
+    await pool.housekeeping.removal.clean()
+    assert left_over(tmp_path) == []

@@ -106,16 +106,26 @@ def test_a_gang_knows_its_nodes_port_limit_and_who_it_is(tmp_path: Path) -> None
         "BENCHPOOL_PROJECT": "p",
         "BENCHPOOL_USER": "susan",
         "BENCHPOOL_ATTEMPT": "3",
+        "WANDB_MODE": "disabled",
     }
 
 
-@pytest.mark.parametrize("user", ["..", ".", "a/b", "../../etc", "nobody-has-this"])
+@pytest.mark.parametrize("user", ["..", ".", "a/b", "../../etc"])
 def test_home_is_a_users_folder_only_where_the_name_is_plain(tmp_path: Path, user: str) -> None:
     (tmp_path / "homes" / "susan").mkdir(parents=True)
     (tmp_path / "homes" / "a" / "b").mkdir(parents=True)
     job = JobSubmission(entry=CommandEntry(["true"]))
     assert launch(tmp_path, job).env["HOME"] == str(tmp_path / "homes" / "susan")
     assert launch(tmp_path, job, user=user).env["HOME"] == "/service"
+
+
+def test_who_never_had_a_server_gets_a_home_with_the_first_job(tmp_path: Path) -> None:
+    job = JobSubmission(entry=CommandEntry(["true"]))
+    assert launch(tmp_path, job).env["HOME"] == "/service", "nobody has homes here"
+    (tmp_path / "homes").mkdir()
+    home = tmp_path / "homes" / "susan"
+    assert launch(tmp_path, job).env["HOME"] == str(home)
+    assert home.is_dir()
 
 
 def test_with_system_accounts_the_worker_is_its_user(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from benchpool_scheduler.contract import GpuUse, LeaseRequest, State
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.service.housekeeping import metering
 from benchpool_scheduler.telemetry import GpuSample, NoSampler, Sampling
+from benchpool_scheduler.telemetry.sampler import HeldProcesses
+from benchpool_scheduler.telemetry.samples import WorkerSample
 from benchpool_support.clocks import FakeClock
 from benchpool_support.measured import ScriptedSampler
 from benchpool_support.pools import (
@@ -90,6 +92,32 @@ async def test_samples_are_joined_with_who_holds_the_gpu(tmp_path: Path) -> None
         assert (total.covered_s, total.active_s) == (60.0, 30.0)
 
 
+class ScriptedUse:
+    """Every bench uses so much of a processor, the notebook server itself so much of that."""
+
+    def __init__(self, used: float, by_server: float) -> None:
+        self._used, self._by_server = used, by_server
+
+    def sample_workers(self, held: Sequence[HeldProcesses], now: float) -> Sequence[WorkerSample]:
+        return [
+            WorkerSample(it.of, now, 10.0, 10.0 * self._used, first_cpu_s=10.0 * self._by_server)
+            for it in held
+        ]
+
+
+@pytest.mark.parametrize(("used", "by_server", "active"), [(0.25, 0.25, 0.0), (0.75, 0.25, 0.5)])
+async def test_a_server_that_serves_open_windows_is_no_use_of_a_simulated_gpu(
+    tmp_path: Path, used: float, by_server: float, active: float
+) -> None:
+    clock, runtime = FakeClock(), ScriptedRuntime(devices(9))
+    sampling = Sampling(NoSampler(), TICK_S, workers=ScriptedUse(used, by_server))
+    async with opened(make_pool(tmp_path, clock=clock, sampling=sampling, runtime=runtime)) as pool:
+        await pool.benches.reserve(HUB, LeaseRequest(user="joe", server="", spawn="s", gpus=1))
+        await looked(pool, clock, 2)
+        (own,) = pool.gpu_use.gpus(JOE, mine=True)
+        assert (own.activity, own.simulated) == (active, True)
+
+
 async def test_everybody_sees_what_gpus_do_and_only_their_own_names(tmp_path: Path) -> None:
     clock = FakeClock()
     async with opened(made(tmp_path, clock)) as pool:
@@ -139,6 +167,8 @@ async def test_however_many_look_each_gpu_is_measured_once(tmp_path: Path) -> No
     clock, sampler = FakeClock(), ScriptedSampler(busy(0.5))
     async with opened(made(tmp_path, clock, sampler)) as pool:
         await looked(pool, clock)
+        while sampler.calls < 2:  # the pool's own first look
+            await asyncio.sleep(0.01)
         before = sampler.calls
         for _ in range(50):
             pool.gpu_use.gpus(SUSAN)
@@ -154,7 +184,7 @@ async def test_a_sampler_that_fails_is_told_and_stops_nothing(tmp_path: Path) ->
 
     clock = FakeClock()
     async with opened(made(tmp_path, clock, ScriptedSampler(fail))) as pool:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while "the driver fell over" not in pool.observed.now.problems.get("telemetry", ""):
                 await asyncio.sleep(0.01)
         job = await pool.jobs.submit(SUSAN, sleeper(project="susan"))
@@ -174,7 +204,7 @@ async def test_a_driver_that_hangs_is_told_and_stops_nothing(
 
     async with opened(made(tmp_path, FakeClock(), ScriptedSampler(hang))) as pool:
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 while "telemetry" not in pool.observed.now.problems:
                     await asyncio.sleep(0.01)
             job = await pool.jobs.submit(SUSAN, sleeper(project="susan"))

@@ -69,7 +69,8 @@ def test_a_script_runs_in_a_copy_of_its_files_with_the_images_python() -> None:
     assert (found.cpus, found.memory_gib, found.gpus) == (4, 8, ("b/0",))
     assert set(found.env) == {
         *("PROXY", "PYTHONUNBUFFERED", "LR", "BENCHPOOL_JOB_ID", "BENCHPOOL_JOB_NAME"),
-        *("BENCHPOOL_PROJECT", "BENCHPOOL_USER", "BENCHPOOL_ATTEMPT"),
+        *("BENCHPOOL_PROJECT", "BENCHPOOL_USER", "BENCHPOOL_ATTEMPT", "BENCHPOOL_JOB_IMAGE"),
+        "WANDB_MODE",
     }
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchpool_scheduler.core.model import Policy
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.simulation.replay import ReplayOptions, floors, run
 from benchpool_scheduler.simulation.replay.engine import Run
@@ -57,6 +58,17 @@ def test_a_restart_that_is_cut_short_costs_what_it_took(tmp_path: Path) -> None:
     assert runs[0].preemptions == 2
     assert runs[0].lost_gpu_s == 4 * (10 + 60)  # from 200 to 210, and from 310 to 370
     assert runs[0].end_s == 370 + 900
+
+
+def test_no_job_is_paused_more_often_in_a_day_than_the_policy_allows(tmp_path: Path) -> None:
+    often = Policy().preemptions_per_day
+    claims: Rows = [(half * 1800, 60, 2, "b") for half in range(1, often + 2)]
+    _, (surplus, *claimants) = played(tmp_path, [(0, 200_000, 4, "a"), *claims])
+    starts = [it.first_start_s for it in claimants]
+    assert starts[:often] == [it.job.submit_s for it in claimants[:often]]
+    # the first pause counts no more a day after it
+    assert starts[often:] == [1800 + 24 * 3600]
+    assert surplus.preemptions == often + 1
 
 
 def test_jobs_larger_than_what_is_left_wait_and_smaller_ones_go_past(tmp_path: Path) -> None:

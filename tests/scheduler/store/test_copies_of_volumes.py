@@ -41,7 +41,9 @@ def pool(volume: Path, *contents: bytes) -> FsspecObjects:
     objects = FsspecObjects(f"file://{volume}/objects")
     for data in contents:
         objects.mark(objects.put_listed(data), "../joe")
-    for name, text in ((TRAIL, "{}\n{}\n{half"), ("scheduler/past-jobs/2026-11.jsonl", "{}\n{ha")):
+    curves = ("scheduler/curves/abcd.jsonl", "[1,[]]\n[1")
+    past = ("scheduler/past-jobs/2026-11.jsonl", "{}\n{ha")
+    for name, text in ((TRAIL, "{}\n{}\n{half"), past, curves):
         (volume / name).parent.mkdir(parents=True, exist_ok=True)
         (volume / name).write_text(text)
     return objects
@@ -95,6 +97,7 @@ def test_a_lost_volume_of_the_pool_comes_back_with_who_uploaded_what(tmp_path: P
     assert again.sizes().keys() == loaded.keys()
     assert (volume / TRAIL).read_text() == "{}\n{}\n"  # whole lines alone
     assert (volume / "scheduler/past-jobs/2026-11.jsonl").read_text() == "{}\n"
+    assert (volume / "scheduler/curves/abcd.jsonl").read_text() == "[1,[]]\n"
     assert (volume / "scheduler/in-force.yaml").read_text() == "version: 1\n"
 
 

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
+from sqlalchemy.exc import DatabaseError
 
-from benchpool_scheduler.telemetry import Database, HeldSample, HeldWorkerSample, WorkerSample
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.telemetry import (
+    Database,
+    HeldSample,
+    HeldWorkerSample,
+    Recorder,
+    WorkerSample,
+    schema,
+)
+from benchpool_scheduler.telemetry.postgresql_storage import ASIDE, SCHEMA, PostgreSql
 from benchpool_scheduler.telemetry.rollup import MS, Sums, rolled
+from benchpool_scheduler.telemetry.sqlite_storage import SqliteFile
+from benchpool_scheduler.telemetry.storage import Storage
 from benchpool_scheduler.worker.worker_id import WorkerId
 from benchpool_support.clocks import FakeClock
+from benchpool_support.loopback import free_port
 from benchpool_support.measured import BENCH, JOB, held_samples, steady
 
 DAY = 86_400.0
@@ -25,10 +40,11 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def database(tmp_path: Path, clock: FakeClock) -> Database:
-    database = Database(tmp_path, clock.now)
+def database(storage_again: Callable[[], Storage], clock: FakeClock) -> Iterator[Database]:
+    database = Database(storage_again(), clock.now)
     database.open()
-    return database
+    yield database
+    database.close()
 
 
 def test_buckets_say_what_was_active_and_what_was_covered(
@@ -66,12 +82,15 @@ def test_every_age_has_the_same_sums(database: Database, clock: FakeClock, ago_d
     assert sum(it.energy_j for it in found) == 720_000.0
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(held=held_samples)
 def test_what_is_read_adds_up_to_what_was_written(
     held: list[HeldSample], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    database = Database(tmp_path_factory.mktemp("telemetry"), lambda: 200_000.0)
+    database = Database(SqliteFile(tmp_path_factory.mktemp("telemetry")), lambda: 200_000.0)
     for it in held:
         database.write([it])
     found = database.buckets(None, 0, 250_000, 100)
@@ -91,25 +110,30 @@ def test_a_moment_counts_once_whatever_comes_twice(database: Database) -> None:
 
 
 def test_a_clock_that_was_set_back_neither_stops_the_record_nor_counts_twice(
-    tmp_path: Path, clock: FakeClock
+    storage_again: Callable[[], Storage], clock: FakeClock
 ) -> None:
-    first = Database(tmp_path, clock.now)
+    first = Database(storage_again(), clock.now)
     first.write(steady("GPU-a", NOON - 7200, NOON, 1.0))
     first.close()
     earlier = FakeClock(NOON - 3600)
-    second = Database(tmp_path, earlier.now)
+    second = Database(storage_again(), earlier.now)
     second.open()
     second.write(steady("GPU-a", NOON - 3600, NOON - 3000, 1.0))
     found = second.buckets(None, NOON - 7200, NOON, 2)
     assert [it.covered_s for it in found] == [3600.0, 600.0]
+    second.close()
 
 
-def test_rows_are_kept_for_their_time_and_no_longer(database: Database, clock: FakeClock) -> None:
+def test_rows_are_kept_for_their_time_and_no_longer(
+    database: Database, storage_again: Callable[[], Storage], clock: FakeClock
+) -> None:
     database.write(steady("GPU-a", NOON, NOON + 3600, 0.5, JOB))
+    engine = storage_again().connect()
 
     def rows(table: str) -> int:
-        with sa.create_engine(f"sqlite:///{database.file}").connect() as connection:
-            return int(connection.scalar(sa.text(f"SELECT count(*) FROM {table}")) or 0)  # noqa: S608
+        count = sa.select(sa.func.count()).select_from(schema.metadata.tables[table])
+        with engine.connect() as connection:
+            return int(connection.scalar(count) or 0)
 
     found = []
     for days in (1, 3, 31, 399, 402):
@@ -119,6 +143,8 @@ def test_rows_are_kept_for_their_time_and_no_longer(database: Database, clock: F
     assert found == [[360, 60, 1, 1], [0, 60, 1, 1], [0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 0]]
     database.write(steady("GPU-a", clock.now(), clock.now() + 10, 0.5, JOB))
     assert database.totals_of(JOB.job or "")
+    assert database.size() > 0
+    engine.dispose()
 
 
 def test_a_job_has_a_series_of_its_own_and_totals_for_each_attempt(
@@ -158,7 +184,7 @@ def test_workers_are_summed_by_attempt(database: Database) -> None:
 @pytest.mark.expected_errors("The record of what GPUs did")
 def test_a_damaged_file_is_set_aside_and_another_begun(tmp_path: Path, clock: FakeClock) -> None:
     (tmp_path / "telemetry.sqlite").write_bytes(b"no database at all " * 500)
-    database = Database(tmp_path, clock.now)
+    database = Database(SqliteFile(tmp_path), clock.now)
     database.open()
     assert database.problem is not None
     assert "telemetry.sqlite.damaged" in database.problem
@@ -171,6 +197,92 @@ def test_a_layout_of_another_release_is_set_aside(tmp_path: Path, clock: FakeClo
     with sa.create_engine(f"sqlite:///{tmp_path}/telemetry.sqlite").begin() as connection:
         connection.execute(sa.text("PRAGMA user_version = 99"))
         connection.execute(sa.text("CREATE TABLE raw (x)"))
-    database = Database(tmp_path, clock.now)
+    database = Database(SqliteFile(tmp_path), clock.now)
     database.open()
     assert "layout 99" in (database.problem or "")
+
+
+@pytest.mark.expected_errors("The record of what GPUs did")
+def test_on_a_server_a_schema_of_another_release_is_set_aside(
+    empty_server: str, clock: FakeClock
+) -> None:
+    storage = PostgreSql(empty_server)
+    of_another_release(storage)
+    database = Database(PostgreSql(empty_server), clock.now)
+    database.open()
+    assert database.problem is not None
+    assert "layout 99, this release knows 1" in database.problem
+    assert f"It is the schema {ASIDE} now" in database.problem
+    assert "of-the-tests" not in database.problem, "a password"
+    database.write(steady("GPU-a", NOON - 60, NOON, 1.0))
+    assert database.buckets(None, NOON - 60, NOON, 1)
+    database.close()
+
+
+def of_another_release(storage: PostgreSql) -> None:
+    engine = storage.connect()
+    with engine.begin() as connection:
+        layout = sa.table("layout", sa.column("number"), schema=SCHEMA)
+        connection.execute(layout.update().values(number=99))
+    engine.dispose()
+
+
+def test_on_a_server_tables_that_somebody_removed_are_made_again(
+    empty_server: str, clock: FakeClock
+) -> None:
+    database = Database(PostgreSql(empty_server), clock.now)
+    database.write(steady("GPU-a", NOON - 120, NOON - 60, 1.0))
+    engine = sa.create_engine(empty_server)
+    with engine.begin() as connection:
+        connection.execute(sa.schema.DropSchema(SCHEMA, cascade=True))
+    engine.dispose()
+    later = steady("GPU-a", NOON - 60, NOON, 1.0)
+    with pytest.raises(DatabaseError):
+        database.write(later)
+    database.write(later)
+    (found,) = database.buckets(None, NOON - 120, NOON, 1)
+    assert (found.covered_s, database.problem) == (60.0, None)
+    database.close()
+
+
+def test_a_connection_that_the_server_ended_costs_nothing(
+    empty_server: str, clock: FakeClock
+) -> None:
+    database = Database(PostgreSql(empty_server), clock.now)
+    database.write(steady("GPU-a", NOON - 120, NOON - 60, 1.0))
+    engine = sa.create_engine(empty_server)
+    others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid()"
+    with engine.begin() as connection:
+        connection.execute(sa.text(f"{others} AND application_name = 'benchpool'"))
+    engine.dispose()
+    database.write(steady("GPU-a", NOON - 60, NOON, 1.0))
+    assert sum(it.covered_s for it in database.buckets(None, NOON - 120, NOON, 1)) == 120.0
+    database.close()
+
+
+def test_samples_wait_for_a_server_that_is_not_reached_and_no_password_is_said(
+    clock: FakeClock,
+) -> None:
+    nobody = f"postgresql+psycopg2://hub:of-the-tests@127.0.0.1:{free_port()}/postgres"
+    recorder = Recorder(Database(PostgreSql(nobody), clock.now))
+    recorder.add(steady("GPU-a", NOON - 60, NOON, 1.0))
+    recorder.write()
+    assert "cannot be written to the schema" in (recorder.problem or "")
+    assert "of-the-tests" not in (recorder.problem or "")
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("db.example.org", "cannot be read"),
+        ("mysql://benchpool:secret@db/x", "begins with mysql://"),
+        ("postgresql://benchpool:secret@db/x", "only postgresql+psycopg2:// can be used"),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_refused_without_its_password(
+    address: str, said: str
+) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(said)) as refused:
+        PostgreSql(address)
+    assert refused.value.field == "telemetry_database"
+    assert "secret" not in str(refused.value)

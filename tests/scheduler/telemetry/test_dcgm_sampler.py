@@ -11,7 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from benchpool_scheduler.telemetry.dcgm import DcgmSampler, ExportedGpu, placed, read_page
+from benchpool_scheduler.telemetry.dcgm import DcgmSampler, ExportedGpu, read_page
+from benchpool_scheduler.telemetry.placing import placed
 
 SLOTS = ["n0/0", "n0/1", "n1/0"]
 PODS = {("lab", "train-0"): ["n0/1"]}

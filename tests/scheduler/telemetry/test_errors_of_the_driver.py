@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchpool_scheduler.telemetry import Database, GpuSample, HeldSample, Holder
+from benchpool_scheduler.telemetry.sqlite_storage import SqliteFile
 
 NOW = 1_800_000_000.0
 JOE = Holder(job="j", attempt=1, worker=0, user="joe", project="speech")
 
 
 def database(folder: Path) -> Database:
-    found = Database(folder, lambda: NOW)
+    found = Database(SqliteFile(folder), lambda: NOW)
     found.write(
         [
             HeldSample(GpuSample(NOW - ago, 10.0, gpu, activity=0.5, xid=xid), holder)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchpool_scheduler.telemetry.process_meter import ProcessMeter
+from benchpool_scheduler.telemetry.process_meter import Of, ProcessMeter
 from benchpool_scheduler.telemetry.processes import ProcessRoot, of_benches
 from benchpool_scheduler.worker import process_identity
 from benchpool_scheduler.worker.worker_id import WorkerId
@@ -58,6 +60,24 @@ def test_a_tree_without_cgroup_is_added_up_with_all_below_it(tmp_path: Path) -> 
     process(tmp_path, 200, 1, 100 * tick, 0, 10_000)
     (found,) = meter.sample({"lease": (root, 0.0)}, 20.0)
     assert (found.cpu_s, found.memory_gib, found.read_bytes) == (3.0, 3.0, 40)
+
+
+def test_what_the_first_process_used_itself_is_told_apart(tmp_path: Path) -> None:
+    tick, meter = os.sysconf("SC_CLK_TCK"), ProcessMeter(tmp_path / "proc")
+    root = cgroup(tmp_path / "group", 0, GIB, 0)
+    trees: Mapping[Of, tuple[ProcessRoot, float]] = {
+        "lease": (ProcessRoot(100, 0), 0.0),
+        WORKER: (replace(root, pid=200), 4.0),
+    }
+    for pid, parent in ((100, 1), (101, 100), (200, 1)):
+        process(tmp_path / "proc", pid, parent, 0, 1, 10)
+    meter.sample(trees, 10.0)
+    process(tmp_path / "proc", 100, 1, 2 * tick, 1, 10)
+    process(tmp_path / "proc", 101, 100, 3 * tick, 1, 10)
+    process(tmp_path / "proc", 200, 1, 1 * tick, 1, 10)
+    cgroup(tmp_path / "group", 4_000_000, GIB, 0)
+    found = {it.of: (it.cpu_s, it.first_cpu_s) for it in meter.sample(trees, 20.0)}
+    assert found == {"lease": (5.0, 2.0), WORKER: (4.0, 1.0)}
 
 
 def test_what_a_cgroup_does_not_count_is_asked_of_its_processes(tmp_path: Path) -> None:

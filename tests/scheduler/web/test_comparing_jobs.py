@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
+import msgspec
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 from playwright.async_api import Browser, Page, expect
 
 from benchpool_scheduler.contract import (
@@ -19,9 +23,26 @@ from benchpool_scheduler.contract import (
     SnapshotFile,
     State,
 )
+from benchpool_scheduler.contract.run_environment import NAME, Package, RunEnvironment, Seed
 from benchpool_scheduler.service import Pool
 from benchpool_support.pools import JOE, SUSAN, make_pool, opened, reached
 from benchpool_support.stage import application, served
+
+RUN = RunEnvironment(
+    job="a" * 26,
+    attempt=1,
+    python="CPython 3.11.2",
+    platform="Linux",
+    packages=[],
+    driver=None,
+    cuda=None,
+    image=None,
+    commit=None,
+    modules=[],
+    data=[],
+    seeds=[],
+    variables=[],
+)
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
@@ -71,6 +92,55 @@ async def test_a_job_is_compared_with_the_send_before_it(
     await expect(page.locator(".difference .new")).to_have_text("+print('lr', 0.01)")
     await page.set_viewport_size({"width": 390, "height": 800})
     assert await page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+async def recorded(pool: Pool, numpy: str, seed: int) -> Job:
+    """Return a job that records what it has around it, as the runner does."""
+    around = replace(RUN, packages=[Package("numpy", numpy)], seeds=[Seed(1, "seed", str(seed))])
+    script = (
+        "import os, pathlib\n"
+        "folder = pathlib.Path(os.environ['BENCHPOOL_OUTPUT_DIR'])\n"
+        f"(folder / {NAME!r}).write_bytes({msgspec.json.encode(around)!r})\n"
+    )
+    argv = [sys.executable, "-c", script]
+    made = await pool.jobs.submit(SUSAN, JobSubmission(CommandEntry(argv), name="around"))
+    return await reached(pool, made.id, State.SUCCEEDED)
+
+
+async def test_what_both_had_around_them_is_compared(
+    pool: Pool, address: str, browser: Browser
+) -> None:
+    first, second = await recorded(pool, "2.0.0", 1), await recorded(pool, "2.1.0", 1)
+    page = await reader(browser, address, f"jobs/{second.id}/compare")
+    rows = page.get_by_role("table", name="What they had around them").locator("tbody tr")
+    await expect(rows).to_have_count(1)
+    await expect(rows).to_contain_text("package numpy")
+    await expect(rows.get_by_role("cell")).to_have_text(["2.0.0", "2.1.0"])
+    typed = page.get_by_text(f"benchpool changes {first.id[:8]} {second.id[:8]}")
+    await expect(typed).to_be_visible()
+    shot = os.environ.get("BENCHPOOL_SCREENSHOTS")
+    if shot:
+        await page.screenshot(path=Path(shot) / "compare-around.png", full_page=True)
+
+
+async def test_a_job_is_run_again_from_its_page_and_compared_with_itself(
+    pool: Pool, address: str, browser: Browser
+) -> None:
+    first = await recorded(pool, "2.0.0", 7)
+    await recorded(pool, "2.1.0", 8)
+    page = await reader(browser, address, f"jobs/{first.id}")
+    await page.get_by_role("button", name="Run again as it was around").click()
+    await page.wait_for_url("**did=again**")
+    said = "around runs again as it was: this is the new job."
+    await expect(page.locator("#flash")).to_contain_text(said)
+    again = page.url.partition("jobs/")[2][:26]
+    assert again != first.id
+    await reached(pool, again, State.SUCCEEDED)
+    await page.goto(f"{address}jobs/{again}/compare")
+    await expect(page.locator(".answer")).to_contain_text("the same options")
+    await expect(page.get_by_text("The same Python, packages, driver")).to_be_visible()
+    heads = page.get_by_role("table").first.get_by_role("columnheader")
+    await expect(heads.nth(1)).to_contain_text(first.id[:8])
 
 
 async def reader(browser: Browser, address: str, path: str) -> Page:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from benchpool_scheduler.changes.code import SAME_CODE
 from benchpool_scheduler.contract import (
     Attempt,
     CommandEntry,
@@ -14,7 +15,7 @@ from benchpool_scheduler.contract import (
     SentCode,
     State,
 )
-from benchpool_scheduler.web.compare_view import SAME_CODE, Sent, compare
+from benchpool_scheduler.web.compare_view import Sent, compare
 from benchpool_support.stage import NOW, job
 
 
@@ -54,6 +55,13 @@ def test_the_same_send_twice_differs_in_nothing() -> None:
     found = compare(sent(BAD, "x"), sent(GOOD, "x"), NOW)
     assert found.answer == "They were sent with the same options and the same code."
     assert (found.differing, found.code, found.code_note) == ((), (), SAME_CODE)
+
+
+def test_of_commands_it_is_not_said_that_nothing_travelled() -> None:
+    code = SentCode(BAD.id, "command", None, [], command=["./run.sh"])
+    detail, submission = JobDetail(BAD, []), JobSubmission(CommandEntry(["./run.sh"]))
+    found = compare(Sent(detail, submission, code), Sent(detail, submission, code), NOW)
+    assert found.code_note.startswith("What a command or module runs is not compared line by line")
 
 
 def test_code_that_is_gone_is_not_called_the_same() -> None:

@@ -13,11 +13,12 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from benchpool_scheduler.contract import Job, LeaseRequest, State
+from benchpool_scheduler.contract.audit import AuditQuery
 from benchpool_scheduler.errors import Forbidden
 from benchpool_scheduler.runtime import DeviceState, EndedBy
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.simulation.replay.trace import read
-from benchpool_scheduler.telemetry import GpuSample, HeldSample, Holder, database
+from benchpool_scheduler.telemetry import GpuSample, HeldSample, Holder, sqlite_storage
 from benchpool_support.browser import Seen
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import ADMIN, HUB, make_pool, opened, reached, sleeper, story
@@ -38,9 +39,14 @@ NODES = tuple(
     machine(f"gpu-{number:02}", "A100" if number < 6 else "H200", 8) for number in range(1, 9)
 )
 QUOTAS = {"vision": 24, "speech": 10, "robotics": 20, "genomics": 2}
-TEXT = "version: 1\nbuild: {default: 1, reserve: 8}\nprojects:\n" + "".join(
-    f"  - {{name: {team}, quota: {QUOTAS[team]}, members: [{', '.join(users)}]}}\n"
-    for team, users in TEAMS.items()
+PRICES = "prices: {currency: CHF, gpu_hour: {A100: 2, H200: 4}}\n"
+TEXT = (
+    PRICES
+    + "version: 1\nbuild: {default: 1, reserve: 8}\nprojects:\n"
+    + "".join(
+        f"  - {{name: {team}, quota: {QUOTAS[team]}, members: [{', '.join(users)}]}}\n"
+        for team, users in TEAMS.items()
+    )
 )
 JOBS = (
     *(("susan", 8), ("amara", 8), ("felix", 4), ("joe", 4), ("noor", 4)),
@@ -60,7 +66,7 @@ async def pool(tmp_path_factory: pytest.TempPathFactory, clock: FakeClock) -> As
     state = tmp_path_factory.mktemp("fleet")
     (state / "scheduler").mkdir()
     week = worked_through(read(TRACE), NODES, STARTED - 7 * DAY, STARTED)
-    fill(state / "scheduler" / database.FILE, week, minutes_since=STARTED - 1.25 * DAY)
+    fill(state / "scheduler" / sqlite_storage.FILE, week, minutes_since=STARTED - 1.25 * DAY)
     runtime = ScriptedRuntime(tuple(gpu for node in NODES for gpu in node))
     async with opened(
         make_pool(state, configuration=story(TEXT), runtime=runtime, clock=clock)
@@ -98,6 +104,7 @@ async def an_hour(pool: Pool, clock: FakeClock) -> None:
                 activity=activity(holder, at, gpu),
                 memory_used_gib=3.0 if holder.bench else 41.0,
                 memory_total_gib=80.0,
+                energy_j=18_000.0,
                 xid=31 if holder.user == "noor" and holder.job and at == 3000 else None,
             ),
             holder,
@@ -228,6 +235,24 @@ async def test_administrators_see_what_to_act_on(address: str, browser: Browser)
     await expect(page.locator("#health")).to_contain_text("GPUs")
 
 
+async def test_an_idle_bench_is_asked_back_where_it_is_seen(
+    pool: Pool, address: str, browser: Browser
+) -> None:
+    page = (await opens(browser, address, "fleet", "ada")).page
+    row = page.get_by_role("table", name="Idle benches").locator("tbody tr").first
+    user = await row.locator("th bdi").first.inner_text()
+    await row.get_by_text("Ask for it back…").click()
+    await row.get_by_label("Reason").fill("two people wait")
+    await row.get_by_role("button", name="Ask now").click()
+    await expect(row.locator(".asked")).to_contain_text("ada asks for it back")
+    await expect(row.locator(".asked")).to_contain_text("two people wait")
+    await expect(page).to_have_url(f"{address}fleet")
+    (lease,) = pool.benches.leases(CALLERS[user])
+    assert lease.asked_back is not None
+    (record,) = (await pool.audit.read(ADMIN, AuditQuery(action="ask_back"))).records
+    assert (record.actor, record.target) == ("ada", lease.id)
+
+
 async def test_a_week_is_drawn_from_its_table_and_again_when_the_page_is_brought_up_to_date(
     address: str, browser: Browser
 ) -> None:
@@ -239,6 +264,28 @@ async def test_a_week_is_drawn_from_its_table_and_again_when_the_page_is_brought
     await page.evaluate("document.dispatchEvent(new Event('benchpool-shown'))")
     await expect(page.locator("#week canvas")).to_have_count(1)
     assert (seen.violations, seen.faults) == ([], [])
+
+
+async def test_arrow_keys_read_the_values_of_a_chart(address: str, browser: Browser) -> None:
+    page = (await opens(browser, address, "fleet", "ada")).page
+    chart = page.get_by_role("img", name=re.compile("^GPUs held, computing and free"))
+    await chart.focus()
+    said = page.locator("#week [role=status]")
+    await chart.press("End")
+    rows = page.locator("#week tbody tr")
+    for key, row in (("", 0), ("ArrowLeft", 1), ("Home", 167), ("PageDown", 143)):
+        if key:
+            await chart.press(key)
+        at = rows.nth(row)
+        begin = await at.locator("th").text_content()
+        held, computing, wanted = await at.locator("td").all_text_contents()
+        await expect(said).to_have_text(
+            f"{begin}: Held {held}, Computing {computing}, Free though wanted {wanted}"
+        )
+    moved = page.locator("#week .u-cursor-x")
+    before = await moved.get_attribute("style")
+    await chart.press("ArrowRight")
+    assert await moved.get_attribute("style") != before
 
 
 async def test_projects_are_sorted_by_what_is_chosen(address: str, browser: Browser) -> None:
@@ -339,7 +386,15 @@ async def test_a_researcher_sees_quotas_what_is_free_and_what_own_jobs_do(
         "aria-label", re.compile("^last hour: 1[0-9] % active in the mean")
     )
     await expect(rows.last).to_contain_text("idle from")
-    await expect(rows.first).to_contain_text("41 of 80 GB, 39 free on the fullest GPU")
+    await expect(rows.first).to_contain_text(
+        "41 of 80 GB, 39 free on the fullest GPU; mean of the last hour 41 GB"
+    )
+    held_h = 4 * (20 * 60 + 20 + PASSED_S) / HOUR
+    energy_kwh = 4 * PASSED_S * 300 / HOUR / 1000
+    await expect(rows.first).to_contain_text(
+        f"{held_h:.2f} GPU-hours, {energy_kwh:.2f} kWh, {2 * held_h:.2f} CHF"
+    )
+    await expect(rows.last).to_contain_text(re.compile(r"GPU-hours, .* Wh, .* CHF"))
     await expect(page.locator("#waiting")).to_contain_text("whisper-large")
     content = await page.locator("main").inner_html()
     assert [name for name in USERS if name != "noor" and name in content] == []

@@ -84,7 +84,9 @@ async def test_what_is_told_is_chosen_and_kept(pool: Pool, address: str, browser
     await expect(page.get_by_label("A job ended well")).not_to_be_checked()
     kept = pool.notifier.settings(SUSAN)
     assert kept.paused_s == 7200
-    assert [one.value for one in kept.events] == ["started", "failed", "paused", "budget"]
+    assert [one.value for one in kept.events] == [
+        *("started", "failed", "paused", "hanging", "deadline", "schedule", "idle-bench", "budget")
+    ]
     await page.get_by_label("A pause is long from").fill("soon")
     await page.get_by_role("button", name="Keep").click()
     await expect(page.get_by_role("alert")).to_contain_text("A long pause is 'soon'")

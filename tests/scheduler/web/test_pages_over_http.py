@@ -328,14 +328,13 @@ async def test_each_worker_that_an_attempt_had_has_its_log(
     assert "attempt=1&amp;worker=1" not in page.text
 
 
-async def test_a_thousand_waiting_jobs_render_in_good_time(
+async def test_of_a_thousand_waiting_jobs_fifty_are_shown_and_the_others_are_counted(
     http: httpx.AsyncClient, staged: StagedPool
 ) -> None:
     staged.add(*(job(f"{number:04}") for number in range(1000)))
     answer = await http.get("", headers=as_("susan"))
     assert answer.text.count('data-state="queued"') == 50
     assert "950 more jobs are not shown here" in answer.text
-    assert answer.elapsed.total_seconds() < 2
 
 
 async def test_ten_thousand_jobs_are_pages_of_two_hundred_with_search(

@@ -19,7 +19,7 @@ async def test_records_are_searched_and_handed_out_as_csv_and_json(tmp_path: Pat
     pool = make_pool(tmp_path, runtime=ScriptedRuntime(devices(6)))
     async with opened(pool):
         await pool.audit.record(Deed(ADMIN, "::1", "cancel", "j1", reason="=power cut"))
-        await pool.audit.record(Deed(SUSAN, "::1", "submit", "j2"))
+        await pool.audit.record(Deed(SUSAN, "::1", "submit", "job-of-susan"))
         with served(lambda: application(pool, {"ada": ADMIN, "susan": SUSAN})) as url:
             async with httpx.AsyncClient(base_url=url, trust_env=False) as client:
 
@@ -29,12 +29,12 @@ async def test_records_are_searched_and_handed_out_as_csv_and_json(tmp_path: Pat
                 page = await read("?search=POWER&since=2020-01-01&events=true")
                 assert page.status_code == 200, page.text
                 assert "=power cut" in page.text
-                assert "j2" not in page.text
+                assert "job-of-susan" not in page.text
                 assert 'value="POWER"' in page.text
                 listed = await read("?search=POWER&export=csv")
                 assert listed.headers["Content-Disposition"].endswith('events.csv"')
                 assert listed.text.splitlines()[1].endswith(",::1,cancel,j1,,'=power cut,")
-                (found,) = (await read("?target=j2&export=json")).json()
+                (found,) = (await read("?target=job-of-susan&export=json")).json()
                 assert (found["actor"], found["action"]) == ("susan", "submit")
                 assert (await read("?until=2020-01-01&export=json")).json() == []
                 assert (await read("?export=csv", "susan")).status_code == 403

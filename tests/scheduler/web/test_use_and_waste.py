@@ -157,6 +157,18 @@ async def test_others_see_themselves_and_choose_another_time(
     await expect(page.locator("code").first).to_have_text("benchpool report --from 7d --by user")
 
 
+async def test_what_nobody_held_is_named_to_administrators_alone(
+    address: str, browser: Browser
+) -> None:
+    for reader, whose in (
+        ("ada", "no project: benches, and what nobody held"),
+        ("susan", "no project: benches"),
+    ):
+        page = await opened_by(browser, address, "report?period=30", reader=reader)
+        row = page.get_by_role("table", name="All of them").locator("tbody tr").last
+        await expect(row.locator("th")).to_have_text(whose)
+
+
 async def test_a_time_that_is_none_is_said(address: str, browser: Browser) -> None:
     page = await opened_by(browser, address, "report?period=2999-01")
     await expect(page.locator("main")).to_contain_text("has not come yet")
@@ -173,7 +185,11 @@ async def test_how_many_gpus_would_have_been_enough_is_one_button(
     for worker in list(runtime.launched):
         runtime.end(worker, at=clock.now())
         await reached(pool, worker.job, State.SUCCEEDED)
+    # "Name more days", it said: there is a field for them.
+    await page.get_by_label("Last days").fill("90")
     await page.get_by_role("button", name="Replay").click()
+    await expect(page.locator("main")).to_contain_text("of the last 90 days")
+    await expect(page.get_by_label("Last days")).to_have_value("90")
     await expect(page.locator("main")).to_contain_text("4 GPUs in one pool would have been enough")
     await expect(page.get_by_role("table", name="Static shares")).to_contain_text("vision")
     others = await opened_by(browser, address, "report", reader="joe")

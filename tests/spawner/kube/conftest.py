@@ -28,6 +28,7 @@ from benchpool_support.kube_hub import (
     python_with_hub,
     running,
 )
+from benchpool_support.loopback import free_port
 from benchpool_support.scripted import ScriptedRuntime
 from benchpool_support.serving import PEOPLE, Served, served
 
@@ -61,7 +62,7 @@ class Scheduler:
 
     folder: Path
     service: Served | None = None
-    port: int = 0
+    port: int = field(default_factory=free_port)
     runtime: ScriptedRuntime = field(default_factory=lambda: ScriptedRuntime(devices()))
     _stack: ExitStack = field(default_factory=ExitStack)
 
@@ -73,7 +74,6 @@ class Scheduler:
             served(self.folder, configuration=CONFIGURATION, port=self.port, runtime=self.runtime)
         )
         self.service.identity.people = {**PEOPLE, TOKEN: PEOPLE["hub"]}
-        self.port = int(self.service.url.split(":")[2].split("/")[0])
 
     def stop(self) -> None:
         """Be away."""

@@ -21,10 +21,10 @@ from benchpool_support.kube_hub import (
     SERVICE_TOKEN,
     KubeHub,
     Notebooks,
-    free_port,
     python_with_hub,
     running,
 )
+from benchpool_support.loopback import free_port
 from benchpool_support.replicas import Replica, Site, until
 
 pytestmark = pytest.mark.kubernetes
@@ -36,7 +36,7 @@ projects: [{name: p, quota: 4, members: [ada]}]
 policy: {grace_s: 2}
 """
 CONFIG = """
-c.Spawner.start_timeout = 60
+c.Spawner.start_timeout = 180
 """
 
 

@@ -48,7 +48,7 @@ def lease(answer: LineAnswer) -> Lease:
 
 async def asked_until_held(pool: Pool, request: LineRequest) -> Lease:
     held = LineRequest(lease=request.lease, hold_s=10)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while (answer := await pool.benches.wait_in_line(HUB, held)).lease is None:
             pass
     return lease(answer)

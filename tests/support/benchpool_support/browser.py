@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -10,7 +11,11 @@ from dataclasses import dataclass, field
 from playwright import async_api, sync_api
 from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
 
-CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+PROGRAMS = ("chromium-headless-shell", "chromium")
+"""The first takes less than half of the processor time: it has no window whose frame is drawn."""
+
+_FOUND = [path for path in map(shutil.which, PROGRAMS) if path is not None]
+CHROMIUM = os.environ.get("CHROMIUM") or (_FOUND or ["/usr/bin/chromium"])[0]
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",

@@ -12,6 +12,12 @@ PRODUCT = (
     ROOT / "spawner" / "benchpool_spawner",
     ROOT / "extension" / "benchpool",
 )
+INTEGRATIONS = (
+    ROOT / "integrations" / "airflow" / "airflow_provider_benchpool",
+    ROOT / "integrations" / "dagster" / "dagster_benchpool",
+    ROOT / "integrations" / "prefect" / "prefect_benchpool",
+)
+"""Distributions of their own, on the client."""
 FOR_TESTS = (
     ROOT / "tests" / "cluster" / "benchpool_cluster",
     ROOT / "tests" / "support" / "benchpool_support",
@@ -31,7 +37,7 @@ def modules(*packages: Path) -> list[Module]:
     return sorted(
         (
             Module(_dotted(path.relative_to(package.parent)), path)
-            for package in packages or PRODUCT + FOR_TESTS
+            for package in packages or PRODUCT + INTEGRATIONS + FOR_TESTS
             for path in package.rglob("*.py")
             if path.name != "__main__.py"
         ),
@@ -40,8 +46,9 @@ def modules(*packages: Path) -> list[Module]:
 
 
 def test_files() -> Iterator[Path]:
-    """Yield every Python file below ``tests`` that is in none of our packages."""
-    for path in sorted((ROOT / "tests").rglob("*.py")):
+    """Yield every Python file of tests that is in none of our packages."""
+    every = (*(ROOT / "tests").rglob("*.py"), *(ROOT / "integrations").glob("*/tests/**/*.py"))
+    for path in sorted(every):
         if not any(path.is_relative_to(package) for package in FOR_TESTS):
             yield path
 

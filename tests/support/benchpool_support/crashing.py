@@ -30,7 +30,7 @@ version: 1
 projects:
   - {name: susan, quota: 1, members: [susan]}
   - {name: joe, quota: 1, members: [joe]}
-policy: {grace_s: 20, preemptions_per_hour: 100}
+policy: {grace_s: 20, preemptions_per_hour: 100, preemptions_per_day: 2400}
 """
 )
 

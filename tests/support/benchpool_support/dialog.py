@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import nbformat
+
+from benchpool_support.waiting import until
 
 CELLS = ["import os", "x = 20", "unused = 1", "print(x + 1, os.getcwd())\nopen('made', 'w')", "y"]
 
@@ -51,8 +54,29 @@ def made(answer: httpx.Response) -> dict[str, Any]:
     return found
 
 
+def prepared(
+    page: httpx.Client,
+    asked: dict[str, Any],
+    holds: Callable[[dict[str, Any]], object] = lambda said: said["kernel"]["asked"],
+) -> dict[str, Any]:
+    """Return what the dialog is told once it holds: without it, once the kernel has answered.
+
+    A kernel is asked for less than a second, however slow the machine is, and the dialog goes on
+    without it; it asks again with everything that is changed in it.
+    """
+
+    def said() -> dict[str, Any] | None:
+        found = made(page.post("benchpool/prepare", json=asked))
+        return found if holds(found) else None
+
+    found = until(said, "the dialog is told")
+    assert found is not None
+    return found
+
+
 def write_notebook(path: Path, *sources: str) -> None:
-    """Write a notebook of these cells, and its folder."""
+    """Write a notebook of these cells for the Python kernel, and its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     cells = [nbformat.v4.new_code_cell(each) for each in sources]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    kernel = {"name": "python3", "display_name": "Python 3"}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), path)

@@ -11,6 +11,7 @@ from functools import partial
 import httpx
 
 Client = partial(httpx.Client, trust_env=False)
+AsyncClient = partial(httpx.AsyncClient, trust_env=False)
 get = partial(httpx.get, trust_env=False)
 post = partial(httpx.post, trust_env=False)
 put = partial(httpx.put, trust_env=False)

@@ -3,21 +3,41 @@
 - ``repeatable``, unless another one is asked for: the same examples on every machine.
 - ``fast``: a tenth of them, for ``make test-fast``.
 - ``soak``: new ones each time; ``make soak`` prints the seed.
+
+Hypothesis also draws numbers that it reads in our modules. Which of these a process has imported
+depends on what it tested before, so the first two do without: else they would differ by run.
 """
 
 from __future__ import annotations
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 WHOLE = 100
 """Examples of a property test that names no number."""
 
 settings.register_profile(
-    "repeatable", max_examples=WHOLE, derandomize=True, deadline=None, database=None
+    "repeatable",
+    max_examples=WHOLE,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],  # the machine may be, whoever draws what
 )
 settings.register_profile("fast", settings.get_profile("repeatable"), max_examples=WHOLE // 10)
 settings.register_profile("soak", max_examples=WHOLE, deadline=None, database=None, print_blob=True)
 settings.load_profile("repeatable")
+
+_NO_CONSTANTS = Constants()
+_constants_of_imported_modules = providers._get_local_constants
+
+
+def _local_constants() -> Constants:
+    return _NO_CONSTANTS if settings().derandomize else _constants_of_imported_modules()
+
+
+providers._get_local_constants = _local_constants
 
 
 def examples(number: int) -> int:

@@ -42,7 +42,7 @@ with open(os.environ["JOURNAL"], "a") as file:
     file.write(os.environ["BENCHPOOL_JOB_NAME"] + " " + os.environ["BENCHPOOL_ATTEMPT"] + "\\n")
 """
 
-PATIENCE_S = 45.0
+PATIENCE_S = 120.0
 
 T = TypeVar("T")
 

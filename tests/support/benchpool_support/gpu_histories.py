@@ -91,12 +91,15 @@ def _occupant(random: Random) -> Occupant:
 
 
 def _buckets(random: Random, gpu: str, end: float) -> Iterator[Measured]:
-    """Yield buckets of one length; some are missing, some half covered, some of another holder."""
+    """Yield buckets of one length, one for each holder in a step.
+
+    Some are missing, some half covered, some of another holder.
+    """
     span_s = random.choice((10.0, 60.0, 3600.0))
     first = BEGIN - random.random() * span_s
     steps = int((end - first) / span_s) + 1
     for step in sorted(random.sample(range(steps), min(steps, random.randint(0, 20)))):
-        for _ in range(random.randint(1, 2)):
+        for holder in dict.fromkeys(_holder(random) for _ in range(random.randint(1, 2))):
             covered_s = span_s * random.choice((0.0, 1.0, random.random()))
             yield Measured(
                 gpu,
@@ -105,7 +108,7 @@ def _buckets(random: Random, gpu: str, end: float) -> Iterator[Measured]:
                 covered_s,
                 covered_s * random.choice((0.0, 1.0, random.random())),
                 energy_j=300.0,
-                holder=_holder(random),
+                holder=holder,
             )
 
 

@@ -12,7 +12,7 @@ build: {users: {susan: 2, joe: 1}}
 projects:
   - {name: susan, quota: 2, members: [susan]}
   - {name: joe, quota: 2, limit: 4, members: [joe]}
-policy: {preemptions_per_hour: 3, min_runtime_s: 60}
+policy: {preemptions_per_hour: 3, preemptions_per_day: 4, min_runtime_s: 60}
 """,
     """
 version: 1

@@ -16,9 +16,9 @@ import psutil
 
 from benchpool_scheduler.worker import records
 from benchpool_support.findings import KilledSupervisor
-from benchpool_support.kube_hub import free_port
+from benchpool_support.loopback import free_port
 from benchpool_support.waiting import PATIENCE_S, POLL_S, processor_seconds, until
-from benchpool_support.workstation import COMMAND, RunningWorkstation
+from benchpool_support.workstation import COMMAND, RunningWorkstation, choose_ports
 
 AWAY_S = (0.0, 1.0)
 """Until ``benchpool up`` is started again."""
@@ -51,6 +51,7 @@ class Machine:
     def start(self) -> RunningWorkstation:
         """Start it, and from then on again and again."""
         (self.folder / "benchpool.yaml").write_text(self.configuration)
+        choose_ports(self.state)
         self._begin()
         self._thread = threading.Thread(target=self._tend, daemon=True)
         self._thread.start()

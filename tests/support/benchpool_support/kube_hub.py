@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -29,6 +28,7 @@ import platformdirs
 
 from benchpool_scheduler.workstation import proxy
 from benchpool_support import direct
+from benchpool_support.loopback import free_port
 from benchpool_support.waiting import family, processor_seconds, until
 
 ROOT = Path(__file__).parents[3]
@@ -40,14 +40,7 @@ SERVICE_TOKEN = "service-of-the-tests"
 """By it the Hub knows the scheduler."""
 
 WITH_THE_HUB = ("jupyterhub-kubespawner>=7", "httpx", "msgspec", "jinja2", "platformdirs")
-READY_S = 60.0
-
-
-def free_port() -> int:
-    """Return a port of the loopback that nobody listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+READY_S = 120.0
 
 
 def python_with_hub(version: str | None) -> Path:
@@ -167,7 +160,7 @@ class KubeHub:
         if self.process is None:
             return
         self.process.send_signal(number)
-        self.process.wait(30)
+        self.process.wait(120)
         self.process = None
 
     def close(self) -> None:
@@ -181,7 +174,7 @@ class KubeHub:
         if group is not None:
             _end(-group)
 
-    def until(self, holds: Callable[[], Any], seconds: float = 30.0) -> Any:
+    def until(self, holds: Callable[[], Any], seconds: float = 120.0) -> Any:
         """Return what ``holds`` returns as soon as that is true."""
         deadline = time.monotonic() + seconds
         while not (found := holds()):
@@ -223,14 +216,14 @@ class KubeHub:
         one = servers.get(name)
         return one if one is not None and (one["ready"] or one["pending"]) else None
 
-    def wait_ready(self, user: str, name: str = "", seconds: float = 40.0) -> dict[str, Any]:
+    def wait_ready(self, user: str, name: str = "", seconds: float = 120.0) -> dict[str, Any]:
         """Wait until a server answers."""
         found: dict[str, Any] = self.until(
             lambda: (one := self.server(user, name)) and one["ready"] and one, seconds
         )
         return found
 
-    def wait_gone(self, user: str, name: str = "", seconds: float = 40.0) -> None:
+    def wait_gone(self, user: str, name: str = "", seconds: float = 120.0) -> None:
         """Wait until a server runs no more."""
         self.until(lambda: self.server(user, name) is None, seconds)
 

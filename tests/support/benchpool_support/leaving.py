@@ -51,9 +51,8 @@ def _given(job: JobFacts, command: Start) -> JobFacts:
             ran_s=0.0 if fresh else job.ran_s,
             since_checkpoint_s=None if fresh else job.since_checkpoint_s,
         )
-    if job.activity is Activity.RUNNING:
-        return job  # a growth asks again when the others have left
-    return replace(job, is_nominated=job.activity is Activity.QUEUED, nominated=command.workers)
+    leaves = job.activity is Activity.TERMINATING
+    return replace(job, is_nominated=not leaves, nominated=command.workers)
 
 
 def gone(pool: Snapshot) -> Snapshot:
@@ -72,6 +71,7 @@ def _left(job: JobFacts) -> JobFacts:
         ran_s=0.0,
         since_checkpoint_s=None,
         preemptions_last_hour=job.preemptions_last_hour + 1,
+        preemptions_last_day=job.preemptions_last_day + 1,
     )
 
 

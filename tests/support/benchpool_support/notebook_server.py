@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -17,7 +18,7 @@ from benchpool_scheduler.workstation import jupyter
 from benchpool_support import direct
 
 TOKEN = "token-of-the-page"
-START_S = 60.0
+START_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,11 @@ def notebook_server(folder: Path, environ: Mapping[str, str]) -> Iterator[Notebo
     words = [f"--{name}={value}" for name, value in options.items()]
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(
-            jupyter.command("jupyter_server", *words), env=env, stdout=log, stderr=log
+            jupyter.command("jupyter_server", *words),
+            env=env,
+            stdout=log,
+            stderr=log,
+            preexec_fn=_hang_up_as_usual,
         )
     try:
         url = _address(process, runtime, folder / "server.log")
@@ -69,8 +74,25 @@ def notebook_server(folder: Path, environ: Mapping[str, str]) -> Iterator[Notebo
         ) as page:
             yield NotebookServer(url, root, page)
     finally:
-        process.terminate()
-        process.wait(30)
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a server as its spawner does: the thread of a request under way may stay for ever.
+
+    A thread of AnyIO is told to end by its request's task, which the server's loop does not finish.
+    """
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(120)
+
+
+def _hang_up_as_usual() -> None:
+    """Have closed terminals end their programs, even where the tests run under ``nohup``."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def _address(process: subprocess.Popen[bytes], runtime: Path, log: Path) -> str:

@@ -140,6 +140,28 @@ class Stand:
         for launch in launches:
             await self.runtime.start(launch)
 
+    def keep_back_answers(self, kind: kinds.Kind) -> asyncio.Event:
+        """Keep back the answers to who creates objects of this kind, until the event is set."""
+        create, now = self.connection.create, asyncio.Event()
+
+        async def late(of: kinds.Kind, body: object, **more: Any) -> Any:
+            made = await create(of, body, **more)
+            if of == kind:
+                await now.wait()
+            return made
+
+        self.connection.create = late  # type: ignore[assignment, method-assign]
+        return now
+
+    async def until_pod_of(self, worker: WorkerId) -> None:
+        """Wait until the runtime has seen a worker's pod."""
+
+        async def look() -> bool:
+            state = self.runtime._registry.state(worker)
+            return state is not None and state.pod is not None
+
+        await self.until(look)
+
     def interrupt_once(self, kind: kinds.Kind) -> None:
         """Let the API server be away when an object of this kind is created, once."""
         create = self.connection.create

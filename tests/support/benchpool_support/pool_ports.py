@@ -65,6 +65,10 @@ class LogsPort(Protocol):
         limit: int = 65536,
     ) -> LogChunk: ...
 
+    async def metrics(
+        self, caller: Caller, job: str, query: contract.MetricsQuery
+    ) -> contract.JobMetrics: ...
+
     async def wait(
         self,
         caller: Caller,

@@ -18,7 +18,7 @@ from benchpool_scheduler.runtime.local import LocalRuntime, simulated
 from benchpool_scheduler.service import Caller, Clock, Pool, allowed_environment
 from benchpool_scheduler.store.sqlite import SqliteStore
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 SUSAN = Caller("susan")
 JOE = Caller("joe")

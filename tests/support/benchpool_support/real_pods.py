@@ -11,7 +11,8 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application
 
-from benchpool_scheduler.api.workers import Agents
+from benchpool_scheduler.api import workers
+from benchpool_scheduler.api.agent_endpoint import Agents
 from benchpool_scheduler.errors import NotFound
 from benchpool_scheduler.kube import Connection, kinds
 from benchpool_scheduler.runtime import SnapshotEntry, WorkerId
@@ -71,7 +72,7 @@ class RealStand(Stand):
         agents = Agents(
             self.runtime.agent_api, self.runtime.tokens, self.bundle, self.settings.carry_bytes
         )
-        self.server = HTTPServer(Application(agents.rules("/api/v1/")))
+        self.server = HTTPServer(Application(workers.rules(agents, "/api/v1/")))
         self.server.add_sockets(bind_sockets(self.at[1], self.at[0], socket.AF_INET))
 
     async def hush(self) -> None:

@@ -23,7 +23,7 @@ import httpx
 from benchpool_scheduler.client import Client, Credentials
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_support import direct
-from benchpool_support.kube_hub import free_port
+from benchpool_support.loopback import free_port
 
 T = TypeVar("T")
 
@@ -211,7 +211,7 @@ class Site:
             "BENCHPOOL_URL_FOR_WORKERS": "http://127.0.0.1:1/services/benchpool/",
             "BENCHPOOL_TOLERATIONS": "nvidia.com/gpu,kwok.x-k8s.io/node",
             "BENCHPOOL_SERVER_SECRET": SECRET,
-            "BENCHPOOL_LEADER_LEASE_S": "4",
+            "BENCHPOOL_LEADER_LEASE_S": "12",
             "JUPYTERHUB_API_URL": self.hub,
             "JUPYTERHUB_API_TOKEN": secrets.token_hex(8),
             "JUPYTERHUB_BASE_URL": "/",

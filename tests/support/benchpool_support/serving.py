@@ -18,16 +18,22 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
-from benchpool_scheduler.api import Api, BodyBounds, Rate, Timing
+from benchpool_scheduler.api import Api, BodyBounds, NodeIdentity, Rate, Timing
+from benchpool_scheduler.app.request_origin import LOOPBACK, RequestOrigins
+from benchpool_scheduler.app.serving import Front
 from benchpool_scheduler.client import Client, Credentials
 from benchpool_scheduler.configuration import load
 from benchpool_scheduler.contract import ENDED
+from benchpool_scheduler.contract.forwarding import Proxies
 from benchpool_scheduler.errors import Refused
 from benchpool_scheduler.hub import HubUser, StaticDirectory
 from benchpool_scheduler.runtime import Runtime
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
+from benchpool_scheduler.runtime.parker import Parker
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.store.sqlite import SqliteStore
+from benchpool_scheduler.telemetry import NO_SAMPLING, Sampling
+from benchpool_support.pools import PATIENCE_S
 
 T = TypeVar("T")
 
@@ -98,7 +104,7 @@ class Served:
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something in the service's own loop."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(PATIENCE_S)
 
 
 @contextmanager
@@ -114,41 +120,38 @@ def served(
     keep_jobs: bool = False,
     runtime: Runtime | None = None,
     metrics_token: str = "",
+    nodes: NodeIdentity | None = None,
+    sampling: Sampling = NO_SAMPLING,
+    parker: Parker | None = None,
+    proxies: Proxies = LOOPBACK,
 ) -> Iterator[Served]:
     """Serve a pool from a state folder; the same folder again is the same pool again.
 
-    At the end all jobs are ended too, unless ``keep_jobs`` says that they run on. Workers are
-    processes, unless there is a ``runtime``.
+    At its end jobs end too, without ``keep_jobs``. Without ``runtime`` workers are processes.
     """
     begun: dict[str, Any] = {}
     ready, stop = threading.Event(), asyncio.Event()
 
     async def life() -> None:
         identity = TokenIdentity()
-        pool = _pool(state, gpus, configuration, runtime)
+        pool = _pool(state, gpus, configuration, runtime, sampling, parker)
         await pool.open()
-        api = Api(
-            pool,
-            identity,
-            rate=rate,
-            timing=timing,
-            bodies=bodies,
-            metrics_token=metrics_token,
-        )
-        server, at = _listening(api, port)
+        bounds: dict[str, Any] = {"rate": rate, "timing": timing, "bodies": bodies}
+        api = Api(pool, identity, **bounds, metrics_token=metrics_token, nodes=nodes)
+        server, at = _listening(api, port, proxies)
         begun["served"] = Served(at, pool, api, identity, asyncio.get_running_loop())
         ready.set()
         await stop.wait()
         if not keep_jobs:
-            await asyncio.wait_for(_end_jobs(pool), 20)
+            await asyncio.wait_for(_end_jobs(pool), PATIENCE_S)
         server.stop()
         await api.end()
-        await asyncio.wait_for(server.close_all_connections(), 5)
+        await asyncio.wait_for(server.close_all_connections(), PATIENCE_S)
         await pool.close()
 
     thread = threading.Thread(target=_run(life, begun, ready), daemon=True)
     thread.start()
-    ready.wait(30)
+    assert ready.wait(PATIENCE_S), "the service does not open"
     if "failed" in begun:
         raise begun["failed"]
     service: Served = begun["served"]
@@ -156,14 +159,15 @@ def served(
         yield service
     finally:
         service.loop.call_soon_threadsafe(stop.set)
-        thread.join(30)
+        thread.join(2 * PATIENCE_S)
         if "failed" in begun:
             raise begun["failed"]
 
 
-def _listening(api: Api, port: int) -> tuple[HTTPServer, str]:
+def _listening(api: Api, port: int, proxies: Proxies) -> tuple[HTTPServer, str]:
     """Return a server of the API on loopback, and its address."""
-    server, sockets = HTTPServer(Application(api.rules(PREFIX))), bind_sockets(port, "127.0.0.1")
+    front = Front(Application(api.rules(PREFIX)), RequestOrigins(lambda: proxies))
+    server, sockets = HTTPServer(front), bind_sockets(port, "127.0.0.1")
     server.add_sockets(sockets)
     return server, f"http://127.0.0.1:{sockets[0].getsockname()[1]}{PREFIX}".rstrip("/")
 
@@ -192,7 +196,14 @@ def _run(
     return run
 
 
-def _pool(state: Path, gpus: int, configuration: str, runtime: Runtime | None) -> Pool:
+def _pool(
+    state: Path,
+    gpus: int,
+    configuration: str,
+    runtime: Runtime | None,
+    sampling: Sampling,
+    parker: Parker | None,
+) -> Pool:
     users = tuple(HubUser(one.name, one.admin) for one in PEOPLE.values() if one.kind == "user")
     file = state / "benchpool.yaml"
     if not file.exists():
@@ -206,4 +217,6 @@ def _pool(state: Path, gpus: int, configuration: str, runtime: Runtime | None) -
         directory=StaticDirectory(users),
         base_url=PREFIX.rstrip("/"),
         configuration_file=file,
+        sampling=sampling,
+        parker=parker,
     )

@@ -35,6 +35,7 @@ from benchpool_scheduler.store.records import JobRecord, StopIntent
 from benchpool_scheduler.web import routes
 from benchpool_support.page_readers import CookieIdentity
 from benchpool_support.pool_ports import PoolPort
+from benchpool_support.staged_curves import StagedCurves
 from benchpool_support.staged_parts import StagedParts, StagedTrail
 
 PREFIX = "/services/benchpool/"
@@ -115,7 +116,7 @@ MOVES = {"pause": State.PAUSED, "resume": State.QUEUED, "cancel": State.CANCELLE
 
 
 @dataclass
-class StagedPool:
+class StagedPool(StagedCurves):
     """The reads and the verbs of ``service.Pool`` over hand-made facts."""
 
     held_jobs: dict[str, contract.Job] = field(default_factory=dict)

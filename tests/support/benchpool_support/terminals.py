@@ -28,14 +28,20 @@ async def socket(server: httpx.Client, path: str) -> AsyncIterator[WebSocketClie
 
 async def typed(server: httpx.Client, *lines: str) -> str:
     """Type lines into a new terminal of JupyterLab; return all that it shows up to their end."""
+    # The mark is put together by the shell, so that what was typed is not taken for it.
+    name, shown = await left_open(server, *lines, "echo the-''end", until="the-end")
+    server.delete(f"api/terminals/{name}")
+    return shown
+
+
+async def left_open(server: httpx.Client, *lines: str, until: str) -> tuple[str, str]:
+    """Type lines into a new terminal and leave it; return its name and what it shows so far."""
     name = server.post("api/terminals").json()["name"]
     shown = ""
     async with socket(server, f"terminals/websocket/{name}") as terminal, asyncio.timeout(WITHIN_S):
-        # The mark is put together by the shell, so that what was typed is not taken for it.
-        for line in (*lines, "echo the-''end"):
+        for line in lines:
             await terminal.write_message(json.dumps(["stdin", f"{line}\r"]))
-        while "the-end" not in shown:
+        while until not in shown:
             said = json.loads(await terminal.read_message() or "[]")
             shown += said[1] if said[:1] == ["stdout"] else ""
-    server.delete(f"api/terminals/{name}")
-    return shown
+    return name, shown

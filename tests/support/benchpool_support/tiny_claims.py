@@ -27,12 +27,16 @@ OWNER, DEPARTMENT = ProjectName("owner"), ProjectName("department")
 
 
 @st.composite
-def tiny_claims(draw: st.DrawFn, *, equally_fair: bool = False) -> Snapshot:
+def tiny_claims(
+    draw: st.DrawFn, *, equally_fair: bool = False, equal_progress: bool = False
+) -> Snapshot:
     """Draw at most three nodes and six running jobs, and one job that waits: ``claim``.
 
     Args:
         equally_fair: All that runs is of one project and one priority, and cannot shrink: lawful
             sets of victims then differ in nothing but what they lose.
+        equal_progress: Besides, each of their GPUs loses as much, and they are of two people: many
+            sets then lose as much.
     """
     sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
     projects = [_owner(draw)] if equally_fair else _projects(draw)
@@ -47,6 +51,9 @@ def tiny_claims(draw: st.DrawFn, *, equally_fair: bool = False) -> Snapshot:
     )
     for number in range(draw(st.integers(1, 6))):
         job = _running(draw, f"j{number}", guests, plain=equally_fair)
+        if equal_progress:
+            user = draw(st.sampled_from(["ann", "ben"]))
+            job = replace(job, since_checkpoint_s=30.0, checkpoints=True, user=user)
         if (seated := _seated(draw, pool, job)) is not None:
             pool = replace(pool, jobs=(*pool.jobs, seated))
     workers = draw(st.sampled_from([1, 1, 1, 2]))

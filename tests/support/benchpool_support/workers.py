@@ -25,7 +25,7 @@ from benchpool_scheduler.runtime import (
 )
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 """How long a test waits for what must happen."""
 
 _numbers = itertools.count()

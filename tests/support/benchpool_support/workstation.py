@@ -25,10 +25,14 @@ from typing import Any
 
 import httpx
 
+from benchpool_scheduler.workstation import files
+from benchpool_scheduler.workstation.state import Ports, StateFolder
 from benchpool_support import direct
+from benchpool_support.loopback import free_port
 
 READY_S = 280.0
-SERVER_S = 90.0
+SERVER_S = 120.0
+WAIT_S = 120.0
 END_S = 40.0
 POLL_S = 0.1
 
@@ -176,7 +180,7 @@ class RunningWorkstation:
 
         A Hub that has just started answers 500 while it still looks whether the server lives.
         """
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while (answer := self.hub.delete(_server(user, name))).status_code == 500:
             assert time.monotonic() < deadline, answer.text
             time.sleep(0.2)
@@ -202,7 +206,7 @@ class RunningWorkstation:
             for lease in self.leases(user)
         ]
 
-    def wait_leases(self, user: str, gpus: int, timeout_s: float = 30.0) -> None:
+    def wait_leases(self, user: str, gpus: int, timeout_s: float = WAIT_S) -> None:
         """Wait until a user holds exactly this many build GPUs."""
         deadline, held = time.monotonic() + timeout_s, -1
         while time.monotonic() < deadline:
@@ -214,7 +218,7 @@ class RunningWorkstation:
 
     # ------------------------------------------------------------------ jobs
 
-    def wait_job(self, id_: str, state: str, timeout_s: float = 60.0) -> dict[str, Any]:
+    def wait_job(self, id_: str, state: str, timeout_s: float = WAIT_S) -> dict[str, Any]:
         """Wait until a job is in this state; return it."""
         deadline = time.monotonic() + timeout_s
         while True:
@@ -224,12 +228,14 @@ class RunningWorkstation:
             assert time.monotonic() < deadline, f"job {id_} is {job['state']}, not {state}: {job}"
             time.sleep(POLL_S)
 
-    def wait_logins(self, number: int, timeout_s: float = 60.0) -> list[tuple[str, str]]:
+    def wait_logins(self, number: int, timeout_s: float = WAIT_S) -> list[tuple[str, str]]:
         """Wait until the audit trail tells of so many logins; return who, and what became of it."""
-        found = self.wait_audit("login", number, timeout_s)
+        found: list[dict[str, Any]] = self.wait_audit("login", number, timeout_s)
         return [(one["actor"], one["outcome"]) for one in found]
 
-    def wait_audit(self, action: str, number: int, timeout_s: float = 60.0) -> list[dict[str, Any]]:
+    def wait_audit(
+        self, action: str, number: int, timeout_s: float = WAIT_S
+    ) -> list[dict[str, Any]]:
         """Wait until the audit trail has so many records of an action; return them."""
         deadline = time.monotonic() + timeout_s
         while True:
@@ -299,6 +305,19 @@ def _server(user: str, name: str) -> str:
     return f"/users/{user}/servers/{name}" if name else f"/users/{user}/server"
 
 
+def choose_ports(state: Path) -> None:
+    """Let the first start from a folder have ports that nobody else gets before it listens.
+
+    It takes those of the start before, as it does later: also while it is down they stay its own.
+    """
+    path = StateFolder(state).hub / "ports.json"
+    if not path.exists():
+        with contextlib.suppress(OSError):  # the folder is harmed, which is what is tested
+            state.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            files.write_json(path, Ports(*(free_port() for _ in range(4))))
+
+
 @contextmanager
 def start(
     state: Path,
@@ -326,6 +345,7 @@ def start(
     """
     line = [*command, "up", "--json", "--state", str(state), "--port", "0", "--gpus", str(gpus),
             "--auth", auth, *(["--config", str(config)] if config else []), *arguments]  # fmt: skip
+    choose_ports(state)
     process = subprocess.Popen(
         line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
     )

@@ -18,7 +18,7 @@ from benchpool_scheduler.core.model import (
     Snapshot,
 )
 
-BEYOND = ("kept", "is_nominated", "nominated", "preemptions_last_hour")
+BEYOND = ("kept", "is_nominated", "nominated", "preemptions_last_hour", "preemptions_last_day")
 """Facts that a case cannot say; they stand in a comment."""
 
 

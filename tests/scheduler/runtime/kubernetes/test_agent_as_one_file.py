@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import stat
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 from benchpool_scheduler.runtime.kubernetes import agent_zipapp
+from benchpool_scheduler.runtime.kubernetes.agent import environment, paths
+from benchpool_scheduler.runtime.kubernetes.agent.config import AgentConfig
+from benchpool_scheduler.worker import job_package
 
 LOOK = """
 import sys
@@ -32,6 +38,40 @@ def test_it_loads_nothing_but_itself_and_the_standard_library(tmp_path: Path) ->
     assert done.stdout == ""
 
 
+def test_it_brings_along_what_every_job_can_import(tmp_path: Path) -> None:
+    agent_zipapp.write(tmp_path / "agent.pyz")
+    with zipfile.ZipFile(tmp_path / "agent.pyz") as own:
+        package = Path(own.extract(job_package.NAME, tmp_path))
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-S",
+            "-c",
+            "from benchpool import checkpoint; print(checkpoint.__file__)",
+        ],
+        env={"PYTHONPATH": str(package)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith(str(package))
+
+
+def test_the_environment_of_a_command_in_a_pod_names_it_last(tmp_path: Path) -> None:
+    told = {
+        **dict.fromkeys(("job", "url", "checkpoint"), "x"),
+        **dict.fromkeys(("cwd", "home", "time_limit_s", "carries"), None),
+        **dict.fromkeys(("files", "objects", "argv"), ()),
+        **dict.fromkeys(("attempt", "grace_s", "log_bytes", "carry_bytes", "gpus", "port"), 1),
+        **{"workers": 1, "processes": 1, "master": "127.0.0.1", "env": {"PYTHONPATH": "/mine"}},
+    }
+    config = AgentConfig(json.dumps(told).encode(), 0, "token")
+    found = environment.environment(config, {"PYTHONPATH": "/of/the/image"})
+    assert found["PYTHONPATH"] == f"/mine:{paths.PACKAGE}"
+    assert environment.environment(config, {"PATH": "/bin"})["PATH"] == "/bin"
+    assert not {"RANK", "WORLD_SIZE", "LOCAL_RANK"} & found.keys()
+
+
 def test_the_same_sources_give_the_same_bytes(tmp_path: Path) -> None:
     agent_zipapp.write(tmp_path / "one")
     agent_zipapp.write(tmp_path / "two")
@@ -45,3 +85,14 @@ def test_it_ends_with_a_sentence_where_it_has_no_order(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "no order" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_package_of_jobs_goes_into_a_folder_of_somebody_else(tmp_path: Path) -> None:
+    theirs = tmp_path / "benchpool"
+    theirs.mkdir(mode=0o733)
+    theirs.chmod(0o1733)
+    package = theirs / "python" / job_package.NAME
+    job_package.write(package, b"zip")
+    assert package.read_bytes() == b"zip"
+    assert stat.S_IMODE(theirs.stat().st_mode) == 0o1733, "its mode is not ours to change"
+    assert stat.S_IMODE(package.parent.stat().st_mode) == 0o755

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +19,9 @@ from benchpool_scheduler.runtime import Launch, SnapshotEntry, WorkerId
 from benchpool_scheduler.runtime.kubernetes import agent_config, manifests
 from benchpool_scheduler.runtime.kubernetes.agent import environment
 from benchpool_scheduler.runtime.kubernetes.agent.config import AgentConfig
+from benchpool_scheduler.runtime.kubernetes.cluster_views import keep_pod
+from benchpool_scheduler.runtime.kubernetes.raw_objects import RawPod
+from benchpool_scheduler.runtime.kubernetes.workload_hints import GangHints
 from benchpool_scheduler.runtime.local import environment as local
 from benchpool_scheduler.worker import rendezvous
 from benchpool_scheduler.worker.folders import Folders
@@ -162,3 +166,76 @@ def test_the_secret_holds_what_the_agents_read() -> None:
     assert set(body["data"]) == {"order", "token-0", "token-1"}
     assert body["metadata"]["ownerReferences"][0]["uid"] == "uid"
     assert "zero" not in json.dumps(job_of(gang[0]))
+
+
+# ------------------------------------------------------------------ clusters that know gangs
+
+
+def test_nothing_is_said_of_gangs_so_that_the_cluster_holds_back_no_worker() -> None:
+    job = job_of(launches([("n0", (0,)), ("n1", (0,))])[0])["spec"]
+    assert "scheduling" not in job
+    assert "schedulingGroup" not in job["template"]["spec"]
+
+
+@pytest.mark.parametrize(("workers", "said"), [(1, False), (2, True)])
+def test_a_gang_is_bound_and_pushed_out_together_where_that_is_asked_for(
+    workers: int, said: bool
+) -> None:
+    launch, *_ = launches([(f"n{index}", (0,)) for index in range(workers)])
+    places = [manifests.placement(node, launch.gpus) for node in launch.nodes]
+    settings = settings_for("jobs", workload_hints=GangHints())
+    job = manifests.job(launch, places, settings, 7)["spec"]
+    wanted = {
+        "schedulingPolicy": {"gang": {"minCount": 2}},
+        "disruptionMode": {"all": {}},
+    }
+    assert job.get("scheduling") == (wanted if said else None)
+
+
+def test_a_pod_that_the_cluster_has_put_into_a_group_is_read_and_opened_as_any_other() -> None:
+    plain: dict[str, Any] = {
+        "metadata": {
+            "name": "bp-x-1-0",
+            "namespace": "jobs",
+            "uid": "u",
+            "resourceVersion": "5",
+            "labels": {names.ROLE: names.ROLE_WORKER, names.JOB: "x", names.ATTEMPT: "1"},
+            "ownerReferences": [{"kind": "Job", "name": "bp-x-1", "controller": True}],
+        },
+        "spec": {"schedulingGates": [{"name": names.ADMISSION_GATE}]},
+        "status": {"phase": "Pending"},
+    }
+    grouped = json.loads(json.dumps(plain))
+    grouped["metadata"]["ownerReferences"].append({"kind": "PodGroup", "name": "bp-x-1-g"})
+    grouped["spec"]["schedulingGroup"] = {"podGroupName": "bp-x-1-g"}
+    grouped["status"]["conditions"] = [
+        {"type": "PodGroupScheduled", "status": "False", "reason": "Unschedulable"}
+    ]
+    read = [keep_pod(msgspec.json.decode(json.dumps(one), type=RawPod)) for one in (plain, grouped)]
+    assert read[0] == read[1]
+    opened = manifests.opening(read[1], "n0", ["0"], 7)
+    assert set(opened["spec"]) == {"schedulingGates", "affinity"}, "the group is immutable"
+
+
+def test_the_port_of_a_service_is_open_to_the_scheduler_alone() -> None:
+    (launch,) = launches([("n0", (0,))], serves=8000)
+    labels = {"app.kubernetes.io/component": "scheduler"}
+    settings = settings_for("jobs", scheduler_namespace="bp", scheduler_labels=labels)
+    policy = manifests.entrance(launch, "uid", settings, 7)
+    (pod,) = [job_of(launch)["metadata"]["name"]]
+    assert policy["metadata"]["ownerReferences"] == manifests.owned_by(pod, "uid")
+    assert policy["spec"] == {
+        "podSelector": {"matchLabels": {"batch.kubernetes.io/job-name": pod}},
+        "policyTypes": ["Ingress"],
+        "ingress": [
+            {
+                "from": [
+                    {
+                        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "bp"}},
+                        "podSelector": {"matchLabels": labels},
+                    }
+                ],
+                "ports": [{"port": 8000, "protocol": "TCP"}],
+            }
+        ],
+    }

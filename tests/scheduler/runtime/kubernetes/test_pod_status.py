@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from benchpool_scheduler.contract import kubernetes as names
+from benchpool_scheduler.contract.causes import EndCause
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.runtime.kubernetes.cluster_views import PodView, keep_pod
 from benchpool_scheduler.runtime.kubernetes.node_backoff import SEVERAL, NodeBackoff
@@ -245,8 +246,17 @@ def test_a_pod_that_was_evicted_without_last_words_is_lost() -> None:
     }
     end = end_of(pod(status), gone=False, asked=False, given_back=None)
     assert end is not None
-    assert end.by is EndedBy.LOST
+    assert (end.by, end.cause) == (EndedBy.LOST, EndCause.EVICTED)
     assert "ephemeral-storage" in str(end.text)
+
+
+def test_what_an_agent_found_in_the_log_is_told() -> None:
+    said = '{"exit_code": 1, "by": "itself", "cause": "gpu-error", "traceback": "5ec1"}'
+    state = {"terminated": {"exitCode": 1, "reason": "Error", "message": said}}
+    status = {"phase": "Failed", "containerStatuses": [{"name": "worker", "state": state}]}
+    end = end_of(pod(status), gone=False, asked=False, given_back=None)
+    assert end is not None
+    assert (end.cause, end.traceback) == (EndCause.GPU_ERROR, "5ec1")
 
 
 def test_what_was_given_back_ends_with_its_reason_whatever_its_pod_says_then() -> None:

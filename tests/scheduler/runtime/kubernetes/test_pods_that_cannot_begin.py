@@ -138,6 +138,22 @@ async def test_a_gang_that_is_stopped_before_its_pods_run_ends_at_once(stand: St
     assert {end.by for end in ended} == {EndedBy.NOTICE}
 
 
+async def test_a_gang_is_stopped_whose_pods_came_before_the_answer_that_its_job_was_made(
+    stand: Stand,
+) -> None:
+    a, b, _ = stand.nodes
+    gang = launches([(a, (0,)), (b, (0,))])
+    stand.hinder_opening()
+    answered = stand.keep_back_answers(kinds.JOBS)
+    await stand.start(gang)
+    for launch in gang:
+        await stand.until_pod_of(launch.worker)
+        await stand.runtime.stop(launch.worker, pause())
+    answered.set()
+    ended = await stand.ended(*(launch.worker for launch in gang))
+    assert {end.by for end in ended} == {EndedBy.NOTICE}
+
+
 async def test_a_job_that_its_controller_has_not_come_to_is_waited_for(stand: Stand) -> None:
     attempt = AttemptState("01hzxk8qj9v4e2c5t7m3n6p8rb", 1, 1_000.0, uid="u", size=1, wanted=1)
     container = {"name": "worker", "image": "any"}

@@ -8,8 +8,12 @@ from dataclasses import replace
 import pytest
 
 from benchpool_cluster import pods
+from benchpool_scheduler.gate import Backend
 from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.runtime import EndedBy, WorkerProgress
+from benchpool_scheduler.service.jobs.serving import readiness
+from benchpool_support import direct
+from benchpool_support.gate_stage import staged
 from benchpool_support.pods import launches, pause
 from benchpool_support.real_pods import Bundle, RealStand
 
@@ -183,6 +187,31 @@ async def test_a_worker_runs_on_while_the_scheduler_is_away(real: RealStand) -> 
     (told,) = await real.ended(worker)
     assert told.exit_code == 0
     assert (await real.log(worker)).split() == [str(number) for number in range(40)]
+
+
+async def test_a_service_in_a_pod_is_asked_at_its_address_through_the_gate(
+    real: RealStand,
+) -> None:
+    (launch,) = launches(
+        [("node-1", (0,))],
+        argv=("python3", "-m", "http.server", "8000", "--bind", real.runtime.listen),
+        serves=8000,
+    )
+    (worker,) = await real.run([launch])
+    host = real.runtime.host_of(worker)
+    assert host is not None
+
+    async def answers() -> bool:
+        return await readiness.answers(readiness.ReplicaPlace(host, 8000, "/"))
+
+    await real.until(answers)
+    async with staged() as stage, direct.AsyncClient() as client:
+        stage.directory.set("web", backends=(Backend(worker.job, host, 8000),))
+        page = await client.get(f"{stage.url}s/web/", headers={"Authorization": "token susan"})
+        assert (page.status_code, "Directory listing" in page.text) == (200, True)
+    await real.runtime.stop(worker, pause(5.0))
+    await real.ended(worker)
+    assert real.runtime.host_of(worker) is None
 
 
 async def test_a_pod_that_is_drained_saves_and_is_lost_not_failed(real: RealStand) -> None:

@@ -54,7 +54,7 @@ class Desk:
 
     async def told(self) -> Written:
         """Return what the store tells next."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             return await anext(self.news)
 
     async def edit(self, **spec: Any) -> None:
@@ -63,7 +63,7 @@ class Desk:
 
     async def until(self, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """Return the object when something holds of it."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not holds(found := await self.found()):
                 await asyncio.sleep(0.05)
         return found
@@ -101,7 +101,7 @@ def refusal(job: dict[str, Any]) -> str | None:
 
 async def seen(desk: Desk, generation: int) -> None:
     """Wait until the store has heard of an edit."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         items = desk.store.reflector.items
         while items[desk.namespace, "one"].generation < generation:
             await asyncio.sleep(0.01)
@@ -169,7 +169,7 @@ async def test_an_edit_while_a_job_is_being_refused_is_looked_at_anew(desk: Desk
 async def test_a_job_that_was_deleted_before_its_acceptance_is_not_made_again(desk: Desk) -> None:
     told = await desk.send()
     await desk.connection.delete(JOBS, "one", namespace=desk.namespace)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (desk.namespace, "one") in desk.store.reflector.items:
             await asyncio.sleep(0.01)
     await desk.store.commit(AddJob(record_of(told), told.submission))

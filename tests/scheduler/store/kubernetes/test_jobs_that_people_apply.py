@@ -58,7 +58,7 @@ async def apply(connection: Connection, namespace: str, name: str, **spec: Any) 
 
 
 async def following(news: AsyncIterator[Written]) -> Written:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         return await anext(news)
 
 

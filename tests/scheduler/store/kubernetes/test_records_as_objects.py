@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 import pytest
@@ -18,9 +18,11 @@ from benchpool_scheduler.contract import (
     ScriptEntry,
     SnapshotFile,
     Source,
+    TrackerRun,
 )
+from benchpool_scheduler.contract.causes import EndCause
 from benchpool_scheduler.contract.spec import JobSpec
-from benchpool_scheduler.core.lifecycle.states import Intent, JobState
+from benchpool_scheduler.core.lifecycle.states import TERMINAL, Intent, JobState
 from benchpool_scheduler.resources.jobs import TrainingJobSpec, TrainingJobStatus
 from benchpool_scheduler.resources.submissions import (
     HERE,
@@ -30,6 +32,7 @@ from benchpool_scheduler.resources.submissions import (
     bundle_of,
     files_of,
 )
+from benchpool_scheduler.store.awaited_job import Awaited
 from benchpool_scheduler.store.kubernetes.cache import without_runtime_facts
 from benchpool_scheduler.store.kubernetes.decoding import stored_job
 from benchpool_scheduler.store.kubernetes.encoding import (
@@ -50,8 +53,9 @@ from benchpool_scheduler.store.records import (
     StopIntent,
     WorkerRecord,
 )
+from benchpool_scheduler.store.retries import FailureRecord, RetryRecord
 from benchpool_support.examples import examples
-from benchpool_support.job_specs import job_specs
+from benchpool_support.job_specs import fields_of, job_specs
 
 pytestmark = pytest.mark.slow
 
@@ -68,7 +72,11 @@ def maybe(of: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 NOTES = st.builds(
-    Note, WORD, TEXT, TEXT, st.dictionaries(WORD, maybe(st.integers(-9, 9) | TEXT), max_size=3)
+    Note,
+    code=WORD,
+    text=TEXT,
+    remedy=TEXT,
+    numbers=st.dictionaries(WORD, maybe(st.integers(-9, 9) | TEXT), max_size=3),
 )
 WISHES = st.builds(
     StopIntent,
@@ -80,6 +88,39 @@ WISHES = st.builds(
     text=TEXT,
     claimant=maybe(WORD),
     held=st.booleans(),
+    early=st.booleans(),
+)
+PLACES = st.builds(Place, node=WORD, gpus=GPUS)
+FRACTION = st.floats(0, 1)
+RUNS = st.builds(TrackerRun, tracker=st.just("mlflow"), url=st.just("https://ml.example/#/runs/1"))
+PROGRESS = st.builds(
+    JobProgress,
+    at=TIMES,
+    fraction=maybe(FRACTION),
+    text=maybe(TEXT),
+    checkpoint_at=maybe(TIMES),
+    saved=maybe(FRACTION),
+    step=maybe(st.integers(0, 10**9)),
+    attempt=st.integers(0, 9),
+    before=maybe(FRACTION),
+    since=maybe(st.tuples(TIMES, FRACTION)),
+    runs=st.lists(RUNS, max_size=3).map(tuple),
+)
+FAILURES = st.builds(
+    FailureRecord,
+    cause=maybe(st.sampled_from(EndCause)),
+    traceback=maybe(WORD),
+    xid=maybe(st.integers(0, 200)),
+)
+SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-1, 1) | TEXT
+PARAMETERS = st.dictionaries(WORD, SCALARS | st.lists(SCALARS, max_size=3), max_size=3)
+MEASURED = st.builds(JobMeasurements, **fields_of(JobMeasurements))
+AWAITED = st.builds(
+    Awaited,
+    job=WORD,
+    name=TEXT,
+    outcome=maybe(st.sampled_from(sorted(TERMINAL))),
+    tasks=st.integers(0, 1000),
 )
 WORKERS = st.builds(
     WorkerRecord,
@@ -92,6 +133,21 @@ WORKERS = st.builds(
     ended_by=maybe(WORD),
     text=maybe(TEXT),
     leaving=st.booleans(),
+    failure=maybe(FAILURES),
+)
+RETRIES = st.builds(
+    RetryRecord,
+    attempt=st.integers(1, 9),
+    cause=st.sampled_from(EndCause),
+    at=TIMES,
+    node=WORD,
+    pause_s=AMOUNT,
+    avoid_s=AMOUNT,
+    xid=maybe(st.integers(0, 200)),
+    exit_code=maybe(st.integers(0, 255)),
+    traceback=maybe(WORD),
+    step=maybe(st.integers(0, 10**9)),
+    saved=st.booleans(),
 )
 ATTEMPTS = st.builds(
     AttemptRecord,
@@ -146,20 +202,28 @@ RECORDS = st.builds(
     exit_code=maybe(st.integers(0, 255)),
     wish=maybe(WISHES),
     note=maybe(NOTES),
-    promised=st.lists(st.builds(Place, WORD, GPUS), max_size=2).map(tuple),
-    progress=maybe(
-        st.builds(JobProgress, TIMES, maybe(st.floats(0, 1)), maybe(TEXT), maybe(TIMES))
-    ),
-    measured=maybe(
-        st.builds(
-            JobMeasurements,
-            held_s=st.floats(0, 1e9),
-            samples=st.integers(0, 10**6),
-            before_s=maybe(st.floats(0, 1e6)),
-            simulated=st.booleans(),
-        )
-    ),
+    promised=st.lists(PLACES, max_size=2).map(tuple),
+    progress=maybe(PROGRESS),
+    retried=st.lists(RETRIES, max_size=3).map(tuple),
+    remark=TEXT,
+    awaits=st.lists(AWAITED, max_size=3).map(tuple),
+    freed=maybe(TIMES),
+    late_since=maybe(TIMES),
+    parameters=PARAMETERS,
+    measured=maybe(MEASURED),
 )
+
+
+def records_in(record: type[msgspec.Struct]) -> set[type[Any]]:
+    """Return the records that the fields of one have, at any depth of their types."""
+    found: set[type[Any]] = set()
+    kinds = list(get_type_hints(record).values())
+    while kinds:
+        kind = kinds.pop()
+        kinds += get_args(kind)
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+            found.add(kind)
+    return found
 
 
 def submission_of(job: JobRecord) -> JobSubmission:
@@ -169,6 +233,7 @@ def submission_of(job: JobRecord) -> JobSubmission:
         name=job.name,
         project=job.project,
         key=job.key,
+        parameters=job.parameters,
         **{name: getattr(job.spec, name) for name in JobSpec.__struct_fields__},
     )
 
@@ -208,7 +273,17 @@ def test_the_example_jobs_above_have_every_field_of_a_record() -> None:
         (AttemptRecord, ATTEMPTS),
         (PreemptionRecord, PREEMPTIONS),
         (StopIntent, WISHES),
+        (Note, NOTES),
+        (Place, PLACES),
+        (JobProgress, PROGRESS),
+        (TrackerRun, RUNS),
+        (FailureRecord, FAILURES),
+        (RetryRecord, RETRIES),
+        (JobMeasurements, MEASURED),
+        (Awaited, AWAITED),
     ]
+    known = {record for record, _ in examples}
+    assert {it for record in known for it in records_in(record)} <= known | {JobSpec}
     for record, strategy in examples:
         made = strategy.wrapped_strategy.kwargs
         assert set(made) == set(record.__struct_fields__), record.__name__

@@ -63,7 +63,8 @@ async def test_a_write_whose_answer_was_lost_is_recognised(
 
     async def drop_first_answer(method: str, path: str, *more: Any) -> Any:
         answer = await exchange(method, path, *more)
-        if method in ("POST", "PUT") and (method, path) not in dropped:
+        writes = method in ("POST", "PUT") and f"/{JOBS.plural}" in path
+        if writes and (method, path) not in dropped:
             dropped.append((method, path))
             raise ConnectionResetError("the answer was lost")
         return answer

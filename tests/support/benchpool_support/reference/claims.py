@@ -48,7 +48,11 @@ def protected(snapshot: Snapshot, job: JobFacts) -> bool:
     for name in path(snapshot, job.project):
         own = named(snapshot, name).min_runtime_s
         least = least if own is None else own
-    often = job.preemptions_last_hour >= snapshot.policy.preemptions_per_hour
+    policy = snapshot.policy
+    often = (
+        job.preemptions_last_hour >= policy.preemptions_per_hour
+        or job.preemptions_last_day >= policy.preemptions_per_day
+    )
     return job.ran_at(snapshot.now_s) < least or often
 
 
@@ -72,6 +76,13 @@ def lost_gpu_s(snapshot: Snapshot, victims: Sequence[Piece]) -> float:
         for p in victims
         if p.whole
     )
+
+
+def disturbance(snapshot: Snapshot, victims: Sequence[Piece]) -> tuple[float, int, int]:
+    """Return what is lost, how many jobs stop, and how many people lose anything (R18)."""
+    stopped = sum(piece.whole for piece in victims)
+    people = {piece.job.user or piece.job.project for piece in victims}
+    return lost_gpu_s(snapshot, victims), stopped, len(people)
 
 
 def taken(victims: Sequence[Piece]) -> dict[JobId, tuple[Worker, ...]]:
@@ -137,6 +148,58 @@ def lawful(
     return False
 
 
+def one_by_one(
+    snapshot: Snapshot, shares: Shares, claimant: JobFacts, workers: int, victims: Victims
+) -> bool:
+    """Tell whether they may be taken in some order in which a job first gives what it can spare."""
+    if not victims:
+        return True
+    for last in victims:
+        rest = tuple(piece for piece in victims if piece is not last)
+        spare = last.job.held[last.job.spec.least_workers :] if last.whole else ()
+        given = (*rest, Piece(last.job, spare)) if spare else rest
+        if may_take(
+            without(snapshot, taken(given)), shares, claimant, workers, last.job
+        ) and one_by_one(snapshot, shares, claimant, workers, rest):
+            return True
+    return False
+
+
+def comes_back(
+    snapshot: Snapshot, claimant: JobFacts, workers: int, victims: Victims, victim: Piece
+) -> bool:
+    """Tell whether a victim was in-quota work that goes for over-quota work (R16).
+
+    With all victims gone it fits into the quotas on its side, less what its own project holds in
+    jobs of lower priority, and the claimant does not.
+    """
+    if victim.job.project == claimant.project:
+        return False
+    mine, theirs = path(snapshot, claimant.project), path(snapshot, victim.job.project)
+    level = next(i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b)
+    after = without(snapshot, taken(victims))
+    lower = sum(
+        need(job)[GPUS] * len(job.held)
+        for job in after.jobs
+        if job.project == victim.job.project
+        and job.spec.preemptible
+        and not protected(after, job)
+        and job.activity is Activity.RUNNING
+        and job.spec.priority < victim.job.spec.priority
+    )
+    asked = need(victim.job)[GPUS] * (
+        victim.job.spec.least_workers if victim.whole else len(victim.workers)
+    )
+
+    def within(name: ProjectName, more: Fraction) -> bool:
+        quota = bounds(named(after, name), "quota")[GPUS]
+        return quota is None or held(after)[name][GPUS] + more <= quota
+
+    return not within(mine[level], need(claimant)[GPUS] * workers) and all(
+        within(name, asked - lower) for name in theirs[level:]
+    )
+
+
 def sets(available: Sequence[Piece]) -> Iterator[Victims]:
     """Yield every set of pieces; a job that stops is in it once."""
     for size in range(1, len(available) + 1):
@@ -159,6 +222,7 @@ def answers(snapshot: Snapshot, claimant: JobFacts, workers: int) -> list[Victim
         for victims in sets(pieces(snapshot))
         if suffices(snapshot, claimant, workers, victims)
         and lawful(snapshot, shares, claimant, workers, victims)
+        and not any(comes_back(snapshot, claimant, workers, victims, victim) for victim in victims)
     ]
     return [v for v in found if not any(_part_of(smaller, v) for smaller in found)]
 

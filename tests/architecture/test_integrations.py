@@ -1,0 +1,51 @@
+"""Each integration is a distribution of its own, on the client of the pool and on nothing else."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler import __version__
+from benchpool_support import checkout
+
+CLIENT = tuple(f"benchpool_scheduler.{room}" for room in ("client", "contract", "errors"))
+
+
+@pytest.mark.parametrize("package", checkout.INTEGRATIONS, ids=lambda path: path.parent.name)
+def test_of_benchpool_it_sees_the_client_only(package: Path) -> None:
+    seen = set()
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                seen.add(node.module or "")
+            elif isinstance(node, ast.Import):
+                seen |= {alias.name for alias in node.names}
+    ours = {name for name in seen if name.startswith("benchpool")}
+    assert ours
+    assert {name for name in ours if not name.startswith(CLIENT)} == set()
+
+
+@pytest.mark.parametrize("package", checkout.INTEGRATIONS, ids=lambda path: path.parent.name)
+def test_it_has_the_version_of_the_pool_and_all_of_its_environment_is_pinned(
+    package: Path,
+) -> None:
+    folder = package.parent
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    assert project["version"] == __version__
+    assert any(each.startswith("benchpool>=") for each in project["dependencies"])
+    pinned = (folder / "constraints.txt").read_text().split()
+    assert all("==" in each for each in pinned)
+
+
+def test_every_folder_of_integrations_is_known_here() -> None:
+    folders = {path.parent for path in (checkout.ROOT / "integrations").glob("*/pyproject.toml")}
+    assert folders == {package.parent for package in checkout.INTEGRATIONS}
+
+
+def test_tests_of_orchestrators_run_by_their_own_verb_only() -> None:
+    recipe = (checkout.ROOT / "Makefile").read_text()
+    assert "pytest integrations" in recipe
+    assert recipe.count("pytest integrations") == 1

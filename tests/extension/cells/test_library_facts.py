@@ -1,0 +1,121 @@
+"""What is known of libraries: each row is a fact that was looked up in their documentation."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchpool.cells import facts
+
+FUNCTIONS: dict[str, tuple[tuple[int | str, ...] | None, str]] = {
+    "numpy.mean": ((), "new"),
+    "numpy.asarray": ((), "shares"),
+    "numpy.add.at": ((0,), "new"),
+    "numpy.copyto": ((0,), "new"),
+    "numpy.random.shuffle": ((0,), "new"),
+    "pandas.read_csv": ((), "new"),
+    "torch.from_numpy": ((), "shares"),
+    "torch.nn.init.xavier_uniform_": ((0,), "shares"),
+    "torch.nn.utils.vector_to_parameters": ((1,), "shares"),
+    "torch.nn.utils.parameters_to_vector": ((), "shares"),
+    "torch.nn.utils.prune.l1_unstructured": ((0,), "shares"),
+    "torch.optim.Adam": ((), "keeps"),
+    "torch.utils.data.DataLoader": ((), "quietly"),
+    "sklearn.pipeline.make_pipeline": (("ax",), "keeps"),
+    "sklearn.base.clone": (("ax",), "new"),
+    "seaborn.lineplot": (("ax",), "new"),
+    "heapq.heappush": ((0,), "new"),
+    "json.dump": ((1,), "new"),
+    "copy.deepcopy": ((), "new"),
+    "copy.copy": ((), "shares"),
+    "mine.Trainer": ((), "keeps"),
+    "mine.mix": (None, "unknown"),
+}
+
+
+@pytest.mark.parametrize("path", FUNCTIONS)
+def test_a_function_changes_and_gives_back(path: str) -> None:
+    fact = facts.function(path)
+    assert (fact.changes, fact.result) == FUNCTIONS[path]
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("numpy.zeros", "data"),
+        ("pandas.DataFrame", "data"),
+        ("numpy.random.default_rng", "generator"),
+        ("torch.utils.data.DataLoader", "loader"),
+        ("torch.nn.Linear", "module"),
+        ("torch.nn.MSELoss", "pure"),
+        ("keras.Sequential", "layer"),
+        ("matplotlib.pyplot.subplots", "axes"),
+        ("csv.reader", "iterator"),
+        ("mine.load", None),
+    ],
+)
+def test_a_result_has_a_kind(path: str, kind: str | None) -> None:
+    assert facts.function(path).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        *(("fit", "own"), ("load_state_dict", "own"), ("step", "own")),
+        *(("predict", "reading"), ("groupby", "reading"), ("head", "reading")),
+        *(("reshape", "views"), ("parameters", "views"), ("items", "views")),
+        *(("append", "keeping"), ("pop", "taking"), ("to", "alone"), ("anything", "unknown")),
+    ],
+)
+def test_a_method_has_a_rule(name: str, rule: str) -> None:
+    assert facts.method(name) == rule
+
+
+def test_seeds_and_draws_name_their_generator() -> None:
+    assert facts.function("torch.manual_seed").seeds == {"torch"}
+    assert facts.function("numpy.random.rand").draws == {"numpy"}
+    assert facts.function("torch.nn.Linear").draws_when_made == {"torch"}
+    assert facts.function("numpy.mean").draws == set()
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        *(("np", "seterr"), ("sys", "setrecursionlimit"), ("tqdm", "pandas")),
+        *(("sys", "path", "insert"), ("plt", "style", "use"), ("sns", "set_theme")),
+    ],
+)
+def test_a_setting_is_known(chain: tuple[str, ...]) -> None:
+    assert facts.is_setting(chain)
+
+
+@pytest.mark.parametrize(
+    "path", ["polars.Config", "polars.Config.set_tbl_rows", "importlib.reload", "numpy.seterr"]
+)
+def test_these_hold_for_all_that_follows(path: str) -> None:
+    assert facts.is_setting(tuple(path.split(".")))
+
+
+@pytest.mark.parametrize(
+    ("path", "generator"),
+    [
+        ("torch.nn.functional.dropout", "torch"),
+        ("scipy.stats.norm.rvs", "numpy"),
+        ("sklearn.datasets.make_blobs", "numpy"),
+    ],
+)
+def test_these_draw_random_numbers(path: str, generator: str) -> None:
+    assert facts.function(path).draws == {generator}
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("torch.nn.Dropout", "drops"),
+        ("torch.optim.AdamW", "optimizer"),
+        ("torchmetrics.Accuracy", "remembers"),
+        ("logging.getLogger", "shared"),
+        ("operator.attrgetter", None),
+    ],
+)
+def test_these_are_known_by_their_kind(path: str, kind: str | None) -> None:
+    assert facts.function(path).kind == kind

@@ -1,0 +1,50 @@
+"""Seeds and draws go along, and what would take a training is said instead."""
+
+from __future__ import annotations
+
+from benchpool_support.cells import chosen, included
+
+
+def test_draws_between_the_seed_and_the_selection_go_along() -> None:
+    answer = chosen(
+        "import numpy as np",
+        "np.random.seed(0)",
+        "noise = np.random.rand(3)",
+        "unused = 1",
+        "print(np.random.rand(2))",
+    )
+    assert [each.why for each in answer.cells] == [
+        "imports `np`",
+        "sets `np.random.seed` for what follows",
+        "draws random numbers after the seed",
+        None,
+        "selected",
+    ]
+
+
+def test_a_later_seed_takes_the_place_of_an_older_one() -> None:
+    answer = chosen(
+        "import random",
+        "random.seed(0)",
+        "x = random.random()",
+        "random.seed(1)",
+        "print(random.random())",
+    )
+    assert included(answer) == [0, 3, 4]
+
+
+def test_a_training_that_draws_stays_out_and_that_is_said() -> None:
+    answer = chosen(
+        "import torch\nfrom torch import nn",
+        "torch.manual_seed(0)",
+        "x = torch.ones(2, 1)",
+        "a = nn.Linear(1, 1)\n(a(x) ** 2).mean().backward()",
+        "b = nn.Linear(1, 1)\nprint(b(x))",
+    )
+    assert included(answer) == [0, 1, 2, 4]
+    (problem,) = answer.problems
+    assert problem.level == "warning"
+    assert problem.text == (
+        "cell 4 draws random numbers after the seed too, and stays out: "
+        "the numbers drawn in the job are others than in the notebook"
+    )

@@ -1,0 +1,51 @@
+"""A call whose result nobody uses was made for what it does, though no fact says what."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchpool_support.cells import chosen, included
+
+
+@pytest.mark.parametrize(
+    ("before", "between", "selected"),
+    [
+        pytest.param(
+            "import gzip\nbox = []",
+            "gzip.frobnicate(box)\nn = 1",
+            "print(box)",
+            id="a function of a known library",
+        ),
+        pytest.param(
+            "tree = load()", "tree.normalize()\nn = 1", "print(tree)", id="a method that reads"
+        ),
+        pytest.param(
+            "import struct\nbuffer = bytearray(4)",
+            "struct.pack_into('<I', buffer, 0, 7)",
+            "print(buffer)",
+            id="one that ends its cell, by a word in its name",
+        ),
+        pytest.param(
+            "import socket", "socket.frobnicate(3)\nn = 1", "print(1)", id="a setting of a library"
+        ),
+        pytest.param("x = 1", "import plain_style", "print(x)", id="an import that nobody uses"),
+    ],
+)
+def test_it_goes_along(before: str, between: str, selected: str) -> None:
+    given = "def load():\n    return make()"
+    assert 2 in included(chosen(given, before, between, selected))
+
+
+@pytest.mark.parametrize(
+    ("before", "between"),
+    [
+        ("import pprint\nbox = []", "pprint.pprint(box)\nn = 1"),
+        ("import numpy as np\nbox = []", "np.log(2)\nn = 1"),
+        ("box = load()", "box.head()"),
+        ("import shutil\nbox = []", "shutil.rmtree('old')\nn = 1"),
+        ("import plain_style\nbox = []", "plain_style.version()"),
+    ],
+)
+def test_what_shows_computes_or_moves_files_stays_out(before: str, between: str) -> None:
+    given = "def load():\n    return make()"
+    assert 2 not in included(chosen(given, before, between, "print(box)"))

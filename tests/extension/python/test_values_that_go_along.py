@@ -1,0 +1,132 @@
+"""``%%train --send``: values of a real kernel go along with a job, in front of a real pool."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_client.blocking.client import BlockingKernelClient
+
+from benchpool_scheduler.contract import State
+from benchpool_scheduler.worker.records import VALUES
+from benchpool_support.own_kernels import own_kernel
+from benchpool_support.serving import Served
+
+pytestmark = pytest.mark.slow
+numpy = pytest.importorskip("numpy")
+
+
+@pytest.fixture
+def kernel(susan: Path) -> Iterator[BlockingKernelClient]:
+    with own_kernel(os.environ, susan) as client:
+        yield client
+
+
+def told(client: BlockingKernelClient, code: str) -> str:
+    """Run a cell; return what it printed or returned."""
+    found: list[str] = []
+
+    def take(message: dict[str, Any]) -> None:
+        content = message["content"]
+        found.append(content.get("text", "") or content.get("data", {}).get("text/plain", ""))
+
+    client.execute_interactive(code, output_hook=take, timeout=120)
+    return "".join(found)
+
+
+def sent(client: BlockingKernelClient, cell: str) -> str:
+    """Send a cell; return the id of its job."""
+    told(client, cell)
+    return told(client, "print(_.id)").strip()
+
+
+def test_a_value_goes_along_instead_of_the_cells_that_made_it(
+    kernel: BlockingKernelClient, pool: Served, susan: Path
+) -> None:
+    told(kernel, "import benchpool, numpy as np")
+    told(kernel, "import pathlib\nx = np.arange(5.0); pathlib.Path('ran').write_text('again')")
+    told(kernel, "x[0] = 7\npair = {'of': x}")
+    (susan / "ran").unlink()
+    id_ = sent(kernel, "%%train --send x --send pair\nprint('sum', x.sum(), pair['of'] is x)")
+    with pool.client("susan") as client:
+        assert client.wait(id_).state is State.SUCCEEDED
+        log = client.log(id_).data.decode()
+        submission = client.submission(id_)
+        assert "sum 17.0 True" in log, "the kernel's own value, and what it shares"
+        assert "benchpool: from the notebook: x (ndarray), pair (dict)" in log
+        assert not (susan / "ran").exists(), "the cells that made it did not run"
+        assert {file.path for file in submission.files} == {
+            f"{VALUES}/{name}" for name in ("0.npy", "contents.json", "values.json")
+        }
+        again = sent(kernel, "%%train --send x --send pair\nprint('sum', x.sum())")
+        same = client.submission(again).files
+        assert {file.sha256 for file in same} == {file.sha256 for file in submission.files}
+        assert client.wait(again).state is State.SUCCEEDED, "each attempt finds it anew"
+
+
+def test_what_cannot_go_along_is_named_before_anything_is_sent(
+    kernel: BlockingKernelClient, pool: Served
+) -> None:
+    told(kernel, "import benchpool, threading")
+    told(kernel, "run = {'lock': threading.Lock()}")
+    said = told(kernel, "%%train --send run\nprint(run)")
+    assert said == (
+        "Not everything can go along as a value: run['lock'] is a lock. Leave it out, so that its "
+        "cells run again in the job, or allow pickles.\n"
+    )
+    said = told(kernel, "%%train --send gone\nprint(1)")
+    assert "gone is not defined in this session" in said
+
+
+def test_a_cell_that_uses_an_older_state_of_a_value_makes_it_again(
+    kernel: BlockingKernelClient, pool: Served
+) -> None:
+    told(kernel, "import benchpool")
+    told(kernel, "x = [1]")
+    told(kernel, "first = x[0]")
+    told(kernel, "x.append(2)\nx[0] = 9")
+    told(kernel, "job = None")
+    said = told(kernel, "%%train --send x\nprint('got', x, first)")
+    assert "the value of `x` does not go along" in said
+    id_ = told(kernel, "print(_.id)").strip()
+    with pool.client("susan") as client:
+        client.wait(id_)
+        assert "got [9, 2] 1" in client.log(id_).data.decode()
+
+
+@pytest.mark.parametrize(
+    ("made", "changed", "uses", "why"),
+    [
+        (
+            "import math\nx = [1]",
+            "x.append(2)",
+            "math.floor(2.5)",
+            "may set or change it once more",
+        ),
+        ("x = [1]", "x.append(2)\nmore = 2", "more", "uses it as it was before its last change"),
+    ],
+)
+def test_a_value_that_a_cell_which_goes_along_would_set_or_change_again_is_made_again(
+    kernel: BlockingKernelClient, pool: Served, made: str, changed: str, uses: str, why: str
+) -> None:
+    told(kernel, "import benchpool")
+    told(kernel, made)
+    told(kernel, changed)
+    said = told(kernel, f"%%train --send x\nprint('got', x, {uses})")
+    assert f"the value of `x` does not go along: a cell that goes along {why}, so the" in said
+    id_ = told(kernel, "print(_.id)").strip()
+    with pool.client("susan") as client:
+        client.wait(id_)
+        assert "got [1, 2] 2" in client.log(id_).data.decode()
+
+
+def test_more_than_the_pool_allows_is_refused_with_number_and_limit(
+    kernel: BlockingKernelClient, pool: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told(kernel, "import benchpool, numpy as np\nx = np.zeros((1 << 30) + 1, 'u1')")
+    said = told(kernel, "%%train --send x\nprint(x.size)")
+    assert said.startswith("The values that go along have 1.0 GiB")
+    assert "budgets.values_gib" in said

@@ -1,0 +1,79 @@
+"""The log of a notebook job: its cells by number, its bars as bars."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from benchpool_support.runner_jobs import NotebookJob, read_until
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> NotebookJob:
+    return NotebookJob(tmp_path)
+
+
+def test_a_traceback_names_the_cells_of_the_notebook_and_their_lines(job: NotebookJob) -> None:
+    define = "def f(x):\n    y = 1\n    return y / x"
+    told = (
+        "import traceback, warnings\ntry:\n    f(0)\nexcept Exception:\n    traceback.print_exc()"
+    )
+    status, log = job.run("", define, told, "warnings.warn('old')", "1\nf(0)")
+    assert status == 1
+    raised = log.partition("benchpool: cell 5 (4 of 4)")[2]
+    assert "\ncell 5, line 2\n" in raised
+    assert "\ncell 2, line 3, in f(x)\n" in raised
+    printed = log.partition("benchpool: cell 3")[2].partition("benchpool: cell 4")[0]
+    assert "cell 3, line 3, in <module>" in printed
+    assert "cell 2, line 3, in f" in printed
+    assert "cell 4, line 1: UserWarning: old" in log
+    assert "ipykernel_" not in log
+    assert "Cell In" not in log
+
+
+BARS = """
+import sys
+from IPython.display import HTML, display
+for n in range(1, 5):
+    bar = f"\\r {n * 25}%|###| {n}/4 [00:0{n}<00:0{4 - n},  1.0it/s]"
+    print(bar, end="", file=sys.stderr, flush=True)
+"""
+SHOWN = """
+shown = display(HTML("<progress value='0' max='4'></progress>"), display_id=True)
+for n in range(1, 5):
+    shown.update(HTML(f"<progress value='{n}' max='4'></progress> [{n}/4 00:0{n} < 00:0{4 - n}]"))
+"""
+
+
+def test_bars_of_text_and_of_html_are_lines_of_the_log_and_progress_of_the_job(
+    job: NotebookJob,
+) -> None:
+    assert job.run(BARS, SHOWN + "import time; time.sleep(1)\nprint('after')")[0] == 0
+    log = job.run(BARS, SHOWN + "print('after')")[1]
+    shown = [line.rpartition("\r")[2] for line in log.split("\n")]
+    assert " 100%|###| 4/4 [00:04<00:00,  1.0it/s]" in shown
+    assert "100%|##########| 4/4 [00:04<00:00]" in shown
+    assert "after" in shown
+    book = nbformat.read(job.copy, as_version=4)
+    assert [each.output_type for each in book.cells[1].outputs] == ["display_data", "stream"]
+
+
+def test_the_progress_says_cell_and_bar(job: NotebookJob) -> None:
+    wait = "import os, time\nwhile not os.path.exists('go'):\n    time.sleep(0.01)"
+    with job.running("x = 1", BARS + wait) as worker:
+        read_until(worker, "cell 2 (2 of 2)")
+        for _ in range(1000):
+            said = json.loads((job.root / "progress.json").read_text())
+            if ":" in said["text"]:
+                break
+            time.sleep(0.02)
+        (job.root / "work" / "go").touch()
+        worker.communicate(timeout=60)
+    # A bar that has just begun is no share of the work.
+    assert (said["fraction"], said["text"].partition("/")[0][:-1]) == (None, "cell 2, 2 of 2: ")

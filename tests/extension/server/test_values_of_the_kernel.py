@@ -1,0 +1,88 @@
+"""The dialog offers values of the notebook's kernel, and what is sent has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchpool_scheduler.contract import State
+from benchpool_scheduler.worker.records import VALUES
+from benchpool_support import live_kernels
+from benchpool_support.dialog import body, made, new_key, prepared
+from benchpool_support.notebook_server import NotebookServer
+from benchpool_support.serving import Served
+
+pytestmark = pytest.mark.slow
+
+CELLS = ("open('ran', 'w')\nx = [20]", "print('got', x)")
+
+
+def asked(kernel: str, **more: Any) -> dict[str, Any]:
+    """Return what the dialog asks of two cells, the first of which took long."""
+    run = {"number": 1, "at": 0.0, "seconds": 840.0, "failed": False}
+    cells = [
+        {
+            "id": f"cell-{at}", "cell_type": "code", "source": text, "selected": at == 1,
+            "runs": [run] if at == 0 else [],
+        }
+        for at, text in enumerate(CELLS)
+    ]  # fmt: skip
+    return body(cells=cells, kernel_id=kernel, **more)
+
+
+async def test_a_value_that_took_long_is_chosen_and_goes_along_when_it_is_sent(
+    server: NotebookServer, pool: Served
+) -> None:
+    kernel = live_kernels.start(server.page)
+    await live_kernels.run(server.page, kernel, "x = [20]")
+    await live_kernels.run(server.page, kernel, "x.append('live')")
+    said = prepared(server.page, asked(kernel))
+    (offer,) = said["offers"]
+    assert (offer["names"], offer["chosen"]) == (["x"], True)
+    assert offer["text"].startswith("recompute 14 min / send ")
+    assert [each["included"] for each in said["cells"]] == [False, True]
+    assert said["command"] == "%%train --gpus 1 --send x"
+    unticked = prepared(server.page, asked(kernel, send=[]))
+    assert [each["included"] for each in unticked["cells"]] == [True, True]
+    job = made(server.page.post("benchpool/send", json=asked(kernel, send=["x"], key=new_key())))
+    with pool.client("susan") as client:
+        assert client.wait(job["id"]).state is State.SUCCEEDED
+        assert "got [20, 'live']" in client.log(job["id"]).data.decode()
+        files = client.submission(job["id"]).files
+    assert all(file.path.startswith(f"{VALUES}/") for file in files)
+    assert not (server.root / "ran").exists()
+    counted = await live_kernels.run(server.page, kernel, "print(len(In))")
+    assert counted == "4\n", "nothing ran for it"
+
+
+async def test_a_value_that_was_sent_is_priced_without_its_upload_until_it_is_another_object(
+    server: NotebookServer,
+) -> None:
+    kernel = live_kernels.start(server.page)
+
+    def offered() -> str:
+        (offer,) = prepared(server.page, asked(kernel))["offers"]
+        return str(offer["text"])
+
+    await live_kernels.run(server.page, kernel, "x = [20]")
+    assert "unchanged" not in offered()
+    made(server.page.post("benchpool/send", json=asked(kernel, send=["x"], key=new_key())))
+    assert offered().endswith("if unchanged since it was sent")
+    await live_kernels.run(server.page, kernel, "y = x; x = [20, 30]")
+    assert "unchanged" not in offered()
+
+
+async def test_what_cannot_go_along_is_refused_with_its_name(server: NotebookServer) -> None:
+    kernel = live_kernels.start(server.page)
+    await live_kernels.run(server.page, kernel, "import threading; x = [threading.Lock()]")
+    said = prepared(
+        server.page, asked(kernel), lambda it: any(each["obstacle"] for each in it["offers"])
+    )
+    (offer,) = said["offers"]
+    assert (offer["chosen"], offer["obstacle"]) == (False, "x[0] is a lock")
+    assert [each["included"] for each in said["cells"]] == [True, True]
+    answer = server.page.post("benchpool/send", json=asked(kernel, send=["x"], key=new_key()))
+    assert "x[0] is a lock" in answer.json()["error"]["message"]
+    gone = server.page.post("benchpool/send", json=asked("gone", send=["x"], key=new_key()))
+    assert "No kernel runs for this notebook" in gone.json()["error"]["message"]

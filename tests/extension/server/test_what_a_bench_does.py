@@ -1,0 +1,116 @@
+"""What a notebook server knows of its own kernels and terminals, with no browser open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchpool_support import live_kernels, terminals
+from benchpool_support.dialog import made
+from benchpool_support.notebook_server import NotebookServer, notebook_server
+from benchpool_support.waiting import until
+
+pytestmark = pytest.mark.slow
+
+
+def facts(server: NotebookServer) -> dict[str, Any]:
+    return dict(made(server.page.get("benchpool/bench")))
+
+
+def programs(server: NotebookServer) -> int:
+    return int(facts(server)["terminal_programs"])
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(server: NotebookServer) -> Any:
+    yield
+    for kernel in server.page.get("api/kernels").json():
+        server.page.delete(f"api/kernels/{kernel['id']}")
+    for terminal in server.page.get("api/terminals").json():
+        server.page.delete(f"api/terminals/{terminal['name']}")
+
+
+async def test_a_cell_that_runs_is_known_when_the_browser_has_gone(server: NotebookServer) -> None:
+    before = facts(server)["executions"]
+    kernel = live_kernels.start(server.page)
+    await live_kernels.run(server.page, kernel, "1 + 1")
+    quiet = until(
+        lambda: (now := facts(server))["executions"] == before + 1 and now, "the cell is counted"
+    )
+    assert (quiet["kernels"], quiet["busy_kernels"]) == (1, 0)
+    await live_kernels.run(server.page, kernel, "import time; time.sleep(600)", until="busy")
+    until(lambda: facts(server)["busy_kernels"] == 1, "the running cell is seen")
+    assert facts(server)["executions"] == before + 2
+    server.page.post(f"api/kernels/{kernel}/interrupt")
+    until(lambda: facts(server)["busy_kernels"] == 0, "the end of the cell is seen")
+
+
+async def test_a_widget_that_answers_beside_a_cell_does_not_hide_it(server: NotebookServer) -> None:
+    kernel = live_kernels.start(server.page)
+    # Another request is answered while the cell runs: its end is not the end of the cell.
+    beside = """\
+import time
+from IPython import get_ipython
+kernel = get_ipython().kernel
+parent = kernel.session.msg("comm_msg")
+for state in ("busy", "idle"):
+    kernel.session.send(kernel.iopub_socket, "status", {"execution_state": state}, parent=parent)
+print("answered", flush=True)
+time.sleep(600)
+"""
+    await live_kernels.run(server.page, kernel, "0")
+    until(lambda: facts(server)["executions"], "the kernel is listened to")
+    await live_kernels.run(server.page, kernel, beside, until="busy")
+    until(lambda: states(server) == ["idle"], "Jupyter takes the answer for the end of the cell")
+    assert facts(server)["busy_kernels"] == 1
+
+
+def states(server: NotebookServer) -> list[str]:
+    return [one["execution_state"] for one in server.page.get("api/kernels").json()]
+
+
+async def test_a_kernel_that_is_started_anew_no_longer_runs_its_cell(
+    server: NotebookServer,
+) -> None:
+    kernel = live_kernels.start(server.page)
+    await live_kernels.run(server.page, kernel, "0")
+    await live_kernels.run(server.page, kernel, "import time; time.sleep(600)", until="busy")
+    until(lambda: facts(server)["busy_kernels"] == 1, "the running cell is seen")
+    assert server.page.post(f"api/kernels/{kernel}/restart").status_code == 200
+    until(lambda: facts(server)["busy_kernels"] == 0, "the new kernel runs nothing")
+
+
+async def test_programs_in_front_and_behind_count_and_a_shell_that_waits_does_not(
+    server: NotebookServer,
+) -> None:
+    until(lambda: programs(server) == 0, "nothing runs")
+    await terminals.left_open(server.page, "echo hel''lo", until="hello")
+    until(lambda: programs(server) == 0, "a shell that waits is no program")
+    await terminals.left_open(server.page, "echo hel''lo; sleep 600", until="hello")
+    until(lambda: programs(server) == 1, "a program in front")
+    await terminals.left_open(server.page, "sleep 601 &", "echo hel''lo", until="hello")
+    until(lambda: programs(server) == 2, "a program behind")
+
+
+async def test_programs_in_terminals_of_another_server_are_not_counted(
+    server: NotebookServer, tmp_path: Path
+) -> None:
+    with notebook_server(tmp_path, {}) as other:
+        await terminals.left_open(other.page, "echo hel''lo; sleep 60", until="hello")
+        until(lambda: programs(other) == 1, "the other's program runs")
+        await terminals.left_open(server.page, "echo hel''lo; sleep 61", until="hello")
+        until(lambda: programs(server) == 1, "our own program runs")
+        assert programs(other) == 1
+
+
+async def test_what_goes_on_behind_a_closed_terminal_counts_too(server: NotebookServer) -> None:
+    name, _ = await terminals.left_open(
+        server.page, "setsid nohup sleep 607 >/dev/null 2>&1 &", "echo hel''lo", until="hello"
+    )
+    server.page.delete(f"api/terminals/{name}")
+    assert server.page.get("api/terminals").json() == []
+    until(lambda: programs(server) == 1, "it goes on")
+    await terminals.typed(server.page, "pkill -f 'sleep 607'")
+    until(lambda: programs(server) == 0, "it has ended")

@@ -1,0 +1,89 @@
+"""``benchpool shell`` at a service on a cluster: by a worker's agent, for the job's owner alone.
+
+The API server, the service, the agent with its supervisor and the terminal are real; the agent runs
+beside the node that kwok answers for.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from base64 import b64decode
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchpool_cluster.access import Access
+from benchpool_scheduler.contract import CommandEntry, JobSubmission, kubernetes
+from benchpool_scheduler.runtime.kubernetes.agent import paths
+from benchpool_support import shells_of_people
+from benchpool_support.agent_processes import AgentProcess
+from benchpool_support.pods_of_jobs import running
+from benchpool_support.replicas import Replica, Site
+
+pytestmark = pytest.mark.kubernetes
+
+SLEEPER = JobSubmission(entry=CommandEntry(["sh", "-c", "echo up; exec sleep 3600"]), gpus=1)
+
+
+@pytest.fixture
+def replica(site: Site) -> Replica:
+    """The one replica of the service."""
+    return site.started()
+
+
+@pytest.fixture
+def job(
+    access: Access, site: Site, replica: Replica, tmp_path: Path, nodes: tuple[str, ...]
+) -> Iterator[str]:
+    """A running job of susan's, whose agent does as its pod's Secret tells."""
+    susan = replica.client("susan")
+    id_ = susan.submit(SLEEPER).id
+    running(access, site, id_)
+    name = kubernetes.attempt_name(id_, 1)
+    secret = access.get(f"/api/v1/namespaces/{site.namespace}/secrets/{name}")["data"]
+    told = json.loads(gzip.decompress(b64decode(secret[paths.CONFIG_FILE])))
+    token = b64decode(secret[paths.TOKEN.format(index=0)]).decode()
+    told["url"] = f"{replica.url}/workers"
+    agent = AgentProcess(tmp_path / "pod", told, 0, token)
+    agent.start()
+    assert next(susan.follow_log(id_)).text == "up\n", "its command runs"
+    yield id_
+    susan.cancel(id_, "the test is over")
+    agent.end()
+
+
+def variables(replica: Replica, person: str) -> dict[str, str]:
+    return shells_of_people.environ(replica.url, person)
+
+
+def test_the_terminal_of_the_owner_becomes_one_in_the_worker(replica: Replica, job: str) -> None:
+    with shells_of_people.begun(variables(replica, "susan"), job) as terminal:
+        terminal.type(b'echo "<$BENCHPOOL_JOB_ID $BENCHPOOL_ATTEMPT>"\n')
+        terminal.until(f"<{job} 1>".encode())
+        shells_of_people.obeys(terminal)
+        terminal.type(b"\x1c")  # Ctrl-\ ends what catches Ctrl-C
+        terminal.type(b"exit 7\n")
+        assert terminal.end() == 7
+    assert b"benchpool: The shell has ended." in terminal.printed
+    (told,) = replica.client("ada").audit(action="open_shell").records
+    assert (told.actor, told.target, told.outcome) == ("susan", job, "done")
+
+
+def test_an_administrator_is_refused_and_everybody_else_finds_no_such_job(
+    replica: Replica, job: str
+) -> None:
+    said = shells_of_people.refused(variables(replica, "ada"), job)
+    assert "only susan may open a shell in it" in said
+    assert "only susan" not in shells_of_people.refused(variables(replica, "joe"), job)
+    told = replica.client("ada").audit(action="open_shell").records
+    assert {it.outcome for it in told} <= {"refused"}
+
+
+def test_it_ends_with_the_job(replica: Replica, job: str) -> None:
+    with shells_of_people.begun(variables(replica, "susan"), job) as terminal:
+        replica.client("susan").cancel(job, "enough")
+        assert terminal.end() == 1
+    said = terminal.printed.decode()
+    assert "ended with attempt 1" in said or "ended by a signal, as at the end of its" in said

@@ -1,0 +1,207 @@
+"""Pods of others are jobs: counted, in line, shown; they end when their pods are gone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract import JobSubmission, PodsEntry, State
+from benchpool_scheduler.contract.changes import JobChange
+from benchpool_scheduler.errors import InvalidInput, Refused
+from benchpool_scheduler.service import Pool
+from benchpool_support.admitted import DONE, AdmittingScriptedRuntime, workload
+from benchpool_support.pools import (
+    ADMIN,
+    HUB,
+    JOE,
+    SUSAN,
+    make_pool,
+    opened,
+    reached,
+    sleeper,
+    story,
+    until,
+)
+from benchpool_support.scripted import devices
+
+OTHER = "v" * 26
+PATIENCE_S = 60.0
+
+POOL = """
+version: 1
+projects:
+  - {name: susan, quota: 2, limit: 2, members: [susan]}
+  - {name: joe, quota: 1, members: [joe]}
+"""
+
+
+@pytest.fixture
+def runtime() -> AdmittingScriptedRuntime:
+    """Three GPUs."""
+    return AdmittingScriptedRuntime(devices(3))
+
+
+@pytest.fixture
+async def pool(tmp_path: Path, runtime: AdmittingScriptedRuntime) -> AsyncIterator[Pool]:
+    """A pool whose runtime lets pods of others in."""
+    async with opened(make_pool(tmp_path, configuration=story(POOL), runtime=runtime)) as pool:
+        yield pool
+
+
+async def accepted(pool: Pool, job: str) -> None:
+    """Wait until a job is known."""
+    async with asyncio.timeout(PATIENCE_S):
+        while pool.ledger.job(job) is None:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_pod_is_a_job_of_its_namespaces_user_and_project(
+    pool: Pool, runtime: AdmittingScriptedRuntime
+) -> None:
+    runtime.admits.put(workload(gpus=2, preemptible=True))
+    await accepted(pool, DONE)
+    job = await reached(pool, DONE, State.RUNNING)
+    assert (job.user, job.project, job.name) == ("susan", "susan", "llm-7d9c-x2x4q")
+    assert (job.gpus, job.workers, job.preemptible) == (2, 1, True)
+    assert job.tags == ("pods", "replicaset", "team-a")
+    assert job in pool.jobs.select(SUSAN)
+    assert job not in pool.jobs.select(JOE, all=True)
+
+
+async def test_it_waits_by_the_rules_and_says_why(
+    pool: Pool, runtime: AdmittingScriptedRuntime
+) -> None:
+    runtime.admits.put(workload(gpus=2), workload(OTHER, pods=("b",)))
+    await accepted(pool, OTHER)
+    await accepted(pool, DONE)
+    states = {State.RUNNING, State.QUEUED}
+    one = await until(pool, DONE, lambda it: it.state in states and it.reason is None)
+    waits = await until(pool, OTHER, lambda it: it.reason is not None)
+    assert (one.state, waits.state) == (State.RUNNING, State.QUEUED)
+    assert waits.reason is not None
+    assert waits.reason.numbers
+
+
+async def test_what_can_never_run_is_said_on_the_pod(
+    pool: Pool, runtime: AdmittingScriptedRuntime
+) -> None:
+    runtime.admits.put(workload(gpus=5))
+    async with asyncio.timeout(PATIENCE_S):
+        said = await runtime.admits.until_said(DONE, "not accepted")
+    assert "5 GPUs" in said
+    assert pool.ledger.job(DONE) is None
+
+
+async def test_a_project_that_is_not_there_is_said_on_the_pod(
+    pool: Pool, runtime: AdmittingScriptedRuntime
+) -> None:
+    runtime.admits.put(workload(project="nobodys"))
+    async with asyncio.timeout(PATIENCE_S):
+        said = await runtime.admits.until_said(DONE, "not accepted")
+    assert "There is no project 'nobodys'" in said
+
+
+async def test_gpus_of_a_kind_that_no_node_has_are_refused(
+    pool: Pool, runtime: AdmittingScriptedRuntime
+) -> None:
+    runtime.admits.put(workload(resource="nvidia.com/mig-1g.10gb"))
+    async with asyncio.timeout(PATIENCE_S):
+        await runtime.admits.until_said(DONE, "nvidia.com/mig-1g.10gb, which no node")
+
+
+async def test_a_queued_job_ends_when_its_pods_are_gone(
+    pool: Pool, runtime: AdmittingScriptedRuntime
+) -> None:
+    running = workload(gpus=2)
+    runtime.admits.put(running)
+    await accepted(pool, DONE)
+    await reached(pool, DONE, State.RUNNING)
+    runtime.admits.put(workload(OTHER, pods=("b",)))
+    await accepted(pool, OTHER)
+    runtime.admits.take(OTHER)
+    ended = await reached(pool, OTHER, State.CANCELLED)
+    assert ended.reason is not None
+    assert "not there any more" in ended.reason.text
+    assert (await reached(pool, DONE, State.RUNNING)).state is State.RUNNING
+
+
+async def test_one_that_is_preempted_ends_since_its_owner_makes_another(
+    pool: Pool, runtime: AdmittingScriptedRuntime
+) -> None:
+    runtime.admits.put(workload(gpus=2, preemptible=True))
+    await accepted(pool, DONE)
+    await reached(pool, DONE, State.RUNNING)
+    (worker,) = await runtime.until_launched(1)
+    assert runtime.launched[worker].admitted is False  # a workstation has no containers
+    await pool.jobs.act(SUSAN, DONE, "pause")
+    await runtime.until_noticed(1)
+    runtime.admits.take(DONE)
+    runtime.end(worker, None)
+    await reached(pool, DONE, State.CANCELLED)
+
+
+async def test_pods_whose_job_was_cancelled_are_told_so(
+    pool: Pool, runtime: AdmittingScriptedRuntime
+) -> None:
+    runtime.admits.put(workload(gpus=2), workload(OTHER, pods=("b",)))
+    await accepted(pool, DONE)
+    await accepted(pool, OTHER)
+    await reached(pool, DONE, State.RUNNING)
+    await until(pool, OTHER, lambda it: it.reason is not None)
+    await pool.jobs.act(SUSAN, OTHER, "cancel")
+    async with asyncio.timeout(PATIENCE_S):
+        said = await runtime.admits.until_said(OTHER, "has ended")
+    assert said == "Job vvvvvvvv has ended (cancelled), so it gets no GPU; delete the pod."
+
+
+@pytest.mark.parametrize("caller", [SUSAN, HUB])
+async def test_nobody_sends_pods(pool: Pool, caller: object) -> None:
+    entry = PodsEntry("team-a", "Pod", "train", ["train"])
+    with pytest.raises(InvalidInput) as refused:
+        await pool.jobs.submit(caller, JobSubmission(entry))  # type: ignore[arg-type]
+    assert refused.value.code == "pods-not-sent"
+
+
+@pytest.mark.parametrize(
+    "asked", [JobChange(gpus=1), JobChange(workers=2), JobChange(project="joe")]
+)
+async def test_a_pod_counts_as_what_it_asks_for(
+    pool: Pool, runtime: AdmittingScriptedRuntime, asked: JobChange
+) -> None:
+    runtime.admits.put(workload(gpus=2), workload(OTHER, gpus=2, pods=("b",)))
+    await accepted(pool, DONE)
+    await accepted(pool, OTHER)
+    await until(pool, OTHER, lambda it: it.reason is not None)
+    with pytest.raises(Refused) as refused:
+        await pool.jobs.act(ADMIN, OTHER, "change", asked)
+    assert refused.value.code == "pods-are-fixed"
+    changed = await pool.jobs.act(ADMIN, OTHER, "change", JobChange(priority=90))
+    assert changed.priority == 90
+
+
+async def test_jobs_with_the_same_tag_are_left_alone(
+    pool: Pool, runtime: AdmittingScriptedRuntime
+) -> None:
+    job = await pool.jobs.submit(JOE, sleeper(tags=("pods",)))
+    runtime.admits.put(workload())
+    await accepted(pool, DONE)
+    assert (await reached(pool, job.id, State.RUNNING)).state is State.RUNNING
+
+
+async def test_after_a_restart_the_same_pods_are_the_same_job(
+    tmp_path: Path, runtime: AdmittingScriptedRuntime
+) -> None:
+    first = make_pool(tmp_path, configuration=story(POOL), runtime=runtime)
+    async with opened(first) as pool:
+        runtime.admits.put(workload(), workload(OTHER, gpus=2, pods=("b",)))
+        await accepted(pool, DONE)
+        await accepted(pool, OTHER)
+        await reached(pool, DONE, State.RUNNING)
+    runtime.admits.take(OTHER)
+    second = make_pool(tmp_path, configuration=story(POOL), runtime=runtime)
+    async with opened(second) as pool:
+        await reached(pool, OTHER, State.CANCELLED)
+        assert (await reached(pool, DONE, State.RUNNING)).attempt == 1

@@ -1,0 +1,185 @@
+"""``benchpool metrics`` and ``benchpool compare``: what jobs reported, beside each other."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract import Curve, JobMetrics, MetricPoint, MetricsQuery, State
+from benchpool_scheduler.curves.comparison import ComparedRun, compared
+from benchpool_scheduler.curves.parameters import arguments_of
+from benchpool_scheduler.curves.points import Reported
+from benchpool_scheduler.curves.series import MetricReport, remade
+from benchpool_scheduler.curves.views import answer
+from benchpool_support.stage import job
+from benchpool_support.waiting import until
+
+from .conftest import Benchpool
+
+TRAIN = """
+import sys, benchpool
+rate = float(sys.argv[2])
+for step in range(1, 21):
+    benchpool.log({"train/loss": rate * 10 / step, "eval/acc": step * rate}, step=step)
+benchpool.log(lr=rate)
+"""
+
+
+SLOW = """
+import time, benchpool
+from pathlib import Path
+benchpool.log(loss=0.5, step=1)
+while not Path({go!r}).exists():
+    time.sleep(0.05)
+benchpool.log(loss=0.25, acc=0.5, step=2)
+"""
+
+
+@pytest.fixture
+def sent(benchpool: Benchpool, folder: Path) -> list[str]:
+    """Two runs that have ended."""
+    (folder / "train.py").write_text(TRAIN)
+    words = ("submit", "--json", "--wait", "--tag", "try")
+    return [benchpool(*words, "train.py", "--lr", rate).json["id"] for rate in ("0.1", "0.5")]
+
+
+def test_curves_are_shown_as_a_table_a_picture_csv_and_json(
+    benchpool: Benchpool, sent: list[str]
+) -> None:
+    shown = benchpool("metrics", sent[0])
+    (loss, _, _) = rows = shown.out.splitlines()[1:4]
+    assert loss.split()[:5] == ["train/loss", "0.05", "20", "0.05", "1"]
+    assert "█" in loss
+    assert [row.split()[0] for row in rows] == ["train/loss", "eval/acc", "lr"]
+    picture = benchpool("metrics", sent[0], "--name", "train/loss").out
+    assert "1…20" in picture
+    points = list(csv.DictReader(benchpool("metrics", sent[0], "--csv").out.splitlines()))
+    assert len(points) == 41
+    assert (points[0]["name"], points[0]["attempt"], points[0]["step"]) == ("train/loss", "1", "1")
+    told = benchpool("metrics", sent[0], "--json").json
+    assert [it["goal"] for it in told["curves"]] == ["min", "max", None]
+    nothing = benchpool("metrics", sent[0], "--name", "loss").out
+    assert nothing.startswith(f"Job {sent[0][:8]} (train) has reported nothing named 'loss'")
+    assert benchpool("metrics", sent[0], by="joe").status != 0
+
+
+def test_a_note_stands_with_the_job_and_under_the_table_until_it_is_removed(
+    benchpool: Benchpool, sent: list[str]
+) -> None:
+    assert "<b>warm-up</b> helps" in benchpool("note", sent[0], "<b>warm-up</b> helps").out
+    assert "Note" in benchpool("show", sent[0]).out
+    under = f"{sent[0][:8]}: <b>warm-up</b> helps"
+    assert under in benchpool("compare", *sent).out.splitlines()
+    told = benchpool("note", sent[0], "x" * 501)
+    assert told.status == 2
+    assert "500" in told.err
+    assert benchpool("note", "--json", sent[0]).json["note"] == ""
+    assert "warm-up" not in benchpool("compare", *sent).out
+
+
+def test_what_a_job_newly_reports_is_followed_to_its_end(
+    benchpool: Benchpool, folder: Path, sent: list[str]
+) -> None:
+    go = folder / "go"
+    (folder / "slow.py").write_text(SLOW.format(go=str(go)))
+    running = benchpool("submit", "--json", "slow.py").json["id"]
+    until(lambda: "LAST" in benchpool("metrics", running).out, "it has reported")
+    go.touch()
+    followed = benchpool("metrics", "-f", running, "--json").out.splitlines()
+    facts = [json.loads(it) for it in followed]
+    assert facts[-2:] == [
+        {"name": "loss", "attempt": 1, "step": 2, "value": 0.25},
+        {"name": "acc", "attempt": 1, "step": 2, "value": 0.5},
+    ]
+    assert "0.25" in benchpool("metrics", "-f", running).out, "of an ended one there is the table"
+    assert benchpool("metrics", "-f", "--csv", running).status == 2
+    assert benchpool("compare", "--tag", "try", "--json").json["jobs"][1]["id"] == sent[0]
+    assert "0 were named or found" in benchpool("compare", "--tag", "other").err
+
+
+def test_runs_stand_side_by_side_with_what_differs_and_the_best_marked(
+    benchpool: Benchpool, sent: list[str]
+) -> None:
+    lines = benchpool("compare", *sent).out.splitlines()
+    cells = [re.split(r"\s{2,}", line.strip()) for line in lines]
+    found = {first: rest for first, *rest in cells}
+    assert found["tags"] == ["try", "try"]
+    assert found["--lr"] == ["0.1", "0.5"]
+    assert found["train/loss, least"] == ["0.05 ★", "0.25"]
+    assert found["eval/acc, greatest"] == ["2", "10 ★"]
+    assert found["lr, last"] == ["0.1", "0.5"]
+    other = benchpool("compare", *sent, "--max", "train/loss", "--min", "lr", "--json").json
+    by_name = {row["name"]: row for row in other["metrics"]}
+    assert [cell["is_best"] for cell in by_name["train/loss"]["cells"]] == [False, True]
+    assert [cell["is_best"] for cell in by_name["lr"]["cells"]] == [True, False]
+    assert benchpool("compare", sent[0]).status == 2
+    assert benchpool("compare", *sent, "--min", "a", "--max", "a").status == 2
+
+
+def curve(name: str, *values: float | None, attempts: list[int] | None = None) -> Curve:
+    numbers = [it for it in values if it is not None]
+    return Curve(
+        name,
+        steps=list(range(len(values))),
+        values=list(values),
+        after_s=[float(at) for at in range(len(values))],
+        attempts=attempts or [1] * len(values),
+        last=MetricPoint(len(values) - 1, numbers[-1]) if numbers else None,
+        min=MetricPoint(0, min(numbers)) if numbers else None,
+        max=MetricPoint(0, max(numbers)) if numbers else None,
+        goal="min",
+    )
+
+
+def test_a_run_that_never_reported_a_number_is_never_the_best() -> None:
+    done = State.SUCCEEDED
+    runs = [
+        ComparedRun(job("a", done), {"--lr": "1", "gpus": "1"}, {"loss": curve("loss", None)}),
+        ComparedRun(
+            job("b", State.SUCCEEDED),
+            {"--lr": "2", "gpus": "1"},
+            {"loss": curve("loss", 2.0, None)},
+        ),
+        ComparedRun(job("c", done), {"gpus": "1"}, {}),
+    ]
+    found = compared(runs)
+    (row,) = found.metrics
+    assert [(it.is_best, it.best and it.best.value) for it in row.cells] == [
+        (False, None),
+        (True, 2.0),
+        (False, None),
+    ]
+    assert [(it.name, it.values) for it in found.parameters] == [("--lr", ("1", "2", "–"))]
+    assert found.same == 1
+    assert found.best == {"loss": 1}
+    assert compared(runs[1:2]).best == {}, "one alone is not the best of anything"
+
+
+def test_of_runs_that_reached_the_same_none_is_the_best() -> None:
+    reached = [{"loss": curve("loss", 2.0, last)} for last in (3.0, 4.0)]
+    runs = [ComparedRun(job("a", State.SUCCEEDED), {}, curves) for curves in reached]
+    assert compared(runs).best == {}
+
+
+def test_arguments_are_known_by_the_names_that_programs_give_them() -> None:
+    assert arguments_of(
+        ["-n", "3", "+trainer.gpus=2", "in.txt", "--decay", "-0.5", "--no-amp"]
+    ) == {
+        "-n": "3",
+        "--no-amp": "yes",
+        "+trainer.gpus": "2",
+        "argument 1": "in.txt",
+        "--decay": "-0.5",
+    }
+
+
+def test_curves_of_many_points_are_answered_as_asked() -> None:
+    told = MetricReport(1, tuple(("loss", Reported(float(it), it, it)) for it in range(500)))
+    found: JobMetrics = answer("abcd", "train", remade([told]), MetricsQuery(points=50))
+    (line,) = found.curves
+    assert len(line.steps) <= 50
+    assert line.max == MetricPoint(499, 499.0)

@@ -1,0 +1,43 @@
+"""``benchpool submit n.ipynb -p lr=0.1``, with a real pool."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from tests.scheduler.cli.conftest import Benchpool
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def book(folder: Path, environ: dict[str, str]) -> Path:
+    environ["VIRTUAL_ENV"] = sys.prefix  # its Python has a kernel
+    texts: list[tuple[list[str], str]] = [(["parameters"], "lr = 0.1"), ([], "print('got', lr)")]
+    cells = [
+        {"cell_type": "code", "outputs": [], "metadata": {"tags": tags}, "source": text}
+        for tags, text in texts
+    ]
+    notebook = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": cells}
+    (folder / "book.ipynb").write_text(json.dumps(notebook))
+    return folder / "book.ipynb"
+
+
+def test_parameters_stand_before_or_after_the_notebook(benchpool: Benchpool, book: Path) -> None:
+    said = benchpool("submit", "--wait", "book.ipynb", "-p", "lr=0.5")
+    assert (said.status, "got 0.5\n" in said.out) == (0, True)
+    said = benchpool("submit", "--json", "-p", "lr=2", "book.ipynb")
+    assert said.json["parameters"] == {"lr": 2.0}
+    said = benchpool("submit", "--json", "book.ipynb")
+    assert said.json["parameters"] == {"lr": 0.1}
+
+
+def test_wrong_ones_are_refused_with_the_field(benchpool: Benchpool, book: Path) -> None:
+    said = benchpool("submit", "--json", "book.ipynb", "-p", "lr=fast")
+    assert (said.status, said.json["error"]["field"]) == (2, "parameters.lr")
+    said = benchpool("submit", "book.ipynb", "-p", "l=1")
+    assert (said.status, "no parameter `l`: did you mean lr?" in said.err) == (2, True)
+    said = benchpool("submit", "-p", "lr=1", "--", "true")
+    assert (said.status, "-p is for notebooks" in said.err) == (2, True)

@@ -1,0 +1,69 @@
+"""``benchpool submit --every``, ``schedules``, ``schedule`` and what pauses and removes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchpool_scheduler.cli.schedule_views import line_of
+from benchpool_scheduler.contract.schedules import ScheduledOutcome, ScheduledTime
+
+Benchpool = Callable[..., Any]
+
+
+@pytest.mark.slow
+def test_a_schedule_is_begun_shown_paused_resumed_and_removed(
+    benchpool: Benchpool, folder: Path
+) -> None:
+    (folder / "train.py").write_text("print(1)\n")
+    said = benchpool("submit", "--every", "night at 2", "--zone", "Europe/Berlin", "train.py")
+    assert said.status == 0, said.err
+    first, text, coming, more = said.out.splitlines()
+    id_ = first.split()[0]
+    assert text == "Sends at night at 2 (Europe/Berlin), unless its last job has not ended."
+    assert coming.count("02:00") == 5
+    assert f"benchpool schedule {id_}" in more
+    assert benchpool("jobs", "--json").json == []
+    assert "night at 2 Europe/Berlin" in benchpool("schedules").out
+    shown = benchpool("schedule", id_).out
+    assert "cron: 0 2 * * *, time zone Europe/Berlin" in shown
+    assert "Paused: " in benchpool("pause-schedule", id_).out
+    assert benchpool("schedule", id_, "--json").json["next"] == []
+    assert "Sends at night at 2" in benchpool("resume-schedule", id_).out
+    assert benchpool("remove-schedule", id_).status == 0
+    assert "No schedules." in benchpool("schedules").out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        (("--zone", "UTC"), "--zone goes with --every WHEN, and there is none."),
+        (("--every", "night at 2", "--wait"), "--wait does not go with --every."),
+        (("--every", "night at 2", "--array", "0-3"), "--array does not go with --every."),
+        (("--every", "now and then"), "is no time"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    benchpool: Benchpool, folder: Path, words: tuple[str, ...], refusal: str
+) -> None:
+    (folder / "train.py").write_text("print(1)\n")
+    said = benchpool("submit", *words, "train.py")
+    assert (said.status, benchpool("schedules", "--json").json) == (2, [])
+    assert refusal in said.err
+
+
+def test_the_last_times_are_one_line_with_the_newest_at_the_right() -> None:
+    def came(outcome: str, state: str | None = None) -> ScheduledTime:
+        at = datetime(2027, 1, 1, tzinfo=UTC)
+        return ScheduledTime(at, ScheduledOutcome(outcome), None, state, "")
+
+    newest_first = [
+        came("sent", "running"), came("refused"), came("missed"), came("skipped"),
+        came("sent", "cancelled"), came("sent", "failed"), came("sent", "succeeded"),
+    ]  # fmt: skip
+    assert line_of(newest_first) == "✓✗csmr·"

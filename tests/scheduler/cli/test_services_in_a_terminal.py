@@ -1,0 +1,184 @@
+"""``benchpool serve``, ``services``, ``service`` and what lets it sleep, stops and removes it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from benchpool_scheduler import cli
+from benchpool_scheduler.client import service_documents
+from benchpool_scheduler.client.service_templates import TEMPLATES, filled
+
+Benchpool = Callable[..., Any]
+
+SERVER = """
+import http.server, os, sys
+address = ("127.0.0.1", int(sys.argv[1]))
+assert os.environ["PORT"] == sys.argv[1]
+http.server.HTTPServer(address, http.server.SimpleHTTPRequestHandler).serve_forever()
+"""
+
+
+def until(benchpool: Benchpool, name: str, state: str) -> Any:
+    end = time.monotonic() + 120
+    while (one := benchpool("service", name, "--json").json)["state"] != state:
+        assert time.monotonic() < end, one
+        time.sleep(0.1)
+    return one
+
+
+@pytest.mark.slow
+def test_a_program_is_served_changed_put_to_sleep_and_removed(
+    benchpool: Benchpool, folder: Path
+) -> None:
+    (folder / "answer.py").write_text(SERVER)
+    said = benchpool("serve", "files", "--min", "0", "--idle", "10m", "answer.py", "{port}")
+    assert said.status == 0, said.err
+    assert said.out.splitlines()[0].startswith("files version 1, project ")
+    assert "Address: http://127.0.0.1:" in said.out
+    assert "/s/files/" in said.out
+    assert "0 to 1 replica, 1 GPU each; asleep when nobody asks for 10 min" in said.out
+    ready = until(benchpool, "files", "ready")
+    (replica,) = ready["replicas"]
+    assert replica["phase"] == "ready"
+    again = benchpool("serve", "files", "answer.py", "{port}")
+    assert (again.status, "say --update" in again.err) == (3, True)
+    more = benchpool("serve", "files", "--access", "everyone", "--update", "answer.py", "{port}")
+    assert "Open to: all who are logged in" in more.out
+    assert "files" in benchpool("services").out
+    shown = benchpool("service", "files").out
+    assert f"log: benchpool logs -f {replica['job'][:8]}" in shown
+    assert re.search(r"\d\d:\d\d:\d\d  \S+ began it\.", shown), shown
+    assert "Stopped: " in benchpool("stop-service", "files").out
+    assert benchpool("wake-service", "files").status == 0
+    assert "Asleep: " in benchpool("sleep-service", "files").out
+    assert benchpool("restart-service", "files", "--json").json["version"] >= 2
+    assert benchpool("remove-service", "files").status == 0
+    assert "No services." in benchpool("services").out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        (("Big", "--", "true"), "'Big' cannot be a part of an address"),
+        (("a", "--access", "friends", "--", "true"), "access friends is not known"),
+        (("a", "--idle", "soon", "--", "true"), "idle"),
+        (("a", "--readiness", "health", "--", "true"), "readiness"),
+        (("a", "--update", "--", "true"), "leave out --update to begin it"),
+        (("a",), "There is nothing to run"),
+        ((), "benchpool serve NAME"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    benchpool: Benchpool, folder: Path, words: tuple[str, ...], refusal: str
+) -> None:
+    said = benchpool("serve", *words)
+    assert (said.status, refusal in said.err) == (2, True), said.err
+    assert benchpool("services", "--json").json == []
+
+
+FILE = """
+name: files
+script: answer.py
+args: ["{port}"]
+min: 0
+idle: 10m
+access: everyone
+env: {GREETING: "1"}
+"""
+
+
+@pytest.mark.slow
+def test_a_file_says_the_same_as_options(benchpool: Benchpool, folder: Path) -> None:
+    (folder / "answer.py").write_text(SERVER)
+    (folder / "service.yaml").write_text(FILE)
+    said = benchpool("serve", "-f", str(folder / "service.yaml"))
+    assert said.status == 0, said.err
+    assert "0 to 1 replica, 1 GPU each; asleep when nobody asks for 10 min" in said.out
+    again = benchpool("serve", "-f", str(folder / "service.yaml"), "--json")
+    assert (again.status, again.json["version"], again.json["access"]) == (0, 1, "everyone")
+    words = ("--min", "0", "--idle", "10m", "--access", "everyone", "--env", "GREETING=1")
+    alike = benchpool("serve", "files", "--json", *words, "answer.py", "{port}")
+    assert alike.status == 0, alike.json
+    assert alike.json["version"] == 1
+    assert benchpool("remove-service", "files").status == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "refusal"),
+    [
+        ("name: a\ngpu: 1", (), "line 2: gpu is not a known key; did you mean `gpus`?"),
+        ("name: a\ncommand: [x]\ngpus: many", (), "line 3: gpus is"),
+        ("command: [x]", (), "name is missing"),
+        ("name: a\nscript: a.py\nmodule: b", (), "exactly one of script, module, command"),
+        ("name: a\ncommand: [x]\nargs: [y]", (), "args is for script and module"),
+        ("name: a\ncommand: [x]\nenv: {A: 1}", (), "line 3: env.A must be text"),
+        ("name: Big\ncommand: [x]", (), "'Big' cannot be a part of an address"),
+        ("name: a\ncommand: [x]\naccess: friends", (), "access friends is not known"),
+        ("name: a\ncommand: [x]", ("--min", "0"), "leave out --min"),
+        ("name: a\ncommand: [x]", ("b", "--", "true"), "leave out NAME and what runs"),
+        ("", (), "is empty"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_told_with_its_place(
+    folder: Path, capfd: pytest.CaptureFixture[str], text: str, words: tuple[str, ...], refusal: str
+) -> None:
+    (folder / "service.yaml").write_text(text)
+    status = cli.run(("serve", "-f", str(folder / "service.yaml"), *words), {}, folder)
+    said = capfd.readouterr().err
+    assert (status, refusal in said) == (2, True), said
+
+
+def test_the_schema_of_the_file_holds_what_it_takes(folder: Path) -> None:
+    schema = service_documents.schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    check = jsonschema.Draft202012Validator(schema)
+    assert check.is_valid(yaml.safe_load(FILE))
+    for wrong in ({"gpu": 1}, {"module": "b"}, {"gpus": "many"}, {"access": "friends"}):
+        assert not check.is_valid(yaml.safe_load(FILE) | wrong), wrong
+
+
+AS_GRADIO_DOES = """
+import http.server, os
+address = (os.environ["GRADIO_SERVER_NAME"], int(os.environ["GRADIO_SERVER_PORT"]))
+assert os.environ["GRADIO_ROOT_PATH"].endswith("/s/demo/")
+http.server.HTTPServer(address, http.server.SimpleHTTPRequestHandler).serve_forever()
+"""
+
+
+@pytest.mark.slow
+def test_a_template_runs_a_script_with_what_its_library_reads(
+    benchpool: Benchpool, folder: Path
+) -> None:
+    (folder / "demo.py").write_text(AS_GRADIO_DOES)
+    said = benchpool("serve", "demo", "--template", "gradio", "demo.py")
+    assert said.status == 0, said.err
+    ready = until(benchpool, "demo", "ready")
+    assert (ready["min_replicas"], ready["readiness"]) == (0, "/")
+    for words, refusal in (
+        (("gradio", "other.py"), "There is no file other.py"),
+        (("gradio",), "Say what gradio shows: a SCRIPT of this folder"),
+        (("mlflow", "none.db"), "There is no file none.db here"),
+        (("tensorboard", "nothing-of-this-name"), "nothing-of-this-name"),
+    ):
+        said = benchpool("serve", "other", "--template", *words)
+        assert (said.status, refusal in said.err) == (2, True), said.err
+    assert benchpool("remove-service", "demo").status == 0
+    assert benchpool("services", "--json").json == []
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_each_template_listens_on_the_loopback_at_the_replicas_port(name: str) -> None:
+    template = TEMPLATES[name]
+    said = [*filled(template, "shown", ["--more"]), *template.env.values()]
+    assert {"127.0.0.1", "{port}", "shown", "--more"} <= set(said)
+    assert not any("{what}" in word for word in said)
+    assert template.readiness.startswith("/")

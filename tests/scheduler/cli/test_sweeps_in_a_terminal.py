@@ -1,0 +1,145 @@
+"""``benchpool submit --sweep``, ``sweep``, ``sweeps`` and ``stop-sweep``, with real jobs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nbformat import v4, writes
+
+from benchpool_support.waiting import until
+
+pytestmark = pytest.mark.slow
+
+Benchpool = Callable[..., Any]
+
+TRAIN = """\
+import sys
+from benchpool import log
+rate = float(dict(word.lstrip("-").split("=") for word in sys.argv[1:])["lr"])
+for step in range(3):
+    log(loss=abs(rate - 0.1), step=step)
+"""
+
+LOGGED = """\
+from benchpool import log
+log(loss=rate, step=1)
+"""
+
+
+@pytest.fixture
+def train(folder: Path) -> Path:
+    (folder / "train.py").write_text(TRAIN)
+    return folder / "train.py"
+
+
+def sweep(benchpool: Benchpool, id_: str) -> dict[str, Any]:
+    return dict(json.loads(benchpool("sweep", id_, "--json").out))
+
+
+def test_a_sweep_is_sent_followed_and_shown_with_its_best_first(
+    benchpool: Benchpool, train: Path, folder: Path
+) -> None:
+    asked = ("--sweep", "lr=1.0, 0.1, 0.5", "--metric", "loss", "--at-once", "2")
+    said = benchpool("submit", *asked, "--trial-hours", "2", "train.py")
+    assert said.status == 0, said.err
+    first, plan, more = said.out.splitlines()
+    assert plan == "3 trials, about 6.00 GPU-hours; 4 h if 2 run at a time."
+    id_ = first.split()[0]
+    assert more == f"Look at it: benchpool sweep {id_}; stop it: benchpool stop-sweep {id_}"
+    over = until(
+        lambda: (now := sweep(benchpool, id_))["state"] == "over" and now,
+        "the sweep is over",
+        60,
+        lambda: len(benchpool("jobs", "--json").out),
+    )
+    assert over["text"] == "3 of 3 trials begun: 3 done. The lowest loss is 0, of trial 1."
+    assert [row["parameters"] for row in over["trials"]] == [{"lr": 0.1}, {"lr": 0.5}, {"lr": 1.0}]
+    shown = benchpool("sweep", id_).out.splitlines()
+    assert [line.split()[0] for line in shown if line.split()[:1] in (["1"], ["2"], ["0"])] == [
+        "1",
+        "2",
+        "0",
+    ]
+    assert id_ in benchpool("sweeps").out
+    compared = benchpool("compare", "--sweep", id_, "--json").json
+    assert [row["name"] for row in compared["parameters"]] == ["lr"], "told once, not as --lr too"
+    assert compared["parameters"][0]["values"] == ["0.1", "0.5", "1.0"]
+    assert [cell["is_best"] for cell in compared["metrics"][0]["cells"]] == [True, False, False]
+    assert "3 of 3 trials begun: 3 done." in benchpool("stop-sweep", id_).out
+
+
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        (("--trials", "3"), "--trials goes with --sweep NAME=VALUES, and there is none."),
+        (("--sweep", "lr"), "--sweep lr has no NAME=VALUES"),
+        (("--sweep", "lr=1..0"), "The range of 'lr' goes from 1 to 0"),
+        (("--sweep", "lr=1,2", "--metric", "speed"), "add minimize or maximize"),
+        (("--sweep", "lr=1,2", "--wait"), "`benchpool sweep ID` shows it"),
+        (("--sweep", "lr=lin:0:1"), "needs a number of trials"),
+        (("--array", "0-3", "--sweep", "lr=1,2"), "--sweep does not go with --array"),
+        (("--array", "0-3", "--wait"), "`benchpool sweep ID` shows it"),
+        (("--array", "3-0"), "--array 3-0: 3-0 goes from a smaller number"),
+        (("--array", "all"), "--array all names no tasks: write 0-31, 1,3,7"),
+        (("--array", "0-31%0"), "after % stands how many tasks"),
+        (("--array", "0-5000"), "names 5001 tasks, 1000 is the most"),
+        (("--sweep", "lr=1,2", "--stop-early", "soon"), "is no STEP or STEP:FACTOR"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_sent(
+    benchpool: Benchpool, train: Path, words: tuple[str, ...], refusal: str
+) -> None:
+    said = benchpool("submit", *words, "train.py")
+    assert said.status == 2
+    assert refusal in said.err
+    assert json.loads(benchpool("jobs", "--json").out) == []
+
+
+def test_the_tasks_of_an_array_run_with_their_numbers(benchpool: Benchpool, folder: Path) -> None:
+    (folder / "fold.py").write_text(
+        "import os, pathlib\n"
+        'task = os.environ["SLURM_ARRAY_TASK_ID"]\n'
+        'out = pathlib.Path(os.environ["BENCHPOOL_OUTPUT_DIR"], "fold.txt")\n'
+        'out.write_text(task + " of " + os.environ["BENCHPOOL_ARRAY_TASK_COUNT"])\n'
+    )
+    said = benchpool("submit", "--array", "2-6:2%2", "fold.py")
+    assert said.status == 0, said.err
+    id_ = said.out.split()[0]
+    over = until(
+        lambda: (now := sweep(benchpool, id_))["state"] == "over" and now,
+        "the array is over",
+        60,
+        lambda: len(benchpool("jobs", "--json").out),
+    )
+    assert [row["parameters"]["array_task_id"] for row in over["trials"]] == [2, 4, 6]
+    texts = {file.parent.name: file.read_text() for file in folder.rglob("fold.txt")}
+    assert texts == {"002": "2 of 3", "004": "4 of 3", "006": "6 of 3"}
+
+
+def test_a_notebook_gets_the_values_in_its_cells(
+    benchpool: Benchpool, folder: Path, environ: dict[str, str]
+) -> None:
+    environ["VIRTUAL_ENV"] = sys.prefix  # its Python has a kernel
+    book = v4.new_notebook()
+    book.cells = [v4.new_code_cell("rate = 0.5"), v4.new_code_cell(LOGGED)]
+    (folder / "train.ipynb").write_text(writes(book))
+    refused = benchpool("submit", "--sweep", "lr=1,2", "train.ipynb")
+    assert "The notebook has no parameter 'lr': its parameters are rate." in refused.err
+    asked = ("--sweep", "rate=0.25, 0.75", "--metric", "loss")
+    said = benchpool("submit", *asked, "train.ipynb")
+    assert said.status == 0, said.err
+    over = until(
+        lambda: (now := sweep(benchpool, said.out.split()[0]))["state"] == "over" and now,
+        "the sweep is over",
+        120,
+        lambda: len(benchpool("jobs", "--json").out),
+    )
+    assert [(row["parameters"], row["value"]) for row in over["trials"]] == [
+        ({"rate": 0.25}, 0.25),
+        ({"rate": 0.75}, 0.75),
+    ]

@@ -1,0 +1,95 @@
+"""Notebook files of every format become the cells that a job runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchpool_scheduler.cli.notebooks import cells_of
+from benchpool_scheduler.client import notebooks
+from benchpool_scheduler.errors import InvalidInput
+
+PICTURE = {"dot.png": {"image/png": "aGVsbG8="}}
+OLD: dict[str, Any] = {
+    "nbformat": 3,
+    "nbformat_minor": 0,
+    "metadata": {"name": ""},
+    "worksheets": [
+        {
+            "metadata": {},
+            "cells": [
+                {"cell_type": "heading", "level": 2, "metadata": {}, "source": ["Title"]},
+                {
+                    "cell_type": "code",
+                    "collapsed": False,
+                    "input": ["x = 1\n", "print(x)"],
+                    "language": "python",
+                    "metadata": {},
+                    "outputs": [{"output_type": "stream", "stream": "stdout", "text": ["1\n"]}],
+                    "prompt_number": 3,
+                },
+            ],
+        }
+    ],
+}
+
+
+def written(path: Path, notebook: object) -> Path:
+    path.write_text(json.dumps(notebook))
+    return path
+
+
+def of_four(*cells: dict[str, Any], minor: int = 5, **metadata: Any) -> dict[str, Any]:
+    return {"nbformat": 4, "nbformat_minor": minor, "metadata": metadata, "cells": list(cells)}
+
+
+def test_a_notebook_of_format_three_is_read_as_its_cells(tmp_path: Path) -> None:
+    path = written(tmp_path / "old.ipynb", OLD)
+    cells = notebooks.read(path).cells
+    assert [(each.cell_type, each.source) for each in cells] == [
+        ("markdown", "## Title"),
+        ("code", "x = 1\nprint(x)"),
+    ]
+    assert cells_of(path) == cells_of(path)
+
+
+def test_tags_and_attachments_go_along_and_outputs_do_not(tmp_path: Path) -> None:
+    code = {"cell_type": "code", "id": "a", "metadata": {"tags": ["parameters"], "mine": 1}}
+    prose = {"cell_type": "markdown", "id": "b", "metadata": {}, "attachments": PICTURE}
+    book = of_four(
+        {**code, "source": "lr = 1", "outputs": [{"text": "old"}], "execution_count": 7},
+        {**prose, "source": ["![](attachment:", "dot.png)"]},
+    )
+    sent = json.loads(cells_of(written(tmp_path / "book.ipynb", book)))
+    assert sent["cells"][0]["metadata"] == {"benchpool": {"number": 1}, "tags": ["parameters"]}
+    assert sent["cells"][0]["outputs"] == []
+    assert sent["cells"][1]["attachments"] == PICTURE
+    assert sent["cells"][1]["source"] == "![](attachment:dot.png)"
+
+
+def test_the_kernel_of_a_notebook_is_read_with_it(tmp_path: Path) -> None:
+    spec = {"name": "torch-env", "display_name": "Torch", "language": "python"}
+    path = written(tmp_path / "book.ipynb", of_four(kernelspec=spec))
+    assert notebooks.read(path).kernel == "torch-env"
+    path = written(tmp_path / "book.ipynb", of_four())
+    assert notebooks.read(path).kernel is None
+
+
+@pytest.mark.parametrize(
+    ("notebook", "told"),
+    [
+        ({"nbformat": 3, "worksheets": 1}, "cannot be read as a notebook"),
+        ({"nbformat": 4, "cells": [{"cell_type": "code"}]}, "cannot be read as a notebook"),
+        ([], "cannot be read as a notebook"),
+        (of_four(kernelspec={"language": "julia"}), "is written in julia"),
+        (of_four(language_info={"name": "R"}), "is written in R"),
+    ],
+)
+def test_what_is_no_notebook_in_python_is_refused(
+    tmp_path: Path, notebook: object, told: str
+) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        notebooks.read(written(tmp_path / "book.ipynb", notebook))

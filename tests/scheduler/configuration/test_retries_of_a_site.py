@@ -1,0 +1,44 @@
+"""What ``benchpool.yaml`` says of retries: its rules, what is wrong, and what changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchpool_scheduler.configuration import load
+from benchpool_scheduler.configuration.comparison import compare
+from benchpool_scheduler.contract.causes import EndCause
+from benchpool_scheduler.core.lifecycle.retries import RULES
+from benchpool_scheduler.errors import InvalidInput
+
+
+def test_a_site_changes_single_values_and_the_rest_stays() -> None:
+    retries = load("{version: 1, retries: {gpu_error: {times: 5}, exit_code: {times: 1}}}").retries
+    assert retries.rule(EndCause.GPU_ERROR).times == 5
+    assert retries.rule(EndCause.GPU_ERROR).avoid_s == RULES[EndCause.GPU_ERROR].avoid_s
+    assert retries.rule(EndCause.EXIT_CODE).times == 1
+    assert retries.rule(EndCause.OUT_OF_MEMORY) == RULES[EndCause.OUT_OF_MEMORY]
+
+
+@pytest.mark.parametrize(
+    ("said", "what"),
+    [
+        ("{gpu_eror: {}}", "retries.gpu_eror is not a known key; did you mean `gpu_error`?"),
+        ("{gpu_error: {times: 11}}", "retries.gpu_error.times is 11; it must be between 0 and 10."),
+        ("{node_lost: {times: 1}}", "retries.node_lost is not a known key"),
+        ("{exit_code: {pause_s: -1}}", "retries.exit_code.pause_s is -1"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_key(said: str, what: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        load(f"version: 1\nretries: {said}")
+    assert what in str(refused.value)
+
+
+def test_a_change_is_told_in_words() -> None:
+    before = load("version: 1")
+    after = load("{version: 1, retries: {gpu_error: {times: 0}, exit_code: {times: 1}}}")
+    assert compare(before, after) == [
+        "Jobs are tried again after gpu-error: 2 times after 30 s, for 1 h not on that node → "
+        "never.",
+        "Jobs are tried again after exit-code: never → 1 time after 10 s.",
+    ]

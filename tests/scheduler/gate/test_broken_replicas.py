@@ -1,0 +1,168 @@
+"""Replicas that refuse, close or answer nonsense."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx
+import pytest
+
+from benchpool_scheduler.gate import Backend, Openness
+from benchpool_support.gate_stage import Stage, Talk, echo, raw, told
+from benchpool_support.loopback import free_port
+
+
+def refusing(job: str) -> Backend:
+    """Return a replica whose port nobody listens on."""
+    return Backend(job, "127.0.0.1", free_port())
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "POST"])
+async def test_another_replica_answers_where_one_takes_no_connection(
+    stage: Stage, susan: httpx.AsyncClient, method: str
+) -> None:
+    """Nothing of the request has reached the first, so that any method may be sent to another."""
+    async with echo("b") as backend:
+        stage.directory.set("chat", Openness.READY, (refusing("a"), backend))
+        answer = await susan.request(method, "s/chat/", content=b"x" if method[0] == "P" else b"")
+        assert answer.status_code == 200
+        if method != "HEAD":
+            assert told(answer.content)["method"] == method
+    assert stage.gate.in_flight("chat") == 0
+
+
+async def test_two_that_refuse_are_a_bad_gateway_in_words(
+    stage: Stage, susan: httpx.AsyncClient
+) -> None:
+    async with echo("c") as backend:
+        stage.directory.set("chat", Openness.READY, (refusing("a"), refusing("b"), backend))
+        answer = await susan.get("s/chat/")
+    assert answer.status_code == 502
+    error = answer.json()["error"]
+    assert error["code"] == "service-broken"
+    assert error["message"].startswith("chat takes no connection, although it was ready (2 of 3")
+    assert stage.gate.in_flight("chat") == 0
+
+
+NONSENSE = [
+    b"",
+    b"220 smtp.example.org ESMTP\r\n",
+    b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+    b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000,
+    b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n",
+]
+
+
+@pytest.mark.parametrize("said", NONSENSE)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_no_answer_of_http_is_a_bad_gateway_in_words(
+    stage: Stage, susan: httpx.AsyncClient, method: str, said: bytes
+) -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(said)
+
+    async with raw(talk) as backend:
+        stage.directory.set("chat", Openness.READY, (backend,))
+        answer = await susan.request(method, "s/chat/", content=b"x" if method == "POST" else b"")
+    assert answer.status_code == 502
+    assert answer.json()["error"]["code"] == "service-broken"
+
+
+def counting(answers: list[bytes]) -> tuple[Talk, list[int]]:
+    """Return a replica that gives one answer for each connection and then closes it, late."""
+    asked: list[int] = []
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.readuntil(b"\r\n\r\n"):
+            asked.append(len(asked))
+            if not answers:
+                return
+            writer.write(answers.pop(0))
+
+    return talk, asked
+
+
+async def test_a_connection_that_was_kept_and_is_just_closed_costs_no_request(
+    stage: Stage, susan: httpx.AsyncClient
+) -> None:
+    """The second request finds it closing, and goes over a new one."""
+    connections = 0
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        await reader.readuntil(b"\r\n\r\n")  # and answers no more
+
+    async with raw(talk) as backend:
+        stage.directory.set("chat", Openness.READY, (backend,))
+        answers = [(await susan.get("s/chat/")).content for _ in range(5)]
+    assert answers == [b"ok"] * 5
+    assert connections >= 3
+
+
+async def test_a_request_that_changes_something_is_sent_once(
+    stage: Stage, susan: httpx.AsyncClient
+) -> None:
+    talk, asked = counting([])
+    async with raw(talk) as backend:
+        stage.directory.set("chat", Openness.READY, (backend,))
+        assert (await susan.post("s/chat/", content=b"pay")).status_code == 502
+    assert asked == [0]
+
+
+async def test_connections_are_kept_for_the_next_request(
+    stage: Stage, susan: httpx.AsyncClient
+) -> None:
+    connections = 0
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        while await reader.readuntil(b"\r\n\r\n"):
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    async with raw(talk) as backend:
+        stage.directory.set("chat", Openness.READY, (backend,))
+        for _ in range(10):
+            await susan.get("s/chat/")
+    assert connections == 1
+
+
+async def test_a_restart_on_another_port_is_followed_at_once(
+    stage: Stage, susan: httpx.AsyncClient
+) -> None:
+    for job in ("old", "new"):
+        async with echo(job) as backend:
+            stage.directory.set("chat", Openness.READY, (backend,))
+            host = told((await susan.get("s/chat/")).content)["headers"]["Host"]
+            assert host == [f"127.0.0.1:{backend.port}"]
+
+
+async def test_a_change_of_version_refuses_no_request(
+    stage: Stage, susan: httpx.AsyncClient
+) -> None:
+    """The old one is named no more, is let go when it is drained, and answers what it had."""
+    release = asyncio.Event()
+
+    async def old(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        await release.wait()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold")
+
+    async with raw(old, "old") as first, echo("new") as second:
+        stage.directory.set("chat", Openness.READY, (first,))
+        asked = asyncio.ensure_future(susan.get("s/chat/"))
+        while stage.gate.in_flight("chat", "old") == 0:
+            await asyncio.sleep(0)
+        stage.directory.set("chat", Openness.READY, (second,))
+        drained = asyncio.ensure_future(stage.gate.drained("old"))
+        assert (await susan.get("s/chat/")).status_code == 200
+        assert not drained.done()
+        release.set()
+        assert (await asked).content == b"old"
+        await asyncio.wait_for(drained, 120)

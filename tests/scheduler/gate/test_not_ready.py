@@ -1,0 +1,143 @@
+"""A service that does not answer yet: what a person sees, what a program is told, who is held."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx
+import pytest
+
+from benchpool_scheduler.gate import Openness
+from benchpool_support.gate_stage import SESSION, Stage, echo, told
+
+SENTENCE = "It waits for 1 GPU: third in line, likely in 4 minutes."
+BROWSER = {"Accept": "text/html,*/*", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": "none"}
+
+
+@pytest.fixture
+def starting(stage: Stage) -> Stage:
+    stage.directory.set("chat", Openness.STARTING, (), SENTENCE, retry_after_s=240)
+    return stage
+
+
+@pytest.mark.parametrize("state", [one for one in Openness if one is not Openness.READY])
+async def test_a_program_is_told_state_sentence_and_when_to_ask_again(
+    stage: Stage, susan: httpx.AsyncClient, state: Openness
+) -> None:
+    stage.directory.set("chat", state, (), SENTENCE, retry_after_s=240)
+    answer = await susan.get("s/chat/v1/models")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "240")
+    error = answer.json()["error"]
+    assert error["code"] == f"service-{state.value}"
+    assert error["message"] == f"chat: {SENTENCE}"
+    assert error["numbers"] == {"retry_after_s": 240}
+
+
+async def test_the_first_request_wakes_it(starting: Stage, susan: httpx.AsyncClient) -> None:
+    await susan.get("s/chat/")
+    assert starting.directory.woken == ["chat"]
+
+
+async def test_a_person_reads_state_and_sentence_on_a_page(
+    starting: Stage, susan: httpx.AsyncClient
+) -> None:
+    answer = await susan.get("s/chat/lab?x=1", headers=BROWSER)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "240")
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert "chat <span" in answer.text
+    assert "is starting" in answer.text
+    assert SENTENCE in answer.text
+    assert 'http-equiv="refresh"' not in answer.text
+    assert "require-trusted-types-for" in answer.headers["Content-Security-Policy"]
+
+
+async def test_a_sentence_is_text_on_the_page(stage: Stage, susan: httpx.AsyncClient) -> None:
+    stage.directory.set("chat", Openness.FAILED, (), "<script>alert(1)</script>")
+    answer = await susan.get("s/chat/", headers=BROWSER)
+    assert "<script>alert" not in answer.text
+    assert "&lt;script&gt;alert(1)" in answer.text
+
+
+async def test_ready_without_a_replica_is_said_as_starting(
+    stage: Stage, susan: httpx.AsyncClient
+) -> None:
+    stage.directory.set("chat", Openness.READY, ())
+    error = (await susan.get("s/chat/")).json()["error"]
+    assert error["code"] == "service-starting"
+    assert "None of its replicas is ready" in error["message"]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_request_that_prefers_to_wait_is_answered_when_it_is_ready(
+    starting: Stage, susan: httpx.AsyncClient, method: str
+) -> None:
+    body = b"hello" if method == "POST" else b""
+    asked = asyncio.ensure_future(
+        susan.request(method, "s/chat/", headers={"Prefer": "wait=60"}, content=body)
+    )
+    while not starting.directory.woken:
+        await asyncio.sleep(0)
+    starting.directory.set("chat", Openness.STARTING, (), "It loads.")  # not yet
+    async with echo() as backend:
+        starting.directory.set("chat", Openness.READY, (backend,))
+        said = told((await asyncio.wait_for(asked, 120)).content)
+    assert (said["method"], said["body"]) == (method, body.decode())
+
+
+async def test_a_request_waits_no_longer_than_it_prefers(
+    starting: Stage, susan: httpx.AsyncClient
+) -> None:
+    answer = await susan.get("s/chat/", headers={"Prefer": "wait=1"})
+    assert answer.status_code == 503
+
+
+async def test_whoever_leaves_while_it_is_held_is_held_no_longer(starting: Stage) -> None:
+    _, writer = await asyncio.open_connection("127.0.0.1", starting.port)
+    writer.write(
+        b"GET /services/benchpool/s/chat/ HTTP/1.1\r\nHost: h\r\nPrefer: wait=300\r\n"
+        b"Authorization: token susan\r\n\r\n"
+    )
+    while not starting.directory.waiting("chat"):
+        await asyncio.sleep(0)
+    writer.close()
+    while starting.directory.waiting("chat"):
+        await asyncio.sleep(0.01)
+
+
+async def test_who_loses_the_right_while_held_finds_no_such_service(
+    starting: Stage, susan: httpx.AsyncClient
+) -> None:
+    asked = asyncio.ensure_future(susan.get("s/chat/", headers={"Prefer": "wait=60"}))
+    while not starting.directory.woken:
+        await asyncio.sleep(0)
+    starting.directory.strangers.add("susan")
+    starting.directory.tell("chat")
+    assert (await asyncio.wait_for(asked, 120)).status_code == 404
+
+
+async def test_a_page_hears_of_a_change_when_there_is_one(
+    starting: Stage, susan: httpx.AsyncClient
+) -> None:
+    first = (await susan.get("service-state/chat")).json()
+    assert (first["ready"], first["sentence"]) == (False, SENTENCE)
+    asked = asyncio.ensure_future(susan.get("service-state/chat", params={"seen": first["seen"]}))
+    while not starting.directory.waiting("chat"):
+        await asyncio.sleep(0)
+    starting.directory.tell("chat")  # nothing that the page shows
+    while not starting.directory.waiting("chat"):
+        await asyncio.sleep(0)
+    starting.directory.set("chat", Openness.STARTING, (), "It is next in line.")
+    now = (await asyncio.wait_for(asked, 120)).json()
+    assert now["sentence"] == "It is next in line."
+    async with echo() as backend:
+        starting.directory.set("chat", Openness.READY, (backend,))
+        assert (await susan.get("service-state/chat", params={"seen": now["seen"]})).json()["ready"]
+    assert starting.directory.woken == []  # looking wakes nobody
+
+
+@pytest.mark.parametrize("headers", [{}, {"Cookie": f"{SESSION}=joe"}])
+async def test_a_stranger_hears_of_no_state(starting: Stage, headers: dict[str, str]) -> None:
+    async with httpx.AsyncClient(base_url=starting.url, trust_env=False) as client:
+        answer = await client.get("service-state/chat", headers=headers)
+    assert answer.status_code == (404 if headers else 401)
+    assert "message" in answer.json()["error"]

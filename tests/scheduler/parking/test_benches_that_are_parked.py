@@ -1,0 +1,176 @@
+"""A parked bench lends its GPU, and its kernel comes back to that very GPU."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract import ParkStep, State
+from benchpool_scheduler.errors import NotFound, Refused
+from benchpool_support.bench_lines import line
+from benchpool_support.parking_pool import GIB, LENDING, ParkingPool, parking_pool, stands
+from benchpool_support.pools import HUB, JOE, SUSAN, reached, sleeper
+from benchpool_support.scripted_cuda import GPU, OTHER, ScriptedMachine
+
+
+@pytest.fixture
+def stage(
+    tmp_path: Path, machine: ScriptedMachine, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ParkingPool]:
+    with parking_pool(tmp_path, machine, monkeypatch) as stage:
+        yield stage
+
+
+async def test_its_gpu_is_lent_and_comes_back_when_the_borrower_has_saved(
+    stage: ParkingPool,
+) -> None:
+    async with stage.pool() as pool:
+        lease = await stage.parked(pool)
+        assert stage.machine.state(stage.kernel.pid) == "checkpointed"
+        assert pool.ledger.lease(lease) is None
+        jobs = [await pool.jobs.submit(JOE, sleeper()) for _ in range(2)]
+        await stage.runtime.until_launched(2)
+        holder = pool.ledger.counters.holders[GPU]
+        assert holder in {job.id for job in jobs}
+        coming = await pool.reservations.parking.unpark(SUSAN, lease)
+        assert coming.step is ParkStep.RETURNING
+        ((worker, notice),) = await stage.runtime.until_noticed(1)
+        assert (worker.job, notice.for_) == (holder, "benches")
+        found = await stands(pool, lease, ParkStep.RETURNING)
+        assert found is not None
+        assert "is being paused, which takes up to 20 s" in found.text
+        assert stage.machine.state(stage.kernel.pid) == "checkpointed"
+        stage.runtime.end(worker, 143)
+        await stands(pool, lease, None)
+        assert stage.machine.state(stage.kernel.pid) == "running"
+        back = pool.ledger.lease(lease)
+        assert back is not None
+        assert back.gpus == (GPU,)
+        queued = await reached(pool, holder, State.QUEUED)
+        assert [it.rule for it in queued.preemptions] == ["R3"]
+        assert pool.auditor.audit() == []
+
+
+async def test_it_does_not_come_back_before_nvml_proves_the_memory_free(stage: ParkingPool) -> None:
+    async with stage.pool() as pool:
+        lease = await stage.parked(pool)
+        stage.machine.others[GPU] = {1: 79 * GIB}  # what a job has left behind
+        await pool.reservations.parking.unpark(SUSAN, lease)
+        async with asyncio.timeout(60):
+            while GPU not in pool.ledger.leased:
+                await asyncio.sleep(0.02)
+        assert stage.machine.state(stage.kernel.pid) == "checkpointed"
+        stage.machine.others.clear()
+        await stands(pool, lease, None)
+        assert stage.machine.state(stage.kernel.pid) == "running"
+
+
+async def test_a_scheduler_that_starts_finds_it_as_the_driver_says(stage: ParkingPool) -> None:
+    async with stage.pool() as pool:
+        lease = await stage.parked(pool)
+    async with stage.pool() as pool:
+        assert await stands(pool, lease, ParkStep.PARKED) is not None
+        await pool.reservations.parking.unpark(SUSAN, lease)
+        await stands(pool, lease, None)
+        assert pool.ledger.lease(lease) is not None
+        assert stage.machine.state(stage.kernel.pid) == "running"
+
+
+async def test_no_other_bench_gets_its_gpu_and_the_quota_counts_it(stage: ParkingPool) -> None:
+    async with stage.pool() as pool:
+        await stage.parked(pool)
+        other = await pool.benches.reserve(HUB, line("jemma").lease)
+        assert other.gpus == [OTHER]
+        with pytest.raises(Refused, match="0 held and 1 lent by parked benches"):
+            await pool.benches.reserve(HUB, line(server="b").lease)
+
+
+async def test_a_restore_that_fails_is_told_and_not_tried_again(stage: ParkingPool) -> None:
+    async with stage.pool() as pool:
+        lease = await stage.parked(pool)
+        stage.machine.faults(restore="breaks")
+        await pool.reservations.parking.unpark(SUSAN, lease)
+        found = await stands(pool, lease, ParkStep.LOST)
+        assert found is not None
+        assert "restart the kernel" in found.text
+        assert "susan" in pool.observed.now.problems["parking"]
+        assert pool.ledger.lease(lease) is not None
+        stage.kernel.kill()
+        stage.kernel.wait()
+        await stands(pool, lease, None)
+
+
+async def test_a_kernel_that_ends_while_it_is_parked_leaves_its_server_its_gpu(
+    stage: ParkingPool,
+) -> None:
+    async with stage.pool() as pool:
+        lease = await stage.parked(pool)
+        await pool.jobs.submit(JOE, sleeper())
+        await pool.jobs.submit(JOE, sleeper())
+        await stage.runtime.until_launched(2)
+        stage.kernel.kill()
+        stage.kernel.wait()
+        ((worker, _),) = await stage.runtime.until_noticed(1)
+        stage.runtime.end(worker, 143)
+        await stands(pool, lease, None)
+        assert pool.ledger.leased[GPU].id == lease
+        assert pool.observed.now.parked == {}
+
+
+async def test_a_server_that_ends_while_it_is_parked_is_forgotten(stage: ParkingPool) -> None:
+    async with stage.pool() as pool:
+        lease = await stage.parked(pool)
+        await pool.benches.release(HUB, lease)
+        assert await stands(pool, lease, None) is None
+        assert (pool.observed.now.parked, pool.ledger.leased) == ({}, {})
+    stage.machine.put(stage.kernel.pid, "running", 3 * GIB)
+    async with stage.pool() as pool:
+        lease = await stage.parked(pool)
+        stage.directory.known_servers = ()
+        stage.kernel.kill()
+        stage.kernel.wait()
+        await stands(pool, lease, None)
+        assert (pool.observed.now.parked, pool.ledger.leased) == ({}, {})
+
+
+async def test_another_kernel_of_the_bench_calls_the_gpu_back(stage: ParkingPool) -> None:
+    with subprocess.Popen(["sleep", "600"]) as second:
+        stage.on_bench = frozenset({second.pid})
+        async with stage.pool() as pool:
+            lease = await stage.parked(pool)
+            stage.machine.put(second.pid, "running", GIB)
+            await stands(pool, lease, None)
+            assert pool.ledger.lease(lease) is not None
+        second.kill()
+
+
+async def test_it_is_refused_with_the_condition_that_does_not_hold(stage: ParkingPool) -> None:
+    async with stage.pool() as pool:
+        lease = (await pool.benches.reserve(HUB, line().lease)).id
+        with pytest.raises(NotFound):
+            await pool.reservations.parking.park(JOE, lease)
+        stage.machine.others[GPU] = {1: GIB}
+        with pytest.raises(Refused, match=r"one process: number of processes on its GPU: 2"):
+            await pool.reservations.parking.park(SUSAN, lease)
+        assert stage.machine.state(stage.kernel.pid) == "running"
+        assert pool.ledger.lease(lease) is not None
+
+
+@pytest.mark.parametrize(
+    ("key", "said"), [("parking", "build.parking"), ("lend_idle", "build.lend_idle")]
+)
+async def test_it_is_off_by_default_and_only_where_gpus_are_lent(
+    stage: ParkingPool, key: str, said: str
+) -> None:
+    stage.configuration = LENDING.replace(f"{key}: true", f"{key}: false")
+    async with stage.pool() as pool:
+        lease = (await pool.benches.reserve(HUB, line().lease)).id
+        with pytest.raises(Refused, match=said) as refused:
+            await pool.reservations.parking.park(SUSAN, lease)
+        assert refused.value.code == "parking-off"
+        with pytest.raises(Refused, match=said):
+            pool.reservations.parking.benches(SUSAN)

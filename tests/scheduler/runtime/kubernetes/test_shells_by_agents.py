@@ -1,0 +1,234 @@
+"""A shell that a worker's agent opens has what the worker has, obeys its terminal, ends with it.
+
+The agent, the supervisor, the shell and the requests between are those of a pod; only the folders
+lie elsewhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.runtime import Launch, Notice
+from benchpool_scheduler.runtime.kubernetes import agent_config
+from benchpool_scheduler.runtime.kubernetes.agent_shells import AgentShell
+from benchpool_scheduler.worker import log_reader
+from benchpool_support.agent_processes import AgentProcess
+from benchpool_support.pods import launches, settings_for
+from benchpool_support.real_pods import Bundle
+from benchpool_support.served_agents import TOKENS, WORKER, ServedAgents
+from benchpool_support.typed_shells import CATCHES, CATCHING, CAUGHT, TypedShell, ready
+
+SLEEPS = ("python3", "-c", "print('up', flush=True); import time; time.sleep(1000)")
+PATIENCE_S = 120.0
+
+Started = Callable[[Launch], AgentProcess]
+
+
+class HeldBundle(Bundle):
+    """Contents that come when they are let."""
+
+    def __init__(self) -> None:
+        super().__init__(train_py="print(1)")
+        self.let = asyncio.Event()
+
+    async def read(self, job: str, sha256: str) -> AsyncIterator[bytes]:
+        await self.let.wait()
+        async for piece in super().read(job, sha256):
+            yield piece
+
+
+@pytest.fixture
+def held() -> HeldBundle:
+    """What the job of a test came with."""
+    return HeldBundle()
+
+
+@pytest.fixture
+async def served(tmp_path: Path, held: HeldBundle) -> AsyncIterator[ServedAgents]:
+    """What agents talk to."""
+    made = ServedAgents(tmp_path / "state", held)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+async def started(served: ServedAgents, tmp_path: Path) -> AsyncIterator[Started]:
+    """Starts an agent; those that live are told to end."""
+    agents = []
+
+    def start(launch: Launch) -> AgentProcess:
+        told = agent_config.agent_config(launch, settings_for("jobs", agent_url=served.url))
+        agent = AgentProcess(tmp_path / "pod", told, 0, TOKENS.of(WORKER))
+        agents.append(agent)
+        agent.start()
+        return agent
+
+    yield start
+    for agent in agents:
+        served.agent_api.notify(WORKER, cancel())
+        await asyncio.to_thread(agent.end)
+
+
+@pytest.fixture
+async def agent(served: ServedAgents, started: Started) -> AgentProcess:
+    """An agent whose command runs."""
+    agent = started(one(env={"PATH": os.environ["PATH"], "MARK": "m"}))
+    await until(lambda: log_reader.read(served.folders.worker(WORKER), 0, 9)[1] == b"up\n")
+    return agent
+
+
+def one(**more: object) -> Launch:
+    (launch,) = launches([("node-1", (0, 1))], job=WORKER.job, argv=SLEEPS)
+    return replace(launch, **more)  # type: ignore[arg-type]
+
+
+def cancel() -> Notice:
+    return Notice("cancel", 1.0, "susan", "enough")
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not holds():
+            await asyncio.sleep(0.02)
+
+
+async def opened(served: ServedAgents) -> AgentShell:
+    return await served.agent_api.shell(WORKER, 30, 100, "xterm")
+
+
+async def entered(served: ServedAgents) -> TypedShell:
+    return await ready(await opened(served))
+
+
+async def pid_of(shell: TypedShell) -> int:
+    await shell.channel.write(b"echo p''id=$$ so''far\n")
+    await shell.until(b" sofar")
+    return int(shell.printed.rpartition(b"pid=")[2].partition(b" ")[0])
+
+
+async def test_it_has_the_variables_and_the_folder_of_its_worker_and_the_size_of_its_terminal(
+    served: ServedAgents, agent: AgentProcess
+) -> None:
+    shell = await entered(served)
+    await shell.channel.write(b'echo "<$MARK $CUDA_VISIBLE_DEVICES $(pwd) $(stty size) $TERM>"\n')
+    await shell.until(f"<m 0,1 {agent.pod}/benchpool/worker/files 30 100 xterm>".encode())
+    shell.channel.resize(10, 50)
+    await shell.channel.write(b'until test "$(stty size)" = "10 50"; do :; done; exit 7\n')
+    assert await shell.end() == 7
+
+
+async def test_ctrl_c_ends_what_runs_in_it_and_the_end_of_the_worker_ends_it(
+    served: ServedAgents, agent: AgentProcess
+) -> None:
+    shell = await entered(served)
+    await shell.channel.write(CATCHES)
+    await shell.until(CATCHING)
+    await shell.channel.write(b"\x03")
+    await shell.until(CAUGHT)
+    served.agent_api.notify(WORKER, cancel())
+    assert await shell.end() is None
+    await asyncio.to_thread(agent.end)
+
+
+async def test_hanging_up_ends_what_runs_in_it_and_leaves_the_worker_alone(
+    served: ServedAgents, agent: AgentProcess
+) -> None:
+    shell = await entered(served)
+    pid = await pid_of(shell)
+    await shell.channel.write(b"sleep 1000\n")
+    await shell.channel.close()
+    assert await shell.channel.read() == b""
+    assert not os.path.exists(f"/proc/{pid}")
+    await entered(served)
+
+
+async def test_one_that_ignores_the_end_of_its_terminal_is_killed(
+    served: ServedAgents, agent: AgentProcess
+) -> None:
+    shell = await entered(served)
+    pid = await pid_of(shell)
+    await shell.channel.write(b"trap '' HUP; echo de''af; while :; do sleep 1; done\n")
+    await shell.until(b"deaf")
+    await shell.channel.close()
+    await until(lambda: not os.path.exists(f"/proc/{pid}"))
+
+
+async def test_all_of_a_long_output_comes_in_its_order(
+    served: ServedAgents, agent: AgentProcess
+) -> None:
+    shell = await entered(served)
+    await shell.channel.write(b"stty -echo; PS1=; echo be''gin; seq 100000; echo e''nd\n")
+    await shell.until(b"begin")
+    await shell.until(b"end\r\n")
+    said = shell.printed.partition(b"begin\r\n")[2].partition(b"end")[0].split()
+    assert said == [b"%d" % number for number in range(1, 100_001)]
+
+
+async def test_one_that_takes_nothing_of_what_is_typed_can_be_left(
+    served: ServedAgents, agent: AgentProcess
+) -> None:
+    shell = await entered(served)
+    pid = await pid_of(shell)
+    await shell.channel.write(b"stty raw -echo; echo ra''wly; sleep 1000\n")
+    await shell.until(b"rawly")
+    for _ in range(4):
+        await shell.channel.write(b"x" * 30_000)
+    await shell.channel.close()
+    await until(lambda: not os.path.exists(f"/proc/{pid}"))
+
+
+async def test_one_that_a_scheduler_does_not_know_after_its_start_hangs_up(
+    served: ServedAgents, agent: AgentProcess
+) -> None:
+    shell = await entered(served)
+    pid = await pid_of(shell)
+    await served.restart()
+    await until(lambda: not os.path.exists(f"/proc/{pid}"))
+    await entered(served)
+
+
+async def test_two_at_once_are_two(served: ServedAgents, agent: AgentProcess) -> None:
+    first, second = await asyncio.gather(entered(served), entered(served))
+    assert await pid_of(first) != await pid_of(second)
+    await first.channel.write(b"exit 3\n")
+    assert await first.end() == 3
+    await second.channel.write(b"exit 4\n")
+    assert await second.end() == 4
+
+
+async def test_there_is_none_before_the_command_has_begun(
+    served: ServedAgents, started: Started, held: HeldBundle
+) -> None:
+    started(one(files=held.files))
+    with pytest.raises(OSError, match="the worker's command has not begun yet"):
+        await opened(served)
+    held.let.set()
+    await until(lambda: log_reader.read(served.folders.worker(WORKER), 0, 9)[1] == b"up\n")
+    await entered(served)
+
+
+async def test_there_is_none_in_a_worker_that_has_ended_or_whose_agent_opens_none(
+    served: ServedAgents,
+) -> None:
+    async with served.client() as of_an_earlier_version:
+        await of_an_earlier_version.get("notice", params={"wait_s": 0, "looked": 0})
+    with pytest.raises(OSError, match="its agent is of an earlier version"):
+        await opened(served)
+    served.worker_of(1).over = True
+    with pytest.raises(ProcessLookupError, match="it does not run"):
+        await opened(served)
+
+
+async def test_a_scheduler_that_was_restarted_can_look_into_a_worker_too(
+    served: ServedAgents, agent: AgentProcess
+) -> None:
+    for _ in range(2):
+        assert (await served.agent_api.stacks(WORKER)).processes
+    await served.restart()
+    assert (await served.agent_api.stacks(WORKER)).processes

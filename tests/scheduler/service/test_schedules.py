@@ -1,0 +1,171 @@
+"""A schedule: its times become jobs, are skipped or made up for; none is sent twice."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract import CommandEntry, JobSubmission, State
+from benchpool_scheduler.contract.schedules import Schedule, ScheduleRequest, SchedulesQuery
+from benchpool_scheduler.errors import InvalidInput, NotFound
+from benchpool_scheduler.hub import HubUser
+from benchpool_scheduler.runtime import EndedBy
+from benchpool_scheduler.service import Pool
+from benchpool_support.clocks import FakeClock
+from benchpool_support.pools import JOE, SUSAN, make_pool, opened, reached
+from benchpool_support.scripted import ScriptedRuntime, devices
+
+TRAIN = JobSubmission(
+    entry=CommandEntry(["python3", "train.py"]), name="nightly", output_dir="/data/out"
+)
+NIGHTLY = ScheduleRequest(TRAIN, "night at 2", "Europe/Berlin")
+NIGHT_S = 24 * 3600.0
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def runtime() -> ScriptedRuntime:
+    return ScriptedRuntime(devices(9))
+
+
+@pytest.fixture
+async def pool(tmp_path: Path, runtime: ScriptedRuntime, clock: FakeClock) -> AsyncIterator[Pool]:
+    async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
+        yield pool
+
+
+async def at_its_next_time(pool: Pool, clock: FakeClock, schedule: Schedule) -> Schedule:
+    coming = pool.schedules.show(SUSAN, schedule.id).next[0].timestamp()
+    clock.pass_s(coming - clock.now())
+    await pool.schedules.runner.look()
+    return pool.schedules.show(SUSAN, schedule.id)
+
+
+async def test_each_night_a_job_is_sent_unless_that_of_the_night_before_has_not_ended(
+    pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    begun = await pool.schedules.begin(SUSAN, NIGHTLY)
+    assert (begun.cron, len(begun.next), begun.last) == ("0 2 * * *", 5, [])
+    assert {at.hour for at in begun.next} == {2}
+    await pool.schedules.runner.look()
+    assert runtime.launched == {}, "nothing before its time"
+    first = await at_its_next_time(pool, clock, begun)
+    await pool.schedules.runner.look()
+    (worker,) = await runtime.until_launched(1)
+    assert [(it.outcome, it.job) for it in first.last] == [("sent", worker.job)]
+    folder = pool.jobs.submission(SUSAN, worker.job).output_dir
+    assert folder == f"/data/out/{begun.next[0]:%Y-%m-%d-%H%M}"
+    second = await at_its_next_time(pool, clock, begun)
+    assert [it.outcome for it in second.last] == ["skipped", "sent"]
+    assert second.last[0].text == f"Job {worker.job[:8]} of the time before had not ended."
+    runtime.end(worker, 0, EndedBy.ITSELF, at=clock.now())
+    await reached(pool, worker.job, State.SUCCEEDED)
+    third = await at_its_next_time(pool, clock, begun)
+    assert [(it.outcome, it.state) for it in third.last[1:]] == [
+        ("skipped", None),
+        ("sent", "succeeded"),
+    ]
+    assert third.last[0].outcome == "sent"
+
+
+async def test_what_fell_into_a_time_without_the_service_is_made_up_for_once(
+    tmp_path: Path, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
+        begun = await pool.schedules.begin(SUSAN, NIGHTLY)
+    clock.pass_s(3 * NIGHT_S)
+    async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
+        await pool.schedules.runner.look()
+        await runtime.until_launched(1)
+        shown = pool.schedules.show(SUSAN, begun.id)
+        assert [it.outcome for it in shown.last] == ["sent", "missed", "missed"]
+    async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
+        await pool.schedules.runner.look()
+        assert [it.outcome for it in pool.schedules.show(SUSAN, begun.id).last] == [
+            "sent",
+            "missed",
+            "missed",
+        ]
+        assert len(runtime.launched) == 1
+
+
+async def test_it_is_paused_while_the_hub_does_not_know_its_owner(
+    pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    begun = await pool.schedules.begin(SUSAN, NIGHTLY)
+    known = pool.observed.now
+    pool.observed.put(known.with_users((HubUser("joe"),)))
+    clock.pass_s(NIGHT_S)
+    await pool.schedules.runner.look()
+    shown = pool.schedules.show(SUSAN, begun.id)
+    assert shown.text == "Paused: The Hub does not know susan any more."
+    assert (shown.next, shown.last, runtime.launched) == ([], [], {})
+    pool.observed.put(known)
+    await pool.schedules.runner.look()
+    assert pool.schedules.show(SUSAN, begun.id).paused is None
+    await at_its_next_time(pool, clock, begun)
+    await runtime.until_launched(1)
+
+
+async def test_paused_nothing_is_sent_and_resumed_nothing_is_made_up_for(
+    pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    begun = await pool.schedules.begin(SUSAN, NIGHTLY)
+    assert (await pool.schedules.pause(SUSAN, begun.id)).next == []
+    clock.pass_s(2 * NIGHT_S)
+    await pool.schedules.runner.look()
+    await pool.schedules.resume(SUSAN, begun.id)
+    await pool.schedules.runner.look()
+    assert pool.schedules.show(SUSAN, begun.id).last == []
+    await at_its_next_time(pool, clock, begun)
+    await runtime.until_launched(1)
+    await pool.schedules.remove(SUSAN, begun.id)
+    assert pool.schedules.select(SUSAN, SchedulesQuery()) == []
+
+
+async def test_what_is_not_accepted_at_its_time_is_told(pool: Pool, clock: FakeClock) -> None:
+    begun = await pool.schedules.begin(SUSAN, NIGHTLY)
+    gone = pool.schedules.book.get(begun.id)
+    assert gone is not None
+    await pool.schedules.book.put(
+        type(gone)(
+            **{
+                **{name: getattr(gone, name) for name in gone.__struct_fields__},
+                "submission": JobSubmission(entry=TRAIN.entry, project="gone"),
+            }
+        )
+    )
+    shown = await at_its_next_time(pool, clock, begun)
+    assert shown.last[0].outcome == "refused"
+    assert "gone" in shown.last[0].text
+
+
+@pytest.mark.parametrize(
+    ("when", "zone", "said"),
+    [
+        ("full moon", "UTC", "is no time"),
+        ("night at 25", "UTC", "is no time"),
+        ("0 2 30 2 *", "UTC", "Bad day-of-month"),
+        ("* * * * *", "UTC", "comes every 60 s"),
+        ("night at 2", "Middle/Earth", "There is no time zone"),
+    ],
+)
+async def test_times_that_cannot_be_are_refused(
+    pool: Pool, when: str, zone: str, said: str
+) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        pool.schedules.preview(SUSAN, ScheduleRequest(TRAIN, when, zone))
+
+
+async def test_others_do_not_find_it(pool: Pool) -> None:
+    begun = await pool.schedules.begin(SUSAN, NIGHTLY)
+    with pytest.raises(NotFound):
+        pool.schedules.show(JOE, begun.id)
+    assert begun.created == datetime.fromtimestamp(begun.created.timestamp(), UTC)

@@ -1,0 +1,290 @@
+"""A sweep: its trials are jobs that begin, report, are paused and end; none is lost or doubled."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from benchpool_scheduler.contract import CommandEntry, JobSubmission, State, TrialPlace
+from benchpool_scheduler.contract.sweeps import (
+    TASK,
+    EarlyStopping,
+    ListedValues,
+    Sweep,
+    SweepMethod,
+    SweepPlan,
+    SweepRequest,
+    SweepsQuery,
+    SweepState,
+    SweepStop,
+    SweptValues,
+    ValueRange,
+)
+from benchpool_scheduler.errors import Forbidden, InvalidInput, NotFound, Refused
+from benchpool_scheduler.runtime import EndedBy, ReportedValue, WorkerId, WorkerMetrics
+from benchpool_scheduler.service import Pool
+from benchpool_scheduler.store.records import DropJob
+from benchpool_support.clocks import FakeClock
+from benchpool_support.pools import ADMIN, JOE, SUSAN, make_pool, opened, reached
+from benchpool_support.scripted import ScriptedRuntime, devices
+
+RATES: dict[str, SweptValues] = {"lr": ListedValues([0.1, 0.01, 0.001]), "seed": ListedValues([0])}
+TRAIN = JobSubmission(entry=CommandEntry(["python3", "train.py", "--lr={lr}"]), name="rates")
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def runtime() -> ScriptedRuntime:
+    return ScriptedRuntime(devices(9))
+
+
+@pytest.fixture
+async def pool(tmp_path: Path, runtime: ScriptedRuntime, clock: FakeClock) -> AsyncIterator[Pool]:
+    async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
+        yield pool
+
+
+def report(runtime: ScriptedRuntime, worker: WorkerId, step: int, loss: float, at: float) -> None:
+    runtime.say(WorkerMetrics(worker, at, (ReportedValue("loss", loss, at, step),)))
+
+
+async def comes_to(pool: Pool, sweep: str, state: SweepState) -> Sweep:
+    async with asyncio.timeout(120):
+        while (found := await pool.sweeps.show(SUSAN, sweep)).state is not state:
+            await asyncio.sleep(0.01)
+    return found
+
+
+async def test_each_combination_is_a_job_with_its_values_and_so_many_run_at_once(
+    pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    plan = SweepPlan(RATES, metric="loss", max_concurrent=2)
+    sweep = await pool.sweeps.begin(SUSAN, SweepRequest(TRAIN, plan))
+    assert (sweep.size, len(sweep.trials), sweep.state) == (3, 2, SweepState.RUNNING)
+    assert sweep.text == "2 of 3 trials begun: 2 under way. No trial has reported loss yet."
+    first, second = await runtime.until_launched(2)
+    launch = runtime.launched[first]
+    assert list(launch.argv[-1:]) == ["--lr=0.1"]
+    job = pool.jobs.detail(SUSAN, first.job).job
+    assert (job.name, job.trial) == ("rates #0", TrialPlace(sweep.id, "rates", 0))
+    for worker, loss in ((first, 0.9), (second, 0.2)):
+        report(runtime, worker, 1, loss, clock.now())
+        runtime.end(worker, 0, EndedBy.ITSELF, at=clock.now())
+    third = (await runtime.until_launched(3))[2]
+    runtime.end(third, 1, EndedBy.ITSELF, at=clock.now())
+    over = await comes_to(pool, sweep.id, SweepState.OVER)
+    assert over.text == (
+        "3 of 3 trials begun: 2 done, 1 failed. The lowest loss is 0.2, of trial 1."
+    )
+    assert [(row.number, row.value, row.state) for row in over.trials] == [
+        (1, 0.2, "done"),
+        (0, 0.9, "done"),
+        (2, None, "failed"),
+    ]
+    assert over.best == 1
+
+
+async def test_each_task_of_an_array_finds_its_number_and_the_failures_of_others_stop_none(
+    pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    tasks = ListedValues(list(range(3, 17, 2)))
+    plan = SweepPlan({TASK: tasks}, max_concurrent=2, array=True)
+    fold = JobSubmission(entry=CommandEntry(["python3", "fold.py"]), name="folds")
+    with pytest.raises(InvalidInput, match="a list of whole numbers from 0 on"):
+        await pool.sweeps.begin(SUSAN, SweepRequest(fold, replace(plan, parameters=RATES)))
+    array = await pool.sweeps.begin(SUSAN, SweepRequest(fold, plan))
+    for begun in range(1, 8):
+        worker = (await runtime.until_launched(begun))[begun - 1]
+        assert len(runtime.launched) <= begun + 1, "two at a time"
+        env, task = runtime.launched[worker].env, str(tasks.values[begun - 1])
+        assert list(runtime.launched[worker].argv)[-2:] == ["python3", "fold.py"]
+        for prefix in ("BENCHPOOL", "SLURM"):
+            assert env[f"{prefix}_ARRAY_TASK_ID"] == task
+            assert env[f"{prefix}_ARRAY_JOB_ID"] == array.id
+            assert env[f"{prefix}_ARRAY_TASK_COUNT"] == "7"
+        assert pool.jobs.detail(SUSAN, worker.job).job.name == f"folds #{task}"
+        runtime.end(worker, 1, EndedBy.ITSELF, at=clock.now())
+    over = await comes_to(pool, array.id, SweepState.OVER)
+    assert over.text == "7 of 7 tasks begun: 7 failed."
+
+
+async def test_what_does_worse_is_stopped_early_with_its_reason_and_is_no_failure(
+    pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    plan = SweepPlan(RATES, metric="loss", max_concurrent=3, early_stopping=EarlyStopping(10))
+    sweep = await pool.sweeps.begin(SUSAN, SweepRequest(TRAIN, plan))
+    workers = await runtime.until_launched(3)
+    for worker, loss in zip(workers, (0.3, 0.2, 0.9), strict=True):
+        report(runtime, worker, 10, loss, clock.now())
+        clock.pass_s(1)
+    ((stopped, notice),) = await runtime.until_noticed(1)
+    assert (stopped, notice.kind) == (workers[2], "cancel")
+    runtime.end(stopped, 143, EndedBy.NOTICE, at=clock.now())
+    job = await reached(pool, stopped.job, State.CANCELLED)
+    assert job.reason is not None
+    assert job.reason.code == "stopped-early"
+    assert job.reason.text == (
+        "Stopped early by sweep rates: with loss 0.9 at step 10 it is not among the best third."
+    )
+    for worker in workers[:2]:
+        runtime.end(worker, 0, EndedBy.ITSELF, at=clock.now())
+    over = await comes_to(pool, sweep.id, SweepState.OVER)
+    assert over.text.startswith("3 of 3 trials begun: 2 done, 1 stopped early.")
+
+
+async def test_stopping_a_sweep_ends_what_is_under_way_unless_it_may_finish(
+    pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    plan = SweepPlan(RATES, max_concurrent=1)
+    sweep = await pool.sweeps.begin(SUSAN, SweepRequest(TRAIN, plan))
+    (worker,) = await runtime.until_launched(1)
+    with pytest.raises(NotFound):
+        await pool.sweeps.stop(JOE, sweep.id, SweepStop())
+    with pytest.raises(InvalidInput, match="reads why"):
+        await pool.sweeps.stop(ADMIN, sweep.id, SweepStop())
+    ending = await pool.sweeps.stop(SUSAN, sweep.id, SweepStop(let_finish=True))
+    assert ending.state is SweepState.ENDING
+    assert "No further trial begins: its owner stopped it." in ending.text
+    assert runtime.notices == []
+    await pool.sweeps.stop(SUSAN, sweep.id[:6], SweepStop())
+    ((told, notice),) = await runtime.until_noticed(1)
+    assert (told, notice.text) == (worker, "susan stopped sweep rates.")
+    runtime.end(worker, 0, EndedBy.NOTICE, at=clock.now())
+    over = await comes_to(pool, sweep.id, SweepState.OVER)
+    assert len(over.trials) == 1
+    assert [it.id for it in await pool.sweeps.select(SUSAN, SweepsQuery())] == [sweep.id]
+    assert await pool.sweeps.select(JOE, SweepsQuery(all=True)) == []
+
+
+async def test_what_could_not_be_sent_as_a_job_begins_no_sweep(pool: Pool) -> None:
+    plan = SweepPlan(RATES)
+    for submission, refusal in (
+        (JobSubmission(entry=TRAIN.entry, gpus=99), (Refused, InvalidInput)),
+        (JobSubmission(entry=TRAIN.entry, project="joe"), (Forbidden,)),
+    ):
+        with pytest.raises(refusal):
+            await pool.sweeps.begin(SUSAN, SweepRequest(submission, plan))
+    assert await pool.sweeps.select(SUSAN, SweepsQuery()) == []
+
+
+async def test_the_cost_is_told_before_with_as_many_at_once_as_the_quota_lets_run(
+    pool: Pool,
+) -> None:
+    plan = SweepPlan(RATES, max_concurrent=4)
+    told = await pool.sweeps.preview(SUSAN, SweepRequest(TRAIN, plan, trial_hours=5))
+    assert told.text == (
+        "3 trials, about 15.0 GPU-hours; 10 h if 2 run at a time, as your quota of 2 GPUs has it."
+    )
+    assert told.first == [{"lr": lr, "seed": 0} for lr in (0.1, 0.01, 0.001)]
+    unknown = await pool.sweeps.preview(SUSAN, SweepRequest(TRAIN, plan))
+    assert "How long one takes is not known" in unknown.text
+    assert await pool.sweeps.select(SUSAN, SweepsQuery()) == []
+
+
+async def test_a_repeat_by_key_is_the_same_sweep(pool: Pool) -> None:
+    asked = SweepRequest(TRAIN, SweepPlan(RATES, max_concurrent=1), key="k1")
+    first = await pool.sweeps.begin(SUSAN, asked)
+    assert (await pool.sweeps.begin(SUSAN, asked)).id == first.id
+    other = SweepRequest(TRAIN, SweepPlan(RATES, max_concurrent=2), key="k1")
+    with pytest.raises(Refused, match="with another content"):
+        await pool.sweeps.begin(SUSAN, other)
+
+
+async def test_what_came_of_a_trial_outlives_its_job(
+    pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    plan = SweepPlan({"lr": ListedValues([0.1])}, metric="loss")
+    sweep = await pool.sweeps.begin(SUSAN, SweepRequest(TRAIN, plan))
+    (worker,) = await runtime.until_launched(1)
+    report(runtime, worker, 7, 0.4, clock.now())
+    runtime.end(worker, 0, EndedBy.ITSELF, at=clock.now())
+    await comes_to(pool, sweep.id, SweepState.OVER)
+    await pool.ledger.commit(DropJob(worker.job))
+    (row,) = (await pool.sweeps.show(SUSAN, sweep.id)).trials
+    assert (row.job, row.state, row.value, row.step) == (None, "done", 0.4, 7)
+
+
+@dataclass
+class Trials:
+    """Plays the workers of a sweep: they report, are paused, fail, and end."""
+
+    runtime: ScriptedRuntime
+    drawing: random.Random
+    steps: dict[str, int] = field(default_factory=dict)
+    ended: set[WorkerId] = field(default_factory=set)
+    pauses: int = 0
+
+    async def move(self, pool: Pool, clock: FakeClock) -> None:
+        """Let something happen to one of those that run."""
+        told = {worker for worker, _ in self.runtime.notices}
+        alive = [it for it in self.runtime.launched if it not in self.ended]
+        for worker in [it for it in alive if it in told]:
+            self.end(worker, EndedBy.NOTICE, clock, code=1)
+        alive = [it for it in alive if it not in told]
+        for worker in alive:
+            step = self.steps.get(worker.job, 0) + 1
+            self.steps[worker.job] = step
+            loss = self.drawing.random() / step
+            report(self.runtime, worker, step, loss, clock.now())
+            if step >= 9:
+                self.end(worker, EndedBy.ITSELF, clock)
+            elif self.drawing.random() < 0.05:
+                self.end(worker, EndedBy.LOST, clock, code=None)
+                self.pauses += 1
+            elif self.drawing.random() < 0.1:
+                await self.pause(pool, worker)
+        clock.pass_s(1)
+
+    async def pause(self, pool: Pool, worker: WorkerId) -> None:
+        try:
+            await pool.jobs.act(SUSAN, worker.job, "pause")
+            await pool.jobs.act(SUSAN, worker.job, "resume")
+        except Refused:
+            return  # it has ended meanwhile
+        self.pauses += 1
+
+    def end(self, worker: WorkerId, by: EndedBy, clock: FakeClock, code: int | None = 0) -> None:
+        self.ended.add(worker)
+        self.runtime.end(worker, code, by, at=clock.now())
+
+
+@pytest.mark.timeout(300)
+async def test_200_trials_at_random_pauses_and_restarts_are_each_tried_once(
+    tmp_path: Path, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    plan = SweepPlan(
+        {"lr": ValueRange(1e-5, 1e-1, log=True)},
+        method=SweepMethod.RANDOM,
+        metric="loss",
+        trials=200,
+        max_concurrent=6,
+        early_stopping=EarlyStopping(2),
+    )
+    trials = Trials(runtime, random.Random(7))
+    sweep, over = "", None
+    while over is None:
+        async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
+            if not sweep:
+                sweep = (await pool.sweeps.begin(SUSAN, SweepRequest(TRAIN, plan))).id
+            for _ in range(60):
+                await trials.move(pool, clock)
+                await asyncio.sleep(0.01)
+                found = await pool.sweeps.show(SUSAN, sweep)
+                if found.state is SweepState.OVER:
+                    over = found
+                    break
+            jobs = [it.name for it in pool.jobs.select(SUSAN, limit=1000)]
+    assert sorted(jobs) == sorted(f"rates #{number}" for number in range(200))
+    assert sorted(row.number for row in over.trials) == list(range(200))
+    assert {row.state for row in over.trials} == {"done", "stopped-early"}
+    assert trials.pauses > 20

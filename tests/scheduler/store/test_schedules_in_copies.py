@@ -1,0 +1,35 @@
+"""Schedules are in the copies of a volume, and come back from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchpool_scheduler.contract import CommandEntry, JobSubmission
+from benchpool_scheduler.store.schedule_files import FOLDER, NAME, ScheduleFiles, ScheduleRecord
+from benchpool_scheduler.store.volume_copies import VolumeCopies, copy_pool, restore_pool
+
+NIGHTLY = ScheduleRecord(
+    id="k" * 26,
+    name="nightly",
+    user="susan",
+    project="vision",
+    created=1.0,
+    when="night at 2",
+    cron="0 2 * * *",
+    zone="Europe/Berlin",
+    submission=JobSubmission(entry=CommandEntry(["true"])),
+    seen=1.0,
+)
+
+
+def test_a_schedule_travels_with_a_copy_and_is_put_back_where_it_is_missing(tmp_path: Path) -> None:
+    volume, other = tmp_path / "volume", tmp_path / "other"
+    ScheduleFiles(volume / "scheduler" / FOLDER).write(NIGHTLY)
+    copies = VolumeCopies(tmp_path / "copies", 3)
+    copy_pool(volume, copies)
+    newest = copies.newest()
+    assert newest is not None
+    (said,) = restore_pool(other, newest)
+    assert "1 schedule," in said
+    assert ScheduleFiles(other / "scheduler" / FOLDER).read() == ([NIGHTLY], [])
+    assert NAME.fullmatch(f"{FOLDER}/{NIGHTLY.id}.json")

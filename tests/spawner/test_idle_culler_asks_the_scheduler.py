@@ -1,0 +1,225 @@
+"""jupyterhub-idle-culler stops servers with GPUs by the scheduler's facts alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyterhub_idle_culler import IdleCuller, cull_idle
+from tornado.httpserver import HTTPServer
+from tornado.testing import bind_unused_port
+from tornado.web import Application, RequestHandler
+
+from benchpool_scheduler.contract import LeaseRequest
+from benchpool_scheduler.contract.idle_benches import BenchAct, BenchCommand, BenchIdleness
+from benchpool_scheduler.contract.idle_benches import BenchStep as Step
+from benchpool_scheduler.core.benches.giving_back import Giving
+from benchpool_scheduler.core.benches.idle import IdleStep, IdleWatch
+from benchpool_spawner.cull_arbiter import (
+    FRESH_S,
+    Arbiter,
+    cull_arbiter,
+    may_be_culled,
+)
+from benchpool_support.checkout import ROOT
+from benchpool_support.clocks import FakeClock
+from benchpool_support.serving import Served, served
+
+CONFIGURATION = """\
+version: 1
+build: {users: {susan: 2, joe: 1}}
+idle_benches:
+  act: true
+  exempt: [{who: joe, until: 2099-12-31}]
+"""
+LATER = datetime(2026, 11, 23, 15, tzinfo=UTC)
+
+
+def bench(**more: Any) -> BenchIdleness:
+    """Return a bench that is due, or otherwise as said."""
+    usual: dict[str, Any] = {
+        "lease": "l1", "user": "susan", "server": "", "gpus": ["GPU-0"], "step": Step.DUE,
+        "idle_s": 3600.0, "coverage": 1.0, "kept_until": None, "keeps_left": 2, "keep_s": 3600.0,
+        "exempt_until": None, "tell_s": 900.0, "ask_s": 2700.0, "act_s": 3600.0,
+        "act": BenchAct.STOP, "acts_at": None, "next": None, "next_at": None,
+        "command": BenchCommand.NONE,
+    }  # fmt: skip
+    return BenchIdleness(**{**usual, **more})
+
+
+@pytest.mark.parametrize("step", Step)
+def test_of_all_steps_only_a_bench_that_is_due_may_be_culled(step: Step) -> None:
+    assert may_be_culled(bench(step=step)) is (step is Step.DUE)
+
+
+@pytest.mark.parametrize(
+    "spared",
+    [
+        {"kept_until": LATER},
+        {"exempt_until": LATER},
+        {"command": BenchCommand.RELEASE},
+        {"command": BenchCommand.NOTE},
+    ],
+)
+def test_a_due_bench_that_is_kept_exempt_or_just_given_back_is_not(spared: dict[str, Any]) -> None:
+    assert not may_be_culled(bench(**spared))
+
+
+@dataclass
+class ScriptedHub:
+    """The part of the Hub's API that the culler uses: users with servers, and what was stopped.
+
+    All servers were last active two hours ago.
+    """
+
+    servers: list[tuple[str, str]]
+    stopped: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        hub = self
+
+        class Version(RequestHandler):
+            def get(self) -> None:
+                self.finish({"version": "6.1.1"})
+
+        class Users(RequestHandler):
+            def get(self) -> None:
+                self.finish(json.dumps([hub.user(it) for it in {user for user, _ in hub.servers}]))
+
+        class OneServer(RequestHandler):
+            def delete(self, what: str) -> None:
+                hub.stopped.append(what)
+                self.set_status(204)
+
+        socket, port = bind_unused_port()
+        routes = [("/", Version), ("/users", Users), ("/users/(.*)", OneServer)]
+        self.http = HTTPServer(Application(routes))
+        self.http.add_socket(socket)
+        self.url = f"http://127.0.0.1:{port}"
+
+    def user(self, user: str) -> dict[str, Any]:
+        """Return a user as the Hub does."""
+        active = (datetime.now(UTC) - timedelta(hours=2)).isoformat()
+        return {
+            "name": user,
+            "servers": {
+                name: {
+                    "name": name,
+                    "full_name": f"{user}/{name}",
+                    "last_activity": active,
+                    "started": active,
+                    "pending": None,
+                    "ready": True,
+                    "url": f"/user/{user}/{name}",
+                }
+                for owner, name in self.servers
+                if owner == user
+            },
+        }
+
+    async def culled(self, arbiter: Arbiter, timeout_s: int = 3600) -> list[str]:
+        """Return what one round of the real culler stops."""
+        self.stopped.clear()
+        log = logging.getLogger("culler")
+        await cull_idle(self.url, "token", timeout_s, log, cull_arbiter=arbiter)
+        return sorted(self.stopped)
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Iterator[Served]:
+    with served(tmp_path, configuration=CONFIGURATION, gpus=3) as service:
+        yield service
+
+
+def hold(pool: Served, user: str, server: str) -> str:
+    request = LeaseRequest(user=user, server=server, spawn=f"{user}-{server}", gpus=1)
+    return pool.client("hub").reserve(request).id
+
+
+def stand(pool: Served, lease: str, step: IdleStep, giving: Giving = Giving.NONE) -> None:
+    """Lay out where a bench stands, as looks of an hour would have found it."""
+
+    async def lay() -> None:
+        watcher = pool.pool.idle.watcher
+        watcher.meet()
+        now = watcher.now()
+        watcher.benches[lease].watch = IdleWatch(step, at=now, since=now - 4000)
+        watcher.give(watcher.benches[lease], giving)
+
+    pool.do(lay())
+
+
+@pytest.mark.slow
+async def test_the_culler_stops_what_is_due_and_servers_without_gpus(pool: Served) -> None:
+    used, other = hold(pool, "susan", ""), hold(pool, "susan", "lab")
+    exempt = hold(pool, "joe", "")
+    hub = ScriptedHub([("susan", ""), ("susan", "lab"), ("joe", ""), ("jemma", "")])
+    stand(pool, used, IdleStep.USED)
+    stand(pool, exempt, IdleStep.DUE, Giving.STOPPING)
+
+    async def culled(timeout_s: int = 3600) -> list[str]:
+        return await hub.culled(cull_arbiter(pool.url, "hub"), timeout_s)
+
+    stand(pool, other, IdleStep.ASKED)
+    assert await culled() == ["jemma/server"]
+    stand(pool, other, IdleStep.DUE, Giving.RELEASING)
+    assert await culled() == ["jemma/server"]
+    stand(pool, other, IdleStep.DUE, Giving.STOPPING)
+    assert await culled() == ["jemma/server", "susan/servers/lab"]
+    assert await culled(timeout_s=10_000) == ["susan/servers/lab"]
+    await asyncio.to_thread(pool.client("hub").release, used)
+    assert "susan/server" in await culled()  # goes on without GPUs
+
+
+@pytest.mark.slow
+async def test_a_round_asks_once_and_the_next_one_again(pool: Served) -> None:
+    id_, clock = hold(pool, "susan", ""), FakeClock()
+    stand(pool, id_, IdleStep.DUE, Giving.STOPPING)
+    hub = ScriptedHub([("susan", ""), ("jemma", ""), ("root", "")])
+    arbiter = cull_arbiter(pool.url, "hub", monotonic=clock.now)
+    assert "susan/server" in await hub.culled(arbiter)
+    stand(pool, id_, IdleStep.USED)
+    clock.pass_s(FRESH_S - 1)
+    assert "susan/server" in await hub.culled(arbiter)
+    clock.pass_s(1)
+    assert await hub.culled(arbiter) == ["jemma/server", "root/server"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("away", "why"), [(True, "not answer|not reach"), (False, "token|log")])
+async def test_nobody_is_culled_while_the_scheduler_does_not_tell(
+    pool: Served, away: bool, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    hub = ScriptedHub([("susan", ""), ("jemma", "")])
+    socket, port = bind_unused_port()
+    socket.close()
+    url = f"http://127.0.0.1:{port}/services/benchpool" if away else pool.url
+    assert await hub.culled(cull_arbiter(url, "nobody's")) == []
+    said = [it.getMessage() for it in caplog.records if "no server is culled" in it.getMessage()]
+    assert len(said) == 1
+    assert re.search(why, said[0])
+
+
+@pytest.mark.slow
+async def test_the_lines_of_the_how_to_are_a_configuration_of_the_culler(
+    pool: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs/howto/use-and-waste.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    file = tmp_path / "idle_culler_config.py"
+    file.write_text(next(it for it in blocks if "c.IdleCuller" in it))
+    monkeypatch.setenv("BENCHPOOL_URL", pool.url)
+    monkeypatch.setenv("JUPYTERHUB_API_TOKEN", "hub")
+    culler = IdleCuller()
+    culler.load_config_file(str(file))
+    stand(pool, hold(pool, "susan", ""), IdleStep.CPU_PHASE)
+    hub = ScriptedHub([("susan", ""), ("jemma", "")])
+    assert await hub.culled(culler.cull_arbiter_hook) == ["jemma/server"]

@@ -1,0 +1,146 @@
+"""Random pools by number, quickly: for soaks over very many of them.
+
+Pool ``n`` is always the same. It has come about by itself: a first wave of jobs was placed by the
+core, some of them ended, all have run for a while, and a second wave waits. So what runs lies as it
+may lie in a pool, with holes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from random import Random
+
+from benchpool_scheduler.contract.spec import JobSpec
+from benchpool_scheduler.core.model import (
+    Activity,
+    GpuId,
+    JobFacts,
+    JobId,
+    Node,
+    NodeName,
+    Policy,
+    Project,
+    ProjectName,
+    Snapshot,
+)
+from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.simulation.passes import after
+
+MODELS = ("A100", "V100")
+PASSES = 3
+"""With so many the first wave is placed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What the pools of a kind have.
+
+    Attributes:
+        models: Nodes are of two GPU models, and jobs may accept one, or both in an order.
+        levels: Nodes are in racks; jobs may require or prefer one. ``parts``: jobs may ask for a
+            part of a GPU. ``elastic``: gangs may run below their wish.
+        gangs: The workers of a job, drawn from these.
+    """
+
+    models: bool = False
+    levels: bool = False
+    parts: bool = False
+    elastic: bool = False
+    gangs: tuple[int, ...] = (1, 1, 1, 2, 3)
+
+
+KINDS = {
+    "plain": Kind(),
+    "models": Kind(models=True, gangs=(1, 1, 3)),
+    "elastic": Kind(elastic=True, gangs=(1, 2, 3, 4)),
+    "levels": Kind(levels=True, gangs=(1, 2, 3)),
+    "parts": Kind(parts=True),
+    "elastic-models": Kind(models=True, elastic=True, gangs=(1, 2, 3)),
+    "everything": Kind(models=True, levels=True, parts=True, elastic=True),
+}
+"""The kinds of pools, by name."""
+
+
+def drawn_pool(number: int, kind: Kind) -> Snapshot:
+    """Return the pool with this number."""
+    draw = Random(number)
+    topology = ("rack",) if kind.levels else ()
+    pool = Snapshot(
+        nodes=tuple(_node(draw, i, kind) for i in range(draw.randint(1, 5))),
+        projects=tuple(_projects(draw)),
+        jobs=(),
+        policy=Policy(),
+        topology=topology,
+    )
+    parents = {project.parent for project in pool.projects}
+    names = [project.name for project in pool.projects if project.name not in parents]
+    first = [_job(draw, f"a{i}", names, kind) for i in range(draw.randint(1, 10))]
+    pool = replace(pool, jobs=tuple(first))
+    for _ in range(PASSES):
+        pool = after(pool, decide(pool))
+    stay = [_aged(draw, job) for job in pool.jobs if draw.random() > 0.25]
+    second = [_job(draw, f"b{i}", names, kind) for i in range(draw.randint(1, 8))]
+    return replace(pool, jobs=(*stay, *second))
+
+
+def _node(draw: Random, number: int, kind: Kind) -> Node:
+    name = f"n{number}"
+    return Node(
+        name=NodeName(name),
+        gpus=tuple(GpuId(f"{name}/{i}") for i in range(draw.choice((1, 2, 2, 3, 4, 4, 8)))),
+        gpu_model=draw.choice(MODELS) if kind.models else None,
+        labels={"rack": f"r{draw.randint(0, 1)}"} if kind.levels else {},
+        shared=kind.parts,
+    )
+
+
+def _projects(draw: Random) -> list[Project]:
+    above = [Project(ProjectName("d"), quota=draw.choice((2, 4, 8, None)))] * draw.randint(0, 1)
+    return [
+        *above,
+        *(
+            Project(
+                name=ProjectName(f"p{i}"),
+                parent=draw.choice((None, *(one.name for one in above))),
+                quota=draw.choice((0, 0, 1, 2, 3, 4, 8)),
+                limit=draw.choice((None, None, None, None, 3, 6)),
+                weight=draw.choice((None, None, 0.0, 1.0, 2.0)),
+                priority=draw.choice((0, 0, 0, 1)),
+            )
+            for i in range(draw.randint(1, 4))
+        ),
+    ]
+
+
+def _job(draw: Random, name: str, projects: list[ProjectName], kind: Kind) -> JobFacts:
+    part = draw.choice((250, 300, 500, 700)) if kind.parts and draw.random() < 0.4 else None
+    workers = 1 if part else draw.choice(kind.gangs)
+    models = draw.choice(((), MODELS[:1], MODELS, MODELS[::-1])) if kind.models else ()
+    return JobFacts(
+        id=JobId(name),
+        project=draw.choice(projects),
+        spec=JobSpec(
+            gpus=1 if part else draw.choice((1, 1, 1, 2, 2, 3, 4)),
+            workers=workers,
+            min_workers=draw.randint(1, workers) if kind.elastic else workers,
+            priority=draw.choice((40, 50, 50, 50, 60)),
+            preemptible=draw.random() > 0.1,
+            gpu_models=models,
+            required_level=draw.choice((None, None, "rack")) if kind.levels else None,
+            preferred_level=draw.choice((None, None, "rack")) if kind.levels else None,
+        ),
+        user=draw.choice(("ann", "ben")),
+        fraction=part,
+        checkpoints=draw.random() > 0.2,
+    )
+
+
+def _aged(draw: Random, job: JobFacts) -> JobFacts:
+    """Return a job of the first wave after a while."""
+    if job.activity is not Activity.RUNNING:
+        return job
+    ran_s = draw.choice((30.0, 600.0, 3600.0, 9000.0))
+    saved_s = draw.choice((0.0, 30.0)) if job.checkpoints else None
+    return replace(
+        job, ran_s=ran_s, since_checkpoint_s=saved_s, preemptions_last_hour=0, is_nominated=False
+    )

@@ -1,0 +1,153 @@
+"""A pool with one bench, whose GPU, notebook server and Hub say what a test tells them to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchpool_scheduler.configuration import load
+from benchpool_scheduler.contract import Lease, LeaseRequest
+from benchpool_scheduler.contract.idle_benches import BenchActivity, BenchIdleness
+from benchpool_scheduler.core.benches.idle import Sighting
+from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.hub import HubServer, StaticDirectory
+from benchpool_scheduler.runtime import Device
+from benchpool_scheduler.service import Pool
+from benchpool_scheduler.telemetry import GpuSample, HeldSample, Holder
+from benchpool_support.clocks import FakeClock
+from benchpool_support.pools import HUB, SUSAN, make_pool
+from benchpool_support.scripted import ScriptedRuntime, devices
+
+CONFIGURATION = """
+version: 1
+build: {users: {susan: 2}}
+idle_benches: {act: %s%s}
+"""
+
+
+def configuration(act: bool = True, more: str = "") -> str:
+    """Return a configuration whose rule is on or off, with ``more`` keys of it."""
+    return CONFIGURATION % ("true" if act else "false", more and f", {more}")
+
+
+@dataclass
+class HubThatStops(StaticDirectory):
+    """A Hub that keeps in mind what it was asked to stop, or refuses."""
+
+    stopped: list[tuple[str, str]] = field(default_factory=list)
+    refuses: bool = False
+
+    async def stop_server(self, user: str, name: str) -> None:
+        """Keep it in mind."""
+        if self.refuses:
+            raise Unavailable("the Hub refuses to stop it (HTTP 403).")
+        self.stopped.append((user, name))
+
+
+class SeeingRuntime(ScriptedRuntime):
+    """A machine whose GPUs have the processes that a test lays there; None for not known."""
+
+    def __init__(self, gpus: Sequence[Device]) -> None:
+        super().__init__(gpus)
+        self.on_gpus: tuple[int, ...] | None = ()
+
+    async def holders(self, gpus: Sequence[str]) -> tuple[int, ...] | None:
+        """Return what the test said."""
+        return self.on_gpus
+
+
+@dataclass
+class IdleSite:
+    """The pool and what it is told.
+
+    Attributes:
+        gives_up: The notebook server can take GPUs from its kernels.
+    """
+
+    pool: Pool
+    clock: FakeClock
+    hub: HubThatStops
+    runtime: SeeingRuntime
+    lease: Lease | None = None
+    gives_up: bool = False
+    executions: int = 0
+
+    @property
+    def id(self) -> str:
+        """The id of the bench's lease."""
+        assert self.lease is not None
+        return self.lease.id
+
+    async def start(self) -> None:
+        """Let susan have a bench of one GPU."""
+        asked = LeaseRequest(user="susan", server="", spawn="s", gpus=1)
+        self.lease = await self.pool.benches.reserve(HUB, asked)
+        self.hub.known_servers = (HubServer("susan", "", profile="large"),)
+
+    def say(self, working: bool | None = False, **more: bool) -> BenchIdleness:
+        """Report as the notebook server does; None for what it cannot tell."""
+        return self.pool.idle.report(
+            SUSAN,
+            self.id,
+            BenchActivity(
+                kernels=1,
+                busy_kernels=int(bool(working)),
+                executions=self.executions,
+                terminal_programs=None if working is None else 0,
+                gives_up=self.gives_up,
+                **more,
+            ),
+        )
+
+    def measure(self, activity: float | None, span_s: float) -> None:
+        """Let a sample of the bench's GPU come; None for none."""
+        if activity is not None and self.lease is not None:
+            (gpu,) = self.lease.gpus
+            holder = Holder(bench=self.id, server="", user="susan")
+            sample = GpuSample(self.clock.now(), span_s, gpu, activity=activity)
+            self.pool.metering.seen.publish([HeldSample(sample, holder)])
+
+    async def pass_by(self, seen: Sighting, span_s: float) -> None:
+        """Let a look's worth of what is told go by, and the service look."""
+        self.tell(seen, span_s)
+        await self.pool.idle.look()
+
+    def tell(self, seen: Sighting, span_s: float) -> None:
+        """Let sampler and notebook server tell what they saw."""
+        self.executions += seen.executed
+        self.measure(seen.activity, span_s)
+        self.say(seen.working)
+
+    async def rest(self, minutes: float, every_s: float = 30.0) -> None:
+        """Let so many minutes pass in which nothing is used."""
+        for _ in range(round(minutes * 60 / every_s)):
+            self.clock.pass_s(every_s)
+            await self.pass_by(Sighting(0.0, every_s, 0.0, working=False), every_s)
+
+    def now(self) -> BenchIdleness:
+        """Return how its bench stands."""
+        (one,) = self.pool.idle.list(SUSAN)
+        return one
+
+    def trail(self) -> Path:
+        """Return where the audit trail lies."""
+        return self.pool.observed.settings.state / "scheduler" / "audit"
+
+
+def made(
+    folder: Path, text: str | None = None, *, clock: FakeClock | None = None, **more: Any
+) -> IdleSite:
+    """Return a site that is not open yet."""
+    clock, hub = clock or FakeClock(), HubThatStops()
+    runtime = SeeingRuntime(devices(3))
+    pool = make_pool(
+        folder,
+        configuration=load(text or configuration()),
+        runtime=runtime,
+        directory=hub,
+        clock=clock,
+        **more,
+    )
+    return IdleSite(pool, clock, hub, runtime)

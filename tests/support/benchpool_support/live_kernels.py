@@ -1,0 +1,69 @@
+"""Kernels of a running Jupyter server, and cells that are run in them without any browser."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from benchpool_support import terminals
+
+WITHIN_S = 120.0
+
+
+def start(server: httpx.Client) -> str:
+    """Start a kernel; return its id."""
+    answer = server.post("api/kernels", json={})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+async def until_connected(server: httpx.Client) -> None:
+    """Wait until a page is connected to the server's kernels, and they are idle.
+
+    JupyterLab calls a kernel idle before it is connected, and forgets a cell that is run then.
+    """
+    async with asyncio.timeout(WITHIN_S):
+        while True:
+            kernels = server.get("api/kernels").json()
+            if kernels and all(_is_ready(it) for it in kernels):
+                return
+            await asyncio.sleep(0.05)
+
+
+def _is_ready(kernel: Mapping[str, Any]) -> bool:
+    return bool(kernel["connections"]) and kernel["execution_state"] == "idle"
+
+
+async def run(server: httpx.Client, kernel: str, code: str, *, until: str = "idle") -> str:
+    """Run a cell, and leave when the kernel says that it is ``until``; return what it printed."""
+    message = uuid.uuid4().hex
+    request = {
+        "header": {
+            "msg_id": message,
+            "msg_type": "execute_request",
+            "username": "",
+            "session": message,
+            "version": "5.3",
+        },
+        "parent_header": {},
+        "metadata": {},
+        "channel": "shell",
+        "content": {"code": code, "silent": False, "store_history": True, "stop_on_error": True},
+    }
+    printed = ""
+    where = f"api/kernels/{kernel}/channels"
+    async with terminals.socket(server, where) as socket, asyncio.timeout(WITHIN_S):
+        await socket.write_message(json.dumps(request))
+        while True:
+            told = json.loads(await socket.read_message() or "{}")
+            if told.get("parent_header", {}).get("msg_id") != message:
+                continue
+            content = told["content"]
+            printed += str(content.get("text", ""))
+            if told["msg_type"] == "status" and content["execution_state"] == until:
+                return printed

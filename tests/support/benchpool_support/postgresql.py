@@ -1,0 +1,74 @@
+"""A PostgreSQL server of a test's own, on the loopback."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import OperationalError
+
+from benchpool_cluster.processes import until
+from benchpool_support.loopback import free_port
+
+SERVERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+INITDB = shutil.which("initdb", path=os.pathsep.join([os.environ["PATH"], *map(str, SERVERS)]))
+MISSING = "no PostgreSQL server on this machine: install Debian's postgresql"
+NOBODY = "nobody" if os.geteuid() == 0 else None
+"""PostgreSQL does not run as root."""
+
+
+@contextmanager
+def process(argv: list[str], log: Path, **more: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Run something until the end of the block."""
+    with log.open("ab") as output:
+        started = subprocess.Popen(argv, stdout=output, stderr=output, **more)
+    try:
+        yield started
+    finally:
+        started.terminate()
+        started.wait(30)
+
+
+def serving(folder: Path, log: Path) -> Iterator[str]:
+    """Run a server in a folder that its account reaches, whoever runs other tests beside."""
+    assert INITDB is not None
+    port = free_port()
+    password = folder / "password"
+    password.write_text("of-the-tests")
+    if NOBODY is not None:
+        shutil.chown(folder, NOBODY)
+        shutil.chown(password, NOBODY)
+    data = str(folder / "data")
+    access = ["--auth=scram-sha-256", "--username=hub", f"--pwfile={password}"]
+    made = subprocess.run(
+        [INITDB, "--no-sync", "-D", data, *access], user=NOBODY, capture_output=True, cwd="/"
+    )
+    assert made.returncode == 0, made.stderr
+    server = [str(Path(INITDB).with_name("postgres")), "-D", data, "-h", "127.0.0.1"]
+    argv = [*server, "-p", str(port), "-k", "", "-F"]
+    with process(argv, log, user=NOBODY, cwd="/") as running:
+        yield f"postgresql+psycopg2://hub:of-the-tests@127.0.0.1:{port}/postgres"
+        running.send_signal(signal.SIGINT)  # "fast": it does not wait for those who are connected
+
+
+def answers(url: str) -> None:
+    """Wait until the server takes connections."""
+
+    def taken() -> bool:
+        engine = sa.create_engine(url)
+        try:
+            engine.connect().close()
+        except OperationalError:
+            return False
+        finally:
+            engine.dispose()
+        return True
+
+    assert until(taken, 60), "the server takes no connections"

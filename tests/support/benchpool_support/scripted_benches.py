@@ -1,0 +1,122 @@
+"""A scheduler that knows one bench and answers as a test has it: notes what a server reports."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+LEASE = "b" * 26
+QUIET: dict[str, Any] = {
+    "lease": LEASE,
+    "user": "susan",
+    "server": "",
+    "gpus": ["GPU-1"],
+    "step": "idle",
+    "idle_s": 3600.0,
+    "coverage": 1.0,
+    "kept_until": None,
+    "keeps_left": 2,
+    "keep_s": 3600.0,
+    "exempt_until": None,
+    "tell_s": 900.0,
+    "ask_s": 2700.0,
+    "act_s": 3600.0,
+    "act": "release",
+    "acts_at": None,
+    "next": None,
+    "next_at": None,
+    "command": "none",
+    "asked": False,
+}
+"""What is answered of a bench unless a test says otherwise."""
+
+
+@dataclass
+class ScriptedBenches:
+    """What was asked, and what is answered.
+
+    Attributes:
+        refusals: How often ``released`` is refused before it is believed.
+        meanwhile: What happens once, between a report and its answer.
+        away: Nothing is answered but that the scheduler is away.
+    """
+
+    url: str = ""
+    says: dict[str, Any] = field(default_factory=dict)
+    reports: list[dict[str, Any]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    refusals: int = 0
+    meanwhile: Callable[[], None] | None = None
+    away: bool = False
+    ended: bool = False
+
+    def answer(self, method: str, path: str, body: bytes) -> tuple[int, object]:
+        """Return status and body."""
+        said = {**QUIET, **self.says}
+        what = path.removeprefix(f"/api/v1/benches/{LEASE}/")
+        self.asked.append(what)
+        if self.away:
+            return 503, error("not-reachable", "The scheduler is away.")
+        if not path.startswith("/api/v1/benches"):
+            return 404, error("not-found", "Only benches are known here.")
+        if path == "/api/v1/benches":
+            return 200, [] if self.ended else [said]
+        if self.ended:
+            return 404, error("not-found", "There is no such bench.")
+        if what == "activity":
+            self.reports.append(json.loads(body))
+            happens, self.meanwhile = self.meanwhile, None
+            if happens is not None:
+                happens()
+        if what == "release":
+            self.says = {**self.says, "command": "release", "asked": True}
+            return 200, {**QUIET, **self.says}
+        if what == "released":
+            self.refusals -= 1
+            if self.refusals >= 0:
+                return 409, error("bench-held", "A process still holds the GPU.")
+            self.ended = True
+            return 204, None
+        return 200, said
+
+
+def error(code: str, message: str) -> dict[str, Any]:
+    return {"error": {"code": code, "message": message, "field": None, "numbers": {}}}
+
+
+@contextmanager
+def scripted_benches() -> Iterator[ScriptedBenches]:
+    """Serve them on a free port of the loopback."""
+    benches = ScriptedBenches()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            status, said = benches.answer(self.command, self.path, body)
+            told = b"" if said is None else json.dumps(said).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(told)))
+            self.end_headers()
+            self.wfile.write(told)
+
+        do_PUT = do_POST = do_GET
+
+        def log_message(self, format: str, *args: object) -> None:
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    benches.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield benches
+    finally:
+        server.shutdown()
+        thread.join(10)
+        server.server_close()
