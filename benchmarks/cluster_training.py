@@ -64,7 +64,7 @@ projects:
   - {{name: others, quota: 0, members: [others]}}
   - {{name: more, quota: 0, members: [more]}}
   - {{name: most, quota: 0, members: [most]}}
-policy: {{grace_s: 30, min_runtime_s: 0, preemptions_per_hour: 3600}}
+policy: {{grace_s: 30, min_runtime_s: 0, preemptions_per_hour: 3600, preemptions_per_day: 86400}}
 """
 PATIENT = {"BENCHPOOL_LEADER_LEASE_S": "60"}
 """Nobody waits to take over, and the API server may be too busy to hear of the leader in time."""

@@ -22,6 +22,7 @@ from benchpool_scheduler.simulation.whatif import Side, replay_on
 SETTINGS: tuple[tuple[str, tuple[float, ...]], ...] = (
     ("min_runtime_s", (600.0, 3600.0)),
     ("preemptions_per_hour", (1, 0)),
+    ("preemptions_per_day", (12, 6, 2)),
     ("long_run_s", (0.0, 1800.0, 28_800.0)),
     ("claim_delay_s", (0.0, 300.0)),
 )

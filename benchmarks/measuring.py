@@ -3,9 +3,12 @@
 ``python benchmarks/measuring.py [--looks 200]``
 
 *A look*: the real service's, at 8 GPUs that are held by 8 benches, through the real binding of NVML
-over a scripted driver, with the processes of this program counted for each bench; processor time
-of the whole process, also of the writes once a minute. *50 watchers*: each asks every five seconds
-for all GPUs, as an administrator's page would; the answers are made and encoded, HTTP is left out.
+over the driver's library for tests (C, built with gcc), with the processes of this program counted
+for each bench; processor time of the whole process, also of the writes once a minute. *A node's
+agent*: a look at 8 GPUs in the hands of pods and the cgroups of 110 pods, and the report as bytes;
+the kubelet that it asks is in the same process and counts too. *50 watchers*: each asks every five
+seconds for all GPUs, as an administrator's page would; the answers are made and encoded, HTTP is
+left out.
 *The record*: 8 GPUs that were never out of work, in a file that is as old as it becomes.
 """
 
@@ -13,34 +16,38 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import random
-import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import checkout  # noqa: F401
 import msgspec
-import pynvml
 from tables import Figure, show
 
 from benchpool_scheduler.configuration import load
 from benchpool_scheduler.contract import LeaseRequest
+from benchpool_scheduler.node_agent.kubelet import KubeletSocket
+from benchpool_scheduler.node_agent.looking import NodeLooks
 from benchpool_scheduler.runtime import Device
 from benchpool_scheduler.telemetry import Database, HeldSample, Sampling, schema
 from benchpool_scheduler.telemetry.nvml import NvmlSampler
+from benchpool_scheduler.telemetry.postgresql_storage import PostgreSql
 from benchpool_scheduler.telemetry.rollup import Sums
+from benchpool_scheduler.telemetry.sqlite_storage import SqliteFile
+from benchpool_scheduler.telemetry.storage import Storage
+from benchpool_support import fake_driver
 from benchpool_support.clocks import FakeClock
+from benchpool_support.kubelets import ScriptedKubelet
 from benchpool_support.measured import JOB, steady
 from benchpool_support.nvml import ScriptedGpu, ScriptedLibrary
 from benchpool_support.pools import ADMIN, HUB, make_pool, opened
 from benchpool_support.scripted import ScriptedRuntime
 
-GPUS, TICK_S, WATCHERS, ASK_S = 8, 10.0, 50, 5.0
+GPUS, TICK_S, WATCHERS, ASK_S, PODS = 8, 10.0, 50, 5.0, 110
 DAY_S = 86_400
 BENCHES = load(
     "version: 1\nbuild: {default: 1}\nprojects: [{name: p, quota: 0, members: ['*']}]",
@@ -56,8 +63,8 @@ class Patch:
         setattr(target, name, value)
 
 
-def driver() -> ScriptedLibrary:
-    """Return a driver with everything that it may have, in the binding's place."""
+def gpus() -> list[ScriptedGpu]:
+    """Return GPUs with everything that they may have."""
     gpu = ScriptedGpu(
         "",
         used_mib=40_000,
@@ -69,14 +76,62 @@ def driver() -> ScriptedLibrary:
         clock_reasons=0,
         gpm=0.4,
     )
-    library = ScriptedLibrary([replace(gpu, uuid=f"GPU-{number}") for number in range(GPUS)])
+    return [replace(gpu, uuid=f"GPU-{number}") for number in range(GPUS)]
+
+
+def counted() -> int:
+    """Return the calls of the driver for one GPU and look, whoever watches."""
+    library = ScriptedLibrary(gpus())
     library.install(Patch())
-    return library
+    sampler, uuids = NvmlSampler(), [it.uuid for it in library.gpus]
+    sampler.sample(uuids, 0.0, {})
+    library.calls.clear()
+    sampler.sample(uuids, TICK_S, {})
+    calls = sum(not name.startswith("nvmlEvent") for name in library.calls)
+    sampler.close()
+    return calls // GPUS
 
 
-async def looks(count: int, folder: Path) -> tuple[list[float], list[float], list[int]]:
-    """Return processor seconds of each minute of looks, of a round of watchers, and calls."""
-    library, clock = driver(), FakeClock()
+def installed(folder: Path) -> None:
+    """Build the driver's library and put it in the binding's place."""
+    library = fake_driver.build(folder / "driver")
+    library.tell(gpus())
+    library.install(cast(Any, Patch()))
+
+
+def agent(count: int, folder: Path) -> list[float]:
+    """Return processor seconds of each look of a node's agent."""
+    kubelet = ScriptedKubelet(
+        free={"nvidia.com/gpu": [it.uuid for it in gpus()]},
+        given={
+            ("lab", f"train-{number}", "nvidia.com/gpu"): [it.uuid]
+            for number, it in enumerate(gpus())
+        },
+    )
+    groups = [folder / f"kubepods/burstable/pod{number:08x}-0000-0000-0000-000000000000"
+              for number in range(PODS)]  # fmt: skip
+    for group in groups:
+        group.mkdir(parents=True)
+        (group / "memory.current").write_text("1000000\n")
+        (group / "memory.peak").write_text("2000000\n")
+        (group / "io.stat").write_text("8:0 rbytes=4096 wbytes=4096 rios=1 wios=1\n" * 4)
+    clock, found = FakeClock(), []
+    with kubelet.serve(folder / "kubelet.sock") as socket:
+        looks = NodeLooks(KubeletSocket(socket), NvmlSampler(), folder, clock.now)
+        for number in range(count):
+            for group in groups:
+                (group / "cpu.stat").write_text(f"usage_usec {number * 1_000_000}\n")
+            begin = time.process_time()
+            msgspec.json.encode(looks.look(number))
+            found.append(time.process_time() - begin)
+            clock.pass_s(TICK_S)
+        looks.close()
+    return found
+
+
+async def looks(count: int, folder: Path) -> tuple[list[float], list[float]]:
+    """Return processor seconds of each minute of looks, and of a round of watchers."""
+    clock = FakeClock()
     devices = [Device(f"GPU-{i}", i, "A100", "n0", 81_920, simulated=False) for i in range(GPUS)]
     pool = make_pool(
         folder,
@@ -87,27 +142,23 @@ async def looks(count: int, folder: Path) -> tuple[list[float], list[float], lis
     )
     minutes: list[float] = []
     rounds: list[float] = []
-    calls: list[int] = []
     async with opened(pool):
         for number in range(GPUS):
             request = LeaseRequest(user=f"user-{number}", server="", spawn="s", gpus=1)
             await pool.benches.reserve(HUB, request)
         await pool.metering.look()
         for _ in range(max(count // 6, 1)):
-            library.calls.clear()
             begin = time.process_time()
             for _ in range(6):
                 clock.pass_s(TICK_S)
                 await pool.metering.look()
             await pool.metering.settle()
             minutes.append(time.process_time() - begin)
-            calls.append(sum(not name.startswith("nvmlEvent") for name in library.calls))
             begin = time.process_time()
             for _ in range(WATCHERS):
                 msgspec.json.encode(pool.gpu_use.gpus(ADMIN))
             rounds.append(time.process_time() - begin)
-    assert pynvml.nvmlLib is library
-    return minutes, rounds, calls
+    return minutes, rounds
 
 
 def sums(step_s: int, dice: random.Random) -> Sums:
@@ -139,9 +190,8 @@ def rows(step_s: int, days: int, now: int, dice: random.Random) -> Iterator[dict
             yield {"gpu": gpu, "begin": begin, "holder": holder_at(gpu, begin), **kept}
 
 
-def fill(database: Database, now: int) -> None:
+def fill(database: Database, storage: Storage, now: int) -> None:
     """Write a record as old as it becomes: raw by the real writer, sums into their tables."""
-    import sqlalchemy as sa
 
     dice = random.Random(7)
     for number in range(48):
@@ -151,7 +201,8 @@ def fill(database: Database, now: int) -> None:
             holder = replace(JOB, job=f"{number // 4}-{gpu}".ljust(26, "x"))
             held += steady(f"GPU-{gpu}", begin, begin + 3600, dice.random(), holder)
         database.write(held)
-    with sa.create_engine(f"sqlite:///{database.file}").begin() as connection:
+    engine = storage.connect()
+    with engine.begin() as connection:
         for level in schema.LEVELS:
             connection.execute(level.table.delete())
             connection.execute(
@@ -179,6 +230,7 @@ def fill(database: Database, now: int) -> None:
                 for number, it in enumerate(holders)
             ],
         )
+    engine.dispose()
 
 
 def timed(count: int, work: Callable[[], object]) -> list[float]:
@@ -191,15 +243,16 @@ def timed(count: int, work: Callable[[], object]) -> list[float]:
     return found
 
 
-def record(folder: Path) -> list[Figure]:
-    """Return the size of the record and the time to read from it."""
+def record(storage: Storage) -> list[Figure]:
+    """Return the size of the record, and the times to write to it and to read from it."""
     now = 1_800_000_000
-    database = Database(folder, lambda: float(now))
+    database = Database(storage, lambda: float(now))
     database.open()
-    fill(database, now)
+    fill(database, storage, now)
+    print(f"the record while it is filled: {database.size() / 2**20:.1f} MiB")
+    database.close()  # what a file's log still has goes into the file
+    database.open()
     size = database.size()
-    database.close()
-    with_wal = os.path.getsize(database.file)
     week, year = now - 7 * DAY_S, now - 365 * DAY_S
     reads: Sequence[tuple[str, Callable[[], object]]] = (
         ("page of 7 days in hours, all GPUs", lambda: database.buckets(None, week, now, 168)),
@@ -209,9 +262,18 @@ def record(folder: Path) -> list[Figure]:
         ("last hour in samples, all GPUs", lambda: database.buckets(None, now - 3600, now, 360)),
         ("a year in days, all GPUs", lambda: database.buckets(None, year, now, 365)),
     )  # fmt: skip
-    figures = [Figure("record of 8 GPUs after 400 days", "MiB", (with_wal / 2**20,))]
+    figures = [Figure("record of 8 GPUs after 400 days", "MiB", (size / 2**20,))]
     figures += [Figure(what, "ms", tuple(timed(7, work))) for what, work in reads]
-    print(f"the file while it is filled: {size / 2**20:.1f} MiB")
+    minutes = iter(range(now, now + 3600, 60))
+
+    def write() -> None:
+        begin = next(minutes)
+        database.write(
+            [it for gpu in range(GPUS) for it in steady(f"GPU-{gpu}", begin, begin + 60, 0.5, JOB)]
+        )
+
+    figures.append(Figure("one minute of 8 GPUs is written", "ms", tuple(timed(20, write))))
+    database.close()
     return figures
 
 
@@ -219,20 +281,30 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--looks", type=int, default=200)
+    parser.add_argument(
+        "--database", help="a PostgreSQL's URL, for the record alone; it is emptied"
+    )
     told = parser.parse_args()
+    if told.database:
+        show("The record of use on a server", record(PostgreSql(told.database)))
+        return
     with tempfile.TemporaryDirectory() as folder:
-        minutes, rounds, calls = asyncio.run(looks(told.looks, Path(folder)))
-    assert len(set(calls)) == 1, "the calls of the driver depend on nothing but the looks"
+        calls = counted()
+        installed(Path(folder))
+        minutes, rounds = asyncio.run(looks(told.looks, Path(folder)))
+    with tempfile.TemporaryDirectory() as folder:
+        on_a_node = [100 * it / TICK_S for it in agent(max(told.looks, 2), Path(folder))[1:]]
     share = [100 * it / 60 for it in minutes]
     watched = [100 * (it / ASK_S) for it in rounds]
     with tempfile.TemporaryDirectory() as folder:
-        figures = record(Path(folder))
-    print(f"calls of the driver for each GPU and look: {statistics.mean(calls) / GPUS / 6:.1f}")
+        figures = record(SqliteFile(Path(folder)))
+    print(f"calls of the driver for each GPU and look: {calls}")
     show(
         "Measuring the use of GPUs",
         [
             Figure("looks and writes, of one core", "%", tuple(share)),
             Figure("answers for 50 watchers besides", "%", tuple(watched)),
+            Figure("a node's agent, of one core", "%", tuple(on_a_node)),
             *figures,
         ],
     )

@@ -9,7 +9,9 @@ from pathlib import Path
 NAMES = (
     "notebook_start.py",
     "click_to_log.py",
+    "values_along.py",
     "submissions.py",
+    "gate.py",
     "core_shapes.py",
     "admissions.py",
     "responsiveness.py",

@@ -1,0 +1,49 @@
+"""A training by the Trainer of transformers."""
+
+import os
+
+import told
+import torch
+from transformers import Trainer, TrainerCallback, TrainingArguments
+
+from benchpool.checkpoint.huggingface import HuggingFacePauses, latest
+
+
+class Net(torch.nn.Module):
+    """A network that tells its loss, as those of transformers do."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Sequential(
+            torch.nn.Linear(20, 64), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(64, 1)
+        )
+
+    def forward(self, inputs=None, labels=None):
+        out = self.net(inputs)
+        return {"loss": torch.nn.functional.mse_loss(out, labels), "logits": out}
+
+
+class Told(TrainerCallback):
+    """Says each loss."""
+
+    def on_log(self, args, state, control, logs=None, **_):
+        if "loss" in logs:
+            told.loss(state.global_step, logs["loss"])
+
+
+torch.manual_seed(7)
+data = [{"inputs": torch.randn(20), "labels": torch.randn(1)} for _ in range(480)]
+arguments = TrainingArguments(
+    os.environ["TRAINING_FOLDER"],
+    num_train_epochs=told.EPOCHS,
+    per_device_train_batch_size=8,
+    logging_steps=1,
+    report_to=[],
+    disable_tqdm=True,
+    use_cpu=True,
+    save_strategy="no",
+    seed=5,
+)
+trainer = Trainer(Net(), arguments, train_dataset=data, callbacks=[Told(), HuggingFacePauses()])
+trainer.train(resume_from_checkpoint=latest())
+told.weights(trainer.model.parameters())
