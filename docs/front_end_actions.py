@@ -10,6 +10,7 @@ from benchpool_scheduler.contract.changes import CHANGEABLE
 from benchpool_scheduler.contract.forms import Field, fields
 from benchpool_scheduler.contract.operation import Operation, declared
 from benchpool_scheduler.contract.operations.access import AccessOperations
+from benchpool_scheduler.contract.operations.runs import RunOperations
 from benchpool_scheduler.contract.twins import flag
 
 HEAD = """\
@@ -17,7 +18,8 @@ HEAD = """\
 
 /**
  * One input: its bounds are those of the service; null is none. `names` are written with commas
- * between them, and as `empty` where there are none; a `duration` is seconds, written as `90m`.
+ * between them, and as `empty` where there are none; a `duration` is seconds, written as `90m`;
+ * what is `erasable` may be emptied.
  */
 export interface IActionField {
   readonly name: string;
@@ -28,6 +30,7 @@ export interface IActionField {
   readonly most: number | null;
   readonly longest: number | null;
   readonly empty: string;
+  readonly erasable: boolean;
 }
 
 /**
@@ -85,7 +88,7 @@ def _jobs() -> str:
             "positional": one.verb.positional,
             "options": {field.name: flag(field.name) for field in fields(one.body)},
         }
-        for one in declared(JobActions)
+        for one in (*declared(JobActions), *declared(RunOperations))
         if one.verb is not None and one.body is not None
     }
     return (
@@ -130,5 +133,5 @@ def _action(one: Operation[Any]) -> dict[str, Any]:
 
 
 def _field(field: Field) -> dict[str, Any]:
-    keys = ("name", "title", "help", "kind", "least", "most", "longest", "empty")
+    keys = ("name", "title", "help", "kind", "least", "most", "longest", "empty", "erasable")
     return {key: getattr(field, key) for key in keys}

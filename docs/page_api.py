@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from benchpool.server.bench.bench_state import BenchNow
 from benchpool.server.requests import (
     ExampleNotebook,
     Preparation,
@@ -28,6 +29,9 @@ _OPERATIONS: tuple[tuple[str, str, str, type | None, type, int], ...] = (
     ("result", "get", "Say where the results of a job are", None, ResultFiles, 200),
     ("sent", "get", "Say what a job was sent with", None, SentJob, 200),
     ("example", "post", "Say where the example notebook is", None, ExampleNotebook, 200),
+    ("bench", "get", "Say what the bench does, and what becomes of it", None, BenchNow, 200),
+    ("bench/keep", "post", "Keep an idle bench for a while", None, BenchNow, 200),
+    ("bench/give-back", "post", "Give the GPUs of the bench back", None, BenchNow, 200),
 )
 """Name and path, method, summary, body, answer, status of a good answer."""
 
@@ -39,8 +43,9 @@ def text() -> str:
 
 def document() -> dict[str, Any]:
     """Return the document as plain data."""
-    types = (SendRequest, Preparation, Job, ResultFiles, SentJob, ExampleNotebook, ErrorAnswer)
-    _, components = msgspec.json.schema_components(types, ref_template=_REF)
+    types = {one for operation in _OPERATIONS for one in operation[3:5] if isinstance(one, type)}
+    told = sorted({*types, ErrorAnswer}, key=lambda one: one.__name__)
+    _, components = msgspec.json.schema_components(told, ref_template=_REF)
     return {
         "openapi": "3.1.0",
         "info": {"title": "benchpool in the Jupyter server", "version": __version__},

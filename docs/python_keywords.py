@@ -10,7 +10,15 @@ HEAD = '''"""Options of ``submit`` as keywords; written by docs/generate.py: do 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypedDict
+from datetime import datetime
+from typing import Protocol, TypedDict
+
+
+class HasId(Protocol):
+    """A job that was sent, as ``benchpool.submit`` returns it."""
+
+    @property
+    def id(self) -> str: ...
 
 
 class SubmitKeywords(TypedDict, total=False):

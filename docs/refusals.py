@@ -25,6 +25,7 @@ PLACES = (
         (
             "spawner/benchpool_spawner",
             "scheduler/benchpool_scheduler/service/benches/reservations.py",
+            "scheduler/benchpool_scheduler/service/benches/parking.py",
         ),
     ),
     (
@@ -36,6 +37,7 @@ PLACES = (
             "scheduler/benchpool_scheduler/service/jobs/feasibility.py",
             "scheduler/benchpool_scheduler/service/jobs/uploads.py",
             "scheduler/benchpool_scheduler/client/snapshot.py",
+            "scheduler/benchpool_scheduler/client/notebooks",
             "extension/benchpool",
         ),
     ),
