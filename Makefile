@@ -15,7 +15,7 @@ NODE_HOME := $(CURDIR)/.node
 LABEXTENSION := extension/benchpool/labextension
 FRONT_END := $(shell find extension/src extension/style extension/schema -type f 2>/dev/null) \
 	extension/package.json extension/package-lock.json extension/tsconfig.json
-PY := spawner scheduler extension/benchpool tests hub_config benchmarks docs images helm
+PY := spawner scheduler extension/benchpool integrations tests hub_config benchmarks docs images helm
 SOURCES := $(shell find spawner scheduler extension/benchpool hub_config -type f \
 	-not -path '*/__pycache__/*' -not -path '*/labextension/*') pyproject.toml
 
@@ -27,19 +27,23 @@ export BENCHPOOL_NODE_HOME := $(NODE_HOME)
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help up test check docs build bench clean format test-fast screenshots soak \
-	test-kubernetes cluster-programs cluster cluster-down images
+	test-orchestrators test-kubernetes test-z2jh cluster-programs cluster-images cluster cluster-down \
+	images manifests
 
 help:
 	@echo "make up      set up what is needed and start benchpool on this machine (ARGS=... goes to benchpool up)"
 	@echo "make test-fast   the tests that start no server and no browser (under 90 s on two cores)"
 	@echo "make test    all tests, a real browser included"
+	@echo "make test-orchestrators   jobs in a real Airflow, Dagster and Prefect, each in an environment of its own"
 	@echo "make test-kubernetes   tests on a real Kubernetes cluster (Linux, root, Go)"
+	@echo "make test-z2jh CHART=DIR   hold our overlays against an unpacked chart of zero-to-jupyterhub"
 	@echo "make cluster, make cluster-down   start and stop that cluster to work with it"
 	@echo "make check   lint, types, import rules, front end, docs, stale references"
 	@echo "make docs    build the documentation into docs/_build/html"
 	@echo "make soak    property tests of the core with new random examples (ARGS=\"--minutes 10\")"
 	@echo "make build   build the wheel and prove it in an empty environment"
 	@echo "make images  build the container images, with Docker or with buildah"
+	@echo "make manifests   write what Helm would install as files for kubectl (ARGS=\"-f site.yaml\"; --images lists images)"
 	@echo "make bench   print the measured figures of docs/performance.md"
 	@echo "make format  format Python and TypeScript"
 	@echo "make clean   remove everything that was built"
@@ -76,9 +80,29 @@ test-kubernetes: cluster-programs $(STAMPS)/wheel $(STAMPS)/browser $(STAMPS)/pr
 	for status in $$on_nodes $$on_planes; do \
 		[ $$status = 0 ] || [ $$status = 5 ] || exit $$status; done
 
+# The chart is not ours to ship: without one nothing is tested, and that is said.
+test-z2jh: $(STAMPS)/install $(STAMPS)/dev
+	@if [ -z "$(CHART)" ]; then \
+		echo "No chart was given, so nothing was tested. CHART=DIR names an unpacked one:"; \
+		echo "helm pull jupyterhub/jupyterhub --version 4.4.0 --untar"; \
+	else BENCHPOOL_Z2JH_CHART="$(abspath $(CHART))" \
+		$(BIN)/python -m pytest tests/helm/test_on_the_chart_of_zero_to_jupyterhub.py $(ARGS); fi
+
+# Each orchestrator brings hundreds of packages of its own, so it has an environment of its own with
+# what a client of the pool takes and nothing else of benchpool's.
+ORCHESTRATORS := airflow dagster prefect
+export ORCHESTRATOR_KIND := $(KIND)
+
+test-orchestrators: $(STAMPS)/install $(STAMPS)/dev $(ORCHESTRATORS:%=$(STAMPS)/orchestrator-%)
+	$(BIN)/python -m pytest integrations $(ARGS)
+
 # Kubernetes' own programs from their Go modules; made once for a machine.
 cluster-programs: $(STAMPS)/install $(STAMPS)/dev
 	@PYTHONPATH=tests/cluster $(BIN)/python -m benchpool_cluster build
+
+# The wheel first: nothing of it changes under tests that run meanwhile.
+cluster-images: $(STAMPS)/wheel cluster-programs
+	@PYTHONPATH=tests/cluster $(BIN)/python -m benchpool_cluster images
 
 cluster: $(STAMPS)/install $(STAMPS)/dev
 	@PYTHONPATH=tests/cluster $(BIN)/python -m benchpool_cluster up
@@ -107,8 +131,11 @@ build: $(STAMPS)/install $(STAMPS)/dev
 images: $(STAMPS)/wheel
 	$(BIN)/python images/build.py $(ARGS)
 
+manifests: $(STAMPS)/install $(STAMPS)/dev
+	@$(BIN)/python helm/manifests.py $(ARGS)
+
 soak: $(STAMPS)/install $(STAMPS)/dev
-	$(BIN)/python tests/scheduler/soak.py $(ARGS)
+	PYTHONPATH=tests/support $(BIN)/python tests/scheduler/soak.py $(ARGS)
 
 bench: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev
 	$(BIN)/python benchmarks/run.py $(ARGS)
@@ -171,7 +198,22 @@ $(STAMPS)/dev: $(STAMPS)/python
 	$(BIN)/python -m pip install -q -c constraints.txt --upgrade --target $(VENV)/schemas --group schemas
 	@touch $@
 
-# Tests drive the system's Chromium; nothing is downloaded by the test tool itself.
+# The scheduler's source is found by its folder: the client needs no build.
+$(STAMPS)/orchestrator-%: $(STAMPS)/venv integrations/%/constraints.txt integrations/%/pyproject.toml
+	rm -rf $(CURDIR)/.venv-$*$(KIND)
+	$(PYTHON) -m venv $(CURDIR)/.venv-$*$(KIND)
+	$(CURDIR)/.venv-$*$(KIND)/bin/python -m pip install -q --no-deps -r integrations/$*/constraints.txt
+	$(CURDIR)/.venv-$*$(KIND)/bin/python -m pip install -q --no-deps --no-build-isolation -e integrations/$*
+	echo $(CURDIR)/scheduler >$$($(CURDIR)/.venv-$*$(KIND)/bin/python -c \
+		'import sysconfig; print(sysconfig.get_path("purelib"))')/benchpool.pth
+	@touch $@
+
+# Tests drive the system's Chromium, without a window where there is such a package; nothing is
+# downloaded by the test tool itself.
+INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends fonts-dejavu-core
+
 $(STAMPS)/browser:
-	command -v chromium >/dev/null || { apt-get update -q && apt-get install -y -q --no-install-recommends chromium fonts-dejavu-core; }
+	@mkdir -p $(STAMPS)
+	command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || \
+		{ apt-get update -q && { $(INSTALL) chromium-headless-shell || $(INSTALL) chromium; }; }
 	@touch $@
