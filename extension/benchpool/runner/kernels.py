@@ -28,6 +28,21 @@ SOCKET_PATH = 90
 """Longest folder for socket files; the system's limit for the whole path is 107."""
 
 
+LAUNCH = """\
+import errno, logging, runpy
+def known(record):
+    error = (record.exc_info or (None, None))[1]
+    return getattr(error, "errno", None) == errno.ENOTSOCK
+logging.getLogger("tornado.general").addFilter(lambda record: not known(record))
+runpy.run_module("ipykernel_launcher", run_name="__main__", alter_sys=True)
+"""
+"""Program of a kernel: ipykernel's own, without an error of its shutdown in the job's log.
+
+It may close the socket of its output before it has answered the request to shut down, and then
+logs "Socket operation on non-socket" with a traceback.
+"""
+
+
 class KernelClient(AsyncKernelClient):  # type: ignore[misc]
     """Is ready when the kernel has answered and is heard.
 
@@ -66,7 +81,7 @@ class Kernels(AsyncKernelManager):  # type: ignore[misc]
         """The command of the kernel."""
         # IPython answers SystemExit with advice for people at a prompt; a job has none.
         quiet = ["-W", "ignore:To exit:UserWarning"]
-        argv = [self._interpreter, *quiet, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        argv = [self._interpreter, *quiet, "-c", LAUNCH, "-f", "{connection_file}"]
         return KernelSpec(argv=argv, display_name="Python 3", language="python")
 
 

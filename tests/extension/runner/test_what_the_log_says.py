@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import time
 from pathlib import Path
@@ -77,3 +78,20 @@ def test_the_progress_says_cell_and_bar(job: NotebookJob) -> None:
         worker.communicate(timeout=60)
     # A bar that has just begun is no share of the work.
     assert (said["fraction"], said["text"].partition("/")[0][:-1]) == (None, "cell 2, 2 of 2: ")
+
+
+def test_a_socket_closed_by_the_shutdown_of_the_kernel_is_not_logged(
+    job: NotebookJob, capfd: pytest.CaptureFixture[str]
+) -> None:
+    logs = """\
+import errno, logging
+for number in (errno.ENOTSOCK, errno.EBADF):
+    try:
+        raise OSError(number, f"number {number}")
+    except OSError:
+        logging.getLogger("tornado.general").error("uncaught", exc_info=True)
+"""
+    status, _ = job.run(logs)
+    log = capfd.readouterr().err
+    assert (status, f"number {errno.ENOTSOCK}" in log) == (0, False)
+    assert f"number {errno.EBADF}" in log
