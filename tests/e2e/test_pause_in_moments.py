@@ -25,7 +25,7 @@ step = int((saved / "step").read_text()) if saved else 466
 checkpoint.progress(step / 1000, f"step {step}")
 while not checkpoint.should_stop():
     time.sleep(0.05)
-while Path("large-state").exists():  # stands for a state that takes its time to be written
+while Path(".large-state").exists():  # stands for a state that takes its time to be written
     time.sleep(0.05)
 with checkpoint.commit(step + 1) as folder:
     (folder / "step").write_text(str(step + 1))
@@ -54,7 +54,7 @@ def susan(person: Callable[..., Person], workstation: RunningWorkstation) -> Ite
     book = v4.new_notebook(cells=[v4.new_code_cell(TRAINS)])
     book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
     (one.home / "long.ipynb").write_text(writes(book))
-    (one.home / "large-state").touch()
+    (one.home / ".large-state").touch()
     one.log_in()
     one.start_server(0)
     one.open_file("long.ipynb")
@@ -63,7 +63,7 @@ def susan(person: Callable[..., Person], workstation: RunningWorkstation) -> Ite
     one.fold_file_browser()
     one.select_cell(0)
     yield one
-    (one.home / "large-state").unlink(missing_ok=True)
+    (one.home / ".large-state").unlink(missing_ok=True)
     workstation.clear()
 
 
@@ -109,7 +109,7 @@ def test_a_pause_is_seen_in_its_three_moments_in_toast_badge_and_row(
     susan.look_around("pause-1-saving", keeping=told)
 
     # Second: what was saved, and what that cost.
-    (susan.home / "large-state").unlink()
+    (susan.home / ".large-state").unlink()
     told = toast(susan, re.compile(rf"“long”: {SAVED.pattern}\. It resumes by itself\."))
     expect(told).to_be_visible(timeout=PATIENCE_MS)
     expect(moment(susan.row("long"))).to_have_text(SAVED)
@@ -154,7 +154,7 @@ def test_what_an_administrator_pauses_says_why_everywhere_and_is_not_resumed_by_
     susan.look_around("maintenance-2-saving", keeping=told)
 
     # It is paused: what was saved, the reason, whom to ask; and no button to resume it.
-    (susan.home / "large-state").unlink()
+    (susan.home / ".large-state").unlink()
     ask = f"Ask {administrator.name}: an administrator paused it, and only one resumes it."
     told = toast(susan, re.compile(rf"“long”: {SAVED.pattern}\. {re.escape(ask)}"))
     expect(told).to_be_visible(timeout=PATIENCE_MS)

@@ -42,7 +42,7 @@ def test_susan_borrows_gives_back_and_finishes_with_the_result_of_an_uninterrupt
     expected = uninterrupted(tmp_path)
     susan, joe, jemma = person("susan"), person("joe"), person("jemma")
     (susan.home / "train.ipynb").write_text(small_network.notebook(small_network.ALONE))
-    (susan.home / "busy").touch()
+    (susan.home / ".busy").touch()
     for other in (joe, jemma):
         (other.home / "use_two.py").write_text(small_network.SCRIPT)
 
@@ -98,7 +98,7 @@ def test_susan_borrows_gives_back_and_finishes_with_the_result_of_an_uninterrupt
     expect(messages).to_have_attribute("href", re.compile("/services/benchpool/notifications$"))
 
     # Room returns; the job resumes from its checkpoint by itself and finishes.
-    (susan.home / "busy").unlink()
+    (susan.home / ".busy").unlink()
     jemma.cancel("use_two")
     susan.expect_state("train", "succeeded")
     details = susan.open_row("train")

@@ -40,7 +40,7 @@ def improve(weights, rate=0.05):
 def gpu_is_busy(step):
     # Stands for the time that a step takes on a GPU; the test holds it half-way.
     time.sleep(0.01)
-    while step == 200 and Path("busy").exists() and not checkpoint.should_stop():
+    while step == 200 and Path(".busy").exists() and not checkpoint.should_stop():
         time.sleep(0.02)"""
 TRAIN = """\
 def train(steps):
