@@ -27,7 +27,7 @@ export BENCHPOOL_NODE_HOME := $(NODE_HOME)
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help up test check docs build bench clean format test-fast screenshots soak \
-	test-orchestrators test-kubernetes test-z2jh cluster-programs cluster-images cluster cluster-down \
+	test-orchestrators test-kubernetes test-cluster test-z2jh flaky cluster-programs cluster-images cluster cluster-down \
 	images manifests
 
 help:
@@ -36,6 +36,8 @@ help:
 	@echo "make test    all tests, a real browser included"
 	@echo "make test-orchestrators   jobs in a real Airflow, Dagster and Prefect, each in an environment of its own"
 	@echo "make test-kubernetes   tests on a real Kubernetes cluster (Linux, root, Go)"
+	@echo "make test-cluster   those of them that every change passes (12 minutes)"
+	@echo "make flaky   all tests again and again beside busy loops, and which failed by chance (ARGS=\"--runs 5 --load 2\")"
 	@echo "make test-z2jh CHART=DIR   hold our overlays against an unpacked chart of zero-to-jupyterhub"
 	@echo "make cluster, make cluster-down   start and stop that cluster to work with it"
 	@echo "make check   lint, types, import rules, front end, docs, stale references"
@@ -51,34 +53,30 @@ help:
 up: $(STAMPS)/install $(STAMPS)/proxy
 	@exec $(BIN)/benchpool up $(ARGS)
 
-# What starts no server and no browser.
-QUICK := --ignore tests/e2e -m "not slow and not e2e and not kubernetes"
-# Most of the others wait for what they started, so there are more of them at once than processors.
-TOGETHER := -n 4 --dist loadfile --no-loadscope-reorder
-# Each is by itself on one of two processors; no other file is even read for them.
-ALONE := -n 2 --dist load $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)
+# Stages, processes and what is run again are in tests/suite.py.
+SUITE = $(BIN)/python tests/suite.py --record $(STAMPS)
 
 test: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev $(STAMPS)/browser
+	@$(BIN)/python tests/preflight.py
 	cd extension && npm test --silent
-	$(BIN)/python -m pytest tests $(TOGETHER) -m "not alone and not kubernetes"
-	$(BIN)/python -m pytest $(ALONE) -m "alone and not kubernetes"
+	$(SUITE) test $(ARGS)
 	@echo "Left out: the tests on a real Kubernetes cluster. They run by: make test-kubernetes"
 
-# Its tests wait half of the time, so four processes suit two cores; who has run out of tests takes
-# from the others.
 test-fast: $(STAMPS)/install $(STAMPS)/dev
-	$(BIN)/python -m pytest tests -n 4 --dist worksteal --hypothesis-profile=fast $(QUICK) $(ARGS)
+	$(SUITE) test-fast $(ARGS)
 
-# A cluster that runs already is used; else one is started for the tests and taken away again. Tests
-# on its nodes mostly wait, so those on control planes of their own run beside them; 5 is pytest's
-# word for no tests.
-test-kubernetes: cluster-programs $(STAMPS)/wheel $(STAMPS)/browser $(STAMPS)/proxy
-	@$(BIN)/python -m pytest tests -m "kubernetes and not nodes" $(ARGS) \
-		>$(STAMPS)/control-planes.log 2>&1 & planes=$$!; trap "kill $$planes 2>/dev/null" EXIT; \
-	$(BIN)/python -m pytest tests -m nodes $(ARGS); on_nodes=$$?; \
-	wait $$planes; on_planes=$$?; trap - EXIT; cat $(STAMPS)/control-planes.log; \
-	for status in $$on_nodes $$on_planes; do \
-		[ $$status = 0 ] || [ $$status = 5 ] || exit $$status; done
+# A cluster that runs already is used; else one is started for the tests and taken away again.
+CLUSTER := cluster-programs $(STAMPS)/wheel $(STAMPS)/browser $(STAMPS)/proxy
+
+test-kubernetes: $(CLUSTER)
+	$(SUITE) test-kubernetes $(ARGS)
+
+# Those of them that every change passes.
+test-cluster: $(CLUSTER)
+	$(SUITE) test-cluster $(ARGS)
+
+flaky: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev $(STAMPS)/browser
+	$(BIN)/python tests/flaky.py $(ARGS)
 
 # The chart is not ours to ship: without one nothing is tested, and that is said.
 test-z2jh: $(STAMPS)/install $(STAMPS)/dev

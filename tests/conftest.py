@@ -10,6 +10,9 @@ import pytest
 import benchpool_support.examples  # noqa: F401  # which examples property tests draw
 from benchpool_scheduler.workstation import jupyter
 from benchpool_support.error_logs import error_logs as error_logs
+from benchpool_support.outcomes import deselect_others
+from benchpool_support.outcomes import pytest_addoption as pytest_addoption
+from benchpool_support.outcomes import pytest_configure as pytest_configure
 
 # As the programs that they test do; it takes a second from each process of tests.
 jupyter.load_jsonschema()
@@ -27,8 +30,9 @@ LONGEST = ("e2e", "workstation")
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with the longest where several run at once."""
+    deselect_others(config, items)
     items.sort(key=lambda item: item.path.relative_to(TESTS).parts[0] not in LONGEST)
 
 

@@ -1,0 +1,112 @@
+"""Tests that fail run once more, and what passes then is told; see ``tests/suite.py``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from benchpool_support import checkout
+
+pytestmark = pytest.mark.slow
+
+RUN = """\
+import pathlib, sys
+sys.path.insert(0, {folder!r})
+import suite
+suite.SUITES["sample"] = (suite.Stage("sample", ("tests",), suite.spread(2)),)
+suite.ROOT = pathlib.Path({root!r})
+suite.LEFT_S = 1.0
+suite.MOST_FLAKY = {most}
+sys.exit(suite.main(["sample", "--record", {record!r}, "-p", "no:cacheprovider"]))
+"""
+BY_CHANCE = """\
+from pathlib import Path
+def test_first_no_then_yes_{number}():
+    path = Path(__file__).with_name("seen-{number}")
+    seen = path.exists()
+    path.touch()
+    assert seen, "the first time"
+"""
+ALWAYS = "def test_never():\n    assert False, 'always'\n"
+LEAVES = """\
+import subprocess
+def test_leaves_a_process():
+    subprocess.Popen(["sleep", "3600"], start_new_session=True)
+"""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run of a suite printed and wrote."""
+
+    status: int
+    output: str
+    flaky: list[str]
+    failed: list[str]
+    counts: str
+
+
+def ran(root: Path, *sources: str, most: int = 5) -> Ran:
+    """Run these tests as a suite of one stage."""
+    tests = root / "tests"
+    tests.mkdir()
+    support = checkout.ROOT / "tests/support"
+    (tests / "conftest.py").write_text((checkout.ROOT / "tests/conftest.py").read_text())
+    for number, source in enumerate(sources):
+        (tests / f"test_sample_{number}.py").write_text(source.replace("{number}", str(number)))
+    (root / "pytest.ini").write_text(f"[pytest]\npythonpath = {support}\n")
+    program = RUN.format(
+        folder=str(checkout.ROOT / "tests"), root=str(root), record=str(root / "record"), most=most
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    def names(file: str) -> list[str]:
+        lines = (root / "record" / file).read_text().splitlines()
+        return [line.rpartition("::")[2] for line in lines]
+
+    counts = (root / "record/sample.counts").read_text().strip()
+    return Ran(done.returncode, done.stdout, names("flaky.names"), names("failed.names"), counts)
+
+
+def test_a_test_that_fails_once_is_flaky_and_one_that_fails_twice_fails(tmp_path: Path) -> None:
+    found = ran(tmp_path, BY_CHANCE, ALWAYS, "def test_fine():\n    pass\n")
+    assert (found.status, found.flaky) == (1, ["test_first_no_then_yes_0"]), found.output
+    assert (found.failed, found.counts) == (["test_never"], "1 1 1")
+    assert "Flaky: 1 failed first" in found.output
+    assert "the first time" in (tmp_path / "record/flaky.txt").read_text()
+    assert found.output.endswith("2 passed, 1 failed, 0 skipped\n")
+
+
+def test_a_few_flaky_tests_are_accepted_and_more_are_not(tmp_path: Path) -> None:
+    (tmp_path / "few").mkdir()
+    few = ran(tmp_path / "few", BY_CHANCE, BY_CHANCE, most=2)
+    assert (few.status, few.failed, few.counts) == (0, [], "0 2 0"), few.output
+    (tmp_path / "many").mkdir()
+    many = ran(tmp_path / "many", BY_CHANCE, BY_CHANCE, most=1)
+    assert (many.status, many.failed, len(many.flaky)) == (1, [], 2), many.output
+
+
+def test_a_stage_that_leaves_a_process_behind_is_flaky_and_the_process_is_ended(
+    tmp_path: Path,
+) -> None:
+    found = ran(tmp_path, LEAVES, most=0)
+    assert (found.status, found.counts) == (1, "1 1 0"), found.output
+    lines = found.output.splitlines()
+    left = lines[lines.index("Left behind by the stage 'sample':") + 1]
+    assert left.endswith("sleep 3600")
+    assert not Path("/proc", left.split()[0]).exists()
+    assert found.output.endswith("1 passed, 0 failed, 0 skipped\n")
+
+
+def test_a_file_that_cannot_be_read_fails_the_run(tmp_path: Path) -> None:
+    found = ran(tmp_path, "import nothing_of_this_name\n")
+    assert found.status == 1, found.output
