@@ -47,7 +47,7 @@ def test_a_notebook_file_is_sent_whole(susan: Path) -> None:
 def test_a_job_is_paused_resumed_and_cancelled(susan: Path) -> None:
     (susan / "long.py").write_text("import time\nprint('on', flush=True)\ntime.sleep(600)")
     job = benchpool.submit("long.py")
-    assert next(job.follow()) == "on\n"
+    assert next(job.follow()).startswith("on")  # its end may come in a piece of its own
     assert job.pause("lunch").facts.state in {State.PAUSING, State.PAUSED}
     assert job.change(priority=80).facts.priority == 80
     assert job.rename("longer").name == "longer"
