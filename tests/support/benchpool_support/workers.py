@@ -149,10 +149,24 @@ async def end_all_workers(state: Path) -> None:
     await last.open([])
     await last.close()
     # What is still on its way to its end when the runtime closes ends now, with its command.
-    for process in psutil.process_iter():
+    kill_workers(state)
+
+
+def kill_workers(state: Path) -> None:
+    """Kill supervisors of a state folder with all that they started, and wait for their end."""
+    supervisors = [one for one in psutil.process_iter() if _is_of(one, state)]
+    for supervisor in supervisors:
         with contextlib.suppress(psutil.Error):
-            if any(str(state) in word for word in process.cmdline()[1:]):
-                process.kill()
+            for one in [*supervisor.children(recursive=True), supervisor]:
+                with contextlib.suppress(psutil.Error):
+                    one.kill()
+    psutil.wait_procs(supervisors, timeout=PATIENCE_S)
+
+
+def _is_of(process: psutil.Process, state: Path) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return any(f"{state}/" in f"{word}/" for word in process.cmdline()[1:])
+    return False
 
 
 async def whole_log(runtime: Runtime, worker: WorkerId) -> bytes:

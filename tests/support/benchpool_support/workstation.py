@@ -29,6 +29,7 @@ from benchpool_scheduler.workstation import files
 from benchpool_scheduler.workstation.state import Ports, StateFolder
 from benchpool_support import direct
 from benchpool_support.loopback import free_port
+from benchpool_support.workers import kill_workers
 
 READY_S = 280.0
 SERVER_S = 120.0
@@ -365,3 +366,5 @@ def start(
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        if clear:  # a job that was cancelled just before the scheduler's end may have missed it
+            kill_workers(state)
