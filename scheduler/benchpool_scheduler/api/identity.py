@@ -18,6 +18,7 @@ from jupyterhub.services.auth import HubOAuth, HubOAuthCallbackHandler
 from tornado.httputil import url_concat
 from tornado.web import HTTPError, RequestHandler
 
+from benchpool_scheduler.api.hub_auth import CertainHubAuth
 from benchpool_scheduler.errors import Forbidden, Unavailable
 from benchpool_scheduler.service import Caller
 
@@ -61,7 +62,7 @@ class HubIdentity:
     def __init__(
         self, hub_auth: HubOAuth | None = None, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.hub_auth = hub_auth or HubOAuth.instance(cache_max_age=CACHE_S)
+        self.hub_auth = hub_auth or CertainHubAuth.instance(cache_max_age=CACHE_S)
         self._clock = clock
         self._people: dict[str, tuple[float, Caller]] = {}
         self._http = httpx.AsyncClient(
