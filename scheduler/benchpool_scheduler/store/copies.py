@@ -21,6 +21,9 @@ from benchpool_scheduler.store.checking import fault_of
 PAGES = 500
 """Pages that are copied in one piece, about 2 MB; commits wait for no more than that."""
 
+PAUSE_S = 0.01
+"""Pause before a piece that another connection's lock held up is tried again, in seconds."""
+
 BEFORE_VERSION = "before-version"
 KEPT_BEFORE = 3
 """Copies from before migrations that are kept."""
@@ -48,7 +51,9 @@ def write_copy(
     temporary.unlink(missing_ok=True)
     copy = sqlite3.connect(temporary)
     try:
-        connection.backup(copy, pages=PAGES, progress=between, sleep=0)
+        # SQLite holds the source's lock while it writes a piece: it must not flush then.
+        copy.execute("PRAGMA synchronous = OFF")
+        connection.backup(copy, pages=PAGES, progress=between, sleep=PAUSE_S)
         # One file that stands for itself, whatever it is copied with.
         copy.execute("PRAGMA journal_mode = DELETE")
     finally:

@@ -47,13 +47,13 @@ PATIENCE_S = 120.0
 T = TypeVar("T")
 
 
-def compiled(folder: Path) -> Path | None:
-    """Return the library that lets calls fail; None where there is no compiler."""
+def compiled(folder: Path, source: Path = SOURCE) -> Path | None:
+    """Return a library for LD_PRELOAD from its source; None where there is no compiler."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         return None
-    library = folder / "failing_calls.so"
-    command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(SOURCE), "-ldl"]
+    library = folder / f"{source.stem}.so"
+    command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]
     subprocess.run(command, check=True)
     return library
 

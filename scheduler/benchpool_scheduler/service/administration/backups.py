@@ -32,7 +32,8 @@ from benchpool_scheduler.store import (
 ASKED, DAILY = "asked", "daily"
 DAY_S = 24 * 3600.0
 LOOK_S = 600.0
-"""How often it is looked whether the newest daily copy is a day old."""
+"""Interval between checks of the age of the newest daily copy, in seconds. The first check is this
+long after the start: a copy competes for the disk with servers that are starting."""
 
 
 class Backups:

@@ -75,7 +75,7 @@ class Housekeeping:
             tasks.create_task(self._follow_hub())
             tasks.create_task(_every(SAVE_USE_S, self.save_use))
             tasks.create_task(_every(CLEAN_S, self.removal.clean))
-            tasks.create_task(_every(backups.LOOK_S, self._backups.make_daily, at_once=True))
+            tasks.create_task(_every(backups.LOOK_S, self._backups.make_daily))
 
     async def _look_on(self) -> None:
         while True:
@@ -190,11 +190,7 @@ class Housekeeping:
             raise fault
 
 
-async def _every(
-    seconds: float, look: Callable[[], Awaitable[None]], *, at_once: bool = False
-) -> None:
-    if at_once:
-        await _guarded(look)
+async def _every(seconds: float, look: Callable[[], Awaitable[None]]) -> None:
     while True:
         await asyncio.sleep(seconds)
         await _guarded(look)
