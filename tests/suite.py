@@ -4,8 +4,9 @@
 
 Stages run one after the other. Tests that failed then run again in one process with nothing beside
 it. Those that pass now are *flaky*: they are printed with their first failure and written to
-``flaky.txt`` in the folder of the record. So is a stage that leaves processes behind; these are
-ended. The suite fails when a test fails twice, and when more than ``MOST_FLAKY`` are flaky.
+``flaky.txt`` in the folder of the record, beside those of other suites. So is a stage that leaves
+processes behind; these are ended. The suite fails when a test fails twice, and when more than
+``MOST_FLAKY`` are flaky.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import ctypes
 import json
 import os
+import resource
 import sys
 import tempfile
 import time
@@ -237,11 +239,22 @@ def run_suite(name: str, options: Sequence[str]) -> Results:
     return results
 
 
+def processor_s() -> float:
+    """Return the processor time of all that ran, also of processes that lost their parent, in s.
+
+    On N cores no order of the tests takes less than a N-th of it.
+    """
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def report(name: str, results: Results, record: Path) -> int:
     """Print and write what was flaky and what failed; return the exit status."""
     flaky, failed = results.flaky, results.failed
     record.mkdir(parents=True, exist_ok=True)
-    (record / "flaky.txt").write_text("\n".join(told(fact) for fact in flaky))
+    (record / f"{name}.flaky").write_text("\n".join(told(fact) for fact in flaky))
+    every = [path.read_text() for path in sorted(record.glob("*.flaky"))]
+    (record / "flaky.txt").write_text("\n".join(text for text in every if text))
     (record / "flaky.names").write_text("\n".join(fact["test"] for fact in flaky))
     (record / "failed.names").write_text("\n".join(failed))
     (record / f"{name}.counts").write_text(f"{results.passed} {len(flaky)} {len(failed)}\n")
@@ -254,7 +267,8 @@ def report(name: str, results: Results, record: Path) -> int:
         print(f"{len(flaky)} flaky tests are more than {MOST_FLAKY}, so the run has failed.")
     # A flaky test has passed in the end.
     passed = results.passed + sum(fact["part"] != LEFT for fact in flaky)
-    print(f"{passed} passed, {len(failed)} failed, {results.skipped} skipped", flush=True)
+    print(f"{passed} passed, {len(failed)} failed, {results.skipped} skipped")
+    print(f"Processor time of all processes: {processor_s():.1f} s", flush=True)
     return int(bool(failed) or results.broken or len(flaky) > MOST_FLAKY)
 
 

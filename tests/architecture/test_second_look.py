@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ sys.path.insert(0, {folder!r})
 import suite
 suite.SUITES["sample"] = (suite.Stage("sample", ("tests",), suite.spread(2)),)
 suite.ROOT = pathlib.Path({root!r})
-suite.LEFT_S = 1.0
+suite.LEFT_S = {left_s}
 suite.MOST_FLAKY = {most}
 sys.exit(suite.main(["sample", "--record", {record!r}, "-p", "no:cacheprovider"]))
 """
@@ -37,6 +38,12 @@ import subprocess
 def test_leaves_a_process():
     subprocess.Popen(["sleep", "3600"], start_new_session=True)
 """
+WORKS_ON = """\
+import subprocess, sys
+def test_leaves_a_process_that_works_on():
+    works = "import time\\nwhile time.process_time() < 2: pass"
+    subprocess.Popen([sys.executable, "-c", works], start_new_session=True)
+"""
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,7 @@ class Ran:
     counts: str
 
 
-def ran(root: Path, *sources: str, most: int = 5) -> Ran:
+def ran(root: Path, *sources: str, most: int = 5, left_s: float = 60.0) -> Ran:
     """Run these tests as a suite of one stage."""
     tests = root / "tests"
     tests.mkdir()
@@ -60,7 +67,11 @@ def ran(root: Path, *sources: str, most: int = 5) -> Ran:
         (tests / f"test_sample_{number}.py").write_text(source.replace("{number}", str(number)))
     (root / "pytest.ini").write_text(f"[pytest]\npythonpath = {support}\n")
     program = RUN.format(
-        folder=str(checkout.ROOT / "tests"), root=str(root), record=str(root / "record"), most=most
+        folder=str(checkout.ROOT / "tests"),
+        root=str(root),
+        record=str(root / "record"),
+        most=most,
+        left_s=left_s,
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -83,7 +94,7 @@ def test_a_test_that_fails_once_is_flaky_and_one_that_fails_twice_fails(tmp_path
     assert (found.failed, found.counts) == (["test_never"], "1 1 1")
     assert "Flaky: 1 failed first" in found.output
     assert "the first time" in (tmp_path / "record/flaky.txt").read_text()
-    assert found.output.endswith("2 passed, 1 failed, 0 skipped\n")
+    assert "\n2 passed, 1 failed, 0 skipped\n" in found.output
 
 
 def test_a_few_flaky_tests_are_accepted_and_more_are_not(tmp_path: Path) -> None:
@@ -98,13 +109,29 @@ def test_a_few_flaky_tests_are_accepted_and_more_are_not(tmp_path: Path) -> None
 def test_a_stage_that_leaves_a_process_behind_is_flaky_and_the_process_is_ended(
     tmp_path: Path,
 ) -> None:
-    found = ran(tmp_path, LEAVES, most=0)
+    found = ran(tmp_path, LEAVES, most=0, left_s=1.0)
     assert (found.status, found.counts) == (1, "1 1 0"), found.output
     lines = found.output.splitlines()
     left = lines[lines.index("Left behind by the stage 'sample':") + 1]
     assert left.endswith("sleep 3600")
     assert not Path("/proc", left.split()[0]).exists()
-    assert found.output.endswith("1 passed, 0 failed, 0 skipped\n")
+    assert "\n1 passed, 0 failed, 0 skipped\n" in found.output
+
+
+def test_processor_time_counts_processes_that_lost_their_parent(tmp_path: Path) -> None:
+    found = ran(tmp_path, WORKS_ON)
+    seconds = re.search(r"^Processor time of all processes: ([0-9.]+) s$", found.output, re.M)
+    assert seconds is not None, found.output
+    assert float(seconds[1]) >= 2.0
+
+
+def test_the_record_keeps_the_flaky_tests_of_other_suites(tmp_path: Path) -> None:
+    (tmp_path / "record").mkdir()
+    (tmp_path / "record/other.flaky").write_text("test_of_the_other_suite\n")
+    ran(tmp_path, BY_CHANCE)
+    flaky = (tmp_path / "record/flaky.txt").read_text()
+    assert "test_of_the_other_suite" in flaky
+    assert "test_first_no_then_yes_0" in flaky
 
 
 def test_a_file_that_cannot_be_read_fails_the_run(tmp_path: Path) -> None:
