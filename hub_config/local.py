@@ -41,9 +41,16 @@ if facts["subdomains"]:
     c.JupyterHub.template_vars = {"services_beside_hub": True}
     # A server's page may set cookies for the names above its own: not those of the Hub.
     c.JupyterHub.cookie_host_prefix_enabled = bool(facts["tls"])
-c.JupyterHub.tornado_settings = {"cookie_options": facts["cookie_options"]}
+c.JupyterHub.tornado_settings = {
+    "cookie_options": facts["cookie_options"],
+    # `benchpool up` knows its own Hub by them. Facts of release 0.1 name none.
+    "headers": facts.get("headers", {}),
+}
 c.JupyterHub.hub_bind_url = f"http://127.0.0.1:{ports['hub']}/hub/"
 c.JupyterHub.db_url = f"sqlite:///{paths['hub']}/jupyterhub.sqlite"
+# SQLite waits this long for a lock, in seconds; JupyterHub alone would wait for 5, and then answer
+# 403. The first argument is the one that JupyterHub gives where none are named.
+c.JupyterHub.db_kwargs = {"connect_args": {"check_same_thread": False, "timeout": 30}}
 c.JupyterHub.cookie_secret_file = f"{paths['hub']}/cookie_secret"
 c.ConfigurableHTTPProxy.command = facts["proxy_command"]
 c.ConfigurableHTTPProxy.api_url = f"http://127.0.0.1:{ports['proxy_api']}"

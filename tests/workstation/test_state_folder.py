@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import stat
 import subprocess
 import tempfile
@@ -92,31 +91,6 @@ def test_a_hub_that_is_just_ending_is_waited_for(folder: state.StateFolder) -> N
         hub = subprocess.Popen(["sleep", "0.5"], pass_fds=(lock,))
     with state.alone(folder):
         assert hub.poll() is not None or hub.wait(timeout=120) == 0
-
-
-def test_ports_stay_the_same_over_starts_with_port_0(folder: state.StateFolder) -> None:
-    first = state.ports(folder, 0, "127.0.0.1")
-    assert len({first.public, first.hub, first.proxy_api, first.scheduler}) == 4
-    assert state.ports(folder, 0, "127.0.0.1") == first
-
-
-def test_a_kept_port_that_was_taken_meanwhile_is_replaced(folder: state.StateFolder) -> None:
-    first = state.ports(folder, 0, "127.0.0.1")
-    with socket.socket() as thief:
-        thief.bind(("127.0.0.1", first.scheduler))
-        thief.listen()
-        second = state.ports(folder, 0, "127.0.0.1")
-    assert second.scheduler != first.scheduler
-    assert second.hub == first.hub
-
-
-def test_a_named_port_that_is_taken_is_refused(folder: state.StateFolder) -> None:
-    with socket.socket() as thief:
-        thief.bind(("127.0.0.1", 0))
-        thief.listen()
-        port = thief.getsockname()[1]
-        with pytest.raises(InvalidInput, match=f"Port {port} .*--port 0"):
-            state.ports(folder, port, "127.0.0.1")
 
 
 def test_a_login_key_opens_once_and_is_kept_as_a_hash_alone(folder: state.StateFolder) -> None:

@@ -2971,9 +2971,14 @@ export interface components {
         /**
          * Liveness
          * @description Answer of ``health``: the service answers. How it fares is in ``Status.health``.
+         *
+         *     ``start`` identifies the start of ``benchpool up`` to which the service belongs; None on a
+         *     cluster.
          */
         Liveness: {
             ok: boolean;
+            /** @default null */
+            start: string | null;
         };
         /**
          * LogEnd

@@ -56,6 +56,7 @@ class Api:
         bodies: Bounds for bodies that are on their way.
         metrics_token: Opens the figures besides the Hub's tokens; empty for none.
         nodes: Knows the agents of nodes; None where there are none.
+        start: Identity of the start of ``benchpool up``, None without one.
     """
 
     def __init__(
@@ -68,9 +69,10 @@ class Api:
         bodies: BodyBounds | None = None,
         metrics_token: str = "",
         nodes: NodeIdentity | None = None,
+        start: str | None = None,
     ) -> None:
         traffic = Traffic()
-        self.routes = _routes(traffic, timing or Timing(), openapi.text().encode())
+        self.routes = _routes(traffic, timing or Timing(), openapi.text().encode(), start)
         self._service = Service(
             pool,
             Callers(identity, metrics_token, nodes),
@@ -120,7 +122,9 @@ class Api:
             await asyncio.wait(late)
 
 
-def _routes(traffic: Traffic, timing: Timing, document: bytes) -> tuple[Route, ...]:
+def _routes(
+    traffic: Traffic, timing: Timing, document: bytes, start: str | None
+) -> tuple[Route, ...]:
     handlers = (
         jobs.HANDLERS,
         logs.handlers(timing),
@@ -139,6 +143,6 @@ def _routes(traffic: Traffic, timing: Timing, document: bytes) -> tuple[Route, .
         planning.HANDLERS,
         nodes.HANDLERS,
         audit.HANDLERS,
-        operation.handlers(traffic, document),
+        operation.handlers(traffic, document, start),
     )
     return bound(dict(ChainMap(*map(dict, handlers))), objects.RECEIVERS)

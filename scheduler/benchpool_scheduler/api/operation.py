@@ -15,9 +15,9 @@ from benchpool_scheduler.contract.operation import Operation
 from benchpool_scheduler.contract.operations import Operations
 
 
-async def health(request: Request) -> Answer:
-    """Answer that the service answers; nothing else is told to strangers."""
-    return Answer(Liveness(ok=True))
+async def health(request: Request, start: str | None) -> Answer:
+    """Answer that the service answers, and of which start it is."""
+    return Answer(Liveness(ok=True, start=start))
 
 
 async def describe(request: Request, document: bytes) -> Answer:
@@ -30,10 +30,12 @@ async def figures(request: Request, traffic: Traffic) -> Answer:
     return Answer(traffic.text(request.pool), headers={"Content-Type": CONTENT_TYPE})
 
 
-def handlers(traffic: Traffic, document: bytes) -> Mapping[Operation[Any], Handle]:
-    """Return who answers; ``document`` is the description of the API."""
+def handlers(
+    traffic: Traffic, document: bytes, start: str | None
+) -> Mapping[Operation[Any], Handle]:
+    """Return who answers; ``document`` is the description of the API, ``start`` as in Liveness."""
     return {
-        Operations.health: health,
+        Operations.health: partial(health, start=start),
         Operations.openapi: partial(describe, document=document),
         Operations.metrics: partial(figures, traffic=traffic),
     }

@@ -9,7 +9,9 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NoReturn
+
+from tornado.httpserver import HTTPServer
 
 from benchpool_scheduler.api import Api, HubIdentity
 from benchpool_scheduler.app import (
@@ -65,12 +67,15 @@ class EmbeddedServer:
         front = serving.Front(starting.application(self._settings.prefix, self._report), origins)
         server = serving.http_server(front)
         looking_up = asyncio.create_task(proxies.keep())
-        host, port = self._settings.address
-        server.listen(port, host)
-        log.info("serving %s on %s:%s", self._settings.prefix, host, port)
+        await self._listen(server)
         try:
             pool = self._pool = await self._opened()
-            api = Api(pool, self._identity, metrics_token=self._settings.metrics_token)
+            api = Api(
+                pool,
+                self._identity,
+                metrics_token=self._settings.metrics_token,
+                start=self._settings.start_id,
+            )
             gate = pool_services.gate_of(
                 pool, self._identity, self._settings.prefix, self._settings.hidden_cookies
             )
@@ -95,19 +100,33 @@ class EmbeddedServer:
             await self._directory.close()
             await self._identity.close()
 
+    async def _listen(self, server: HTTPServer) -> None:
+        """Listen for requests; end the process where the port is taken."""
+        host, port = self._settings.address
+        try:
+            server.listen(port, host)
+        except OSError as failed:
+            named = OSError(failed.errno, failed.strerror, f"port {port} on {host}")
+            await self._end_start(start_faults.told(named, self._state).message, 1)
+        log.info("serving %s on %s:%s", self._settings.prefix, host, port)
+
     async def _opened(self) -> Pool:
         """Return the pool, opened. What keeps it from that is told for a while, then raised."""
         try:
             return await self._open_some()
         except Exception as error:
-            sentence, status = self._why(error)
-            self._report.failed(sentence, status)
-            log.error("%s", sentence, exc_info=not isinstance(error, BenchpoolError | OSError))
-            # The Hub looks for an answer now and then, and ends where it finds none.
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(TELL_S):
-                    await self._stop.wait()
-            sys.exit(status)
+            expected = isinstance(error, BenchpoolError | OSError)
+            await self._end_start(*self._why(error), traceback=not expected)
+
+    async def _end_start(self, sentence: str, status: int, *, traceback: bool = False) -> NoReturn:
+        """Report why the process cannot start, for ``TELL_S``, then end it."""
+        self._report.failed(sentence, status)
+        log.error("%s", sentence, exc_info=traceback)
+        # The Hub looks for an answer now and then, and ends where it finds none.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(TELL_S):
+                await self._stop.wait()
+        sys.exit(status)
 
     def _why(self, error: Exception) -> tuple[str, int]:
         """Return why a start failed, as a sentence, and with what status the process ends."""

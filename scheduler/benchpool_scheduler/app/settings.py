@@ -195,6 +195,14 @@ class SchedulerApp(Application):
         return variable("JUPYTERHUB_SERVICE_PREFIX", "/services/benchpool/")
 
     @property
+    def start_id(self) -> str | None:
+        """Identity of the start of ``benchpool up`` to which the process belongs, if there is one.
+
+        ``health`` answers it, so that ``up`` knows its own scheduler.
+        """
+        return variable("BENCHPOOL_START") or None
+
+    @property
     def address(self) -> tuple[str, int]:
         """Where to listen."""
         at = urlsplit(variable("JUPYTERHUB_SERVICE_URL", "http://127.0.0.1:0"))

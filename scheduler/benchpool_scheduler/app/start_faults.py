@@ -18,6 +18,7 @@ _OF_STARTS: Mapping[int, str] = MappingProxyType(
         errno.ENOLCK: _NO_LOCKS,
         errno.ENOSYS: _NO_LOCKS,
         errno.EOPNOTSUPP: _NO_LOCKS,
+        errno.EADDRINUSE: "End the program that uses it, or start benchpool again on another port",
         errno.EROFS: "Mount it for writing, or choose another folder with --state",
         errno.EACCES: "Give its account the right to it, or choose another folder with --state",
         errno.EPERM: "Give its account the right to it, or choose another folder with --state",

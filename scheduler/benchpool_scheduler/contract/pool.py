@@ -212,6 +212,11 @@ class Status(Struct, frozen=True):
 
 
 class Liveness(Struct, frozen=True):
-    """Answer of ``health``: the service answers. How it fares is in ``Status.health``."""
+    """Answer of ``health``: the service answers. How it fares is in ``Status.health``.
+
+    ``start`` identifies the start of ``benchpool up`` to which the service belongs; None on a
+    cluster.
+    """
 
     ok: bool
+    start: str | None = None

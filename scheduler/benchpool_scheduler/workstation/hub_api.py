@@ -14,8 +14,12 @@ import httpx
 
 from benchpool_scheduler.errors import Unavailable
 
-ANSWER_TIMEOUT_S = 10.0
+ANSWER_TIMEOUT_S = 45.0
+"""Timeout of one request, in seconds: a Hub may wait 30 s for a lock on its database."""
+
 POLL_S = 0.1
+START_HEADER = "X-Benchpool-Start"
+"""Header in which a Hub of ``benchpool up`` sends the identity of its start."""
 
 
 class HubApi:
@@ -125,11 +129,33 @@ class AwaitedAddress:
     Attributes:
         trusted: Which certificates are taken; None takes those that the system trusts.
         host: The name that the request is for, where it is another one than that of the address.
+        start: Identity of the start that must answer; empty takes every answer.
     """
 
     url: str
     trusted: ssl.SSLContext | None = None
     host: str | None = None
+    start: str = ""
+
+
+class QuietTimer:
+    """Measures for how long nothing has happened.
+
+    Args:
+        patience_s: How long nothing may happen, in seconds.
+        progress: Returns another value whenever something has happened.
+    """
+
+    def __init__(self, patience_s: float, progress: Callable[[], object]) -> None:
+        self._patience_s, self._progress = patience_s, progress
+        self._seen, self._since = progress(), time.monotonic()
+
+    def is_over(self) -> bool:
+        """Return whether nothing has happened for ``patience_s``."""
+        now = self._progress()
+        if now != self._seen:
+            self._seen, self._since = now, time.monotonic()
+        return time.monotonic() - self._since > self._patience_s
 
 
 async def wait_until(
@@ -138,27 +164,48 @@ async def wait_until(
     """Wait until an address answers with 200.
 
     Args:
-        patience_s: How long nothing may happen meanwhile.
-        progress: Returns something else whenever something has happened.
+        at: The address.
+        patience_s: How long nothing may happen meanwhile, in seconds.
+        progress: Returns another value whenever something has happened.
 
     Raises:
-        TimeoutError: It does not, and for ``patience_s`` nothing has happened.
+        TimeoutError: It does not answer, and for ``patience_s`` nothing has happened.
+        Unavailable: Another start or program answers there.
     """
-    seen, since = progress(), time.monotonic()
+    quiet = QuietTimer(patience_s, progress)
     headers = {"Host": at.host} if at.host else {}
     verify = at.trusted or at.url.startswith("https")
     async with httpx.AsyncClient(
         trust_env=False, timeout=5, verify=verify, headers=headers
     ) as http:
-        while True:
-            try:
-                if (await http.get(at.url)).status_code == 200:
-                    return
-            except httpx.HTTPError:
-                pass
-            now = progress()
-            if now != seen:
-                seen, since = now, time.monotonic()
-            elif time.monotonic() - since > patience_s:
+        while not await _answers(http, at):
+            if quiet.is_over():
                 raise TimeoutError(at.url)
             await asyncio.sleep(POLL_S)
+
+
+async def _answers(http: httpx.AsyncClient, at: AwaitedAddress) -> bool:
+    try:
+        answer = await http.get(at.url)
+    except httpx.HTTPError:
+        return False
+    if answer.status_code != 200:
+        return False
+    if at.start not in ("", _start_of(answer)):
+        raise Unavailable(
+            f"Another program answers at {at.url}. End it, or start benchpool again on another "
+            "port.",
+            code="port-taken",
+        )
+    return True
+
+
+def _start_of(answer: httpx.Response) -> str | None:
+    """Return the identity of the start that answered: of a Hub, or of the scheduler's health."""
+    if START_HEADER in answer.headers:
+        return answer.headers[START_HEADER]
+    try:
+        said = answer.json()
+    except ValueError:
+        return None
+    return said.get("start") if isinstance(said, dict) else None

@@ -18,9 +18,11 @@ from typing import Any
 
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.workstation import files, jupyter
+from benchpool_scheduler.workstation.hub_api import START_HEADER
 from benchpool_scheduler.workstation.options import UpOptions, account
+from benchpool_scheduler.workstation.ports import Ports
 from benchpool_scheduler.workstation.proxy import Proxy
-from benchpool_scheduler.workstation.state import Ports, StateFolder
+from benchpool_scheduler.workstation.state import StateFolder
 from benchpool_scheduler.workstation.tls import Certificate
 
 HUB_TOKEN_BYTES = 32
@@ -86,11 +88,17 @@ def build(
     ports: Ports,
     proxy: Proxy,
     certificate: Certificate | None,
+    start: str,
 ) -> dict[str, Any]:
-    """Return the facts of one start."""
+    """Return the facts of one start.
+
+    Args:
+        start: Identity of this start, by which ``benchpool up`` knows the answers of its own Hub.
+    """
     words = secrets(folder)
     scheduler = [sys.executable, "-m", "benchpool_scheduler.app"]
     return {
+        "headers": {START_HEADER: start},
         "bind": options.bind,
         "tls": None
         if certificate is None
@@ -126,7 +134,7 @@ def build(
         },
         "singleuser": jupyter.command("jupyterhub.singleuser"),
         "scheduler_command": tie_to_parent(scheduler, restart=True),
-        "scheduler_environment": _scheduler(options, folder, config),
+        "scheduler_environment": {**_scheduler(options, folder, config), "BENCHPOOL_START": start},
     }
 
 

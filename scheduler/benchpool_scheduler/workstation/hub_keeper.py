@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from benchpool_scheduler.app import start_status
 from benchpool_scheduler.app.start_status import StartStatus
+from benchpool_scheduler.client.answers import NOT_BENCHPOOL
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Unavailable
 from benchpool_scheduler.store import hub_database
 from benchpool_scheduler.store.copies import CopyFailed
-from benchpool_scheduler.workstation.hub_api import AwaitedAddress, wait_until
+from benchpool_scheduler.workstation.hub_api import POLL_S, AwaitedAddress, QuietTimer, wait_until
 from benchpool_scheduler.workstation.hub_process import HubProcess
 from benchpool_scheduler.workstation.start_progress import StartProgress
 from benchpool_scheduler.workstation.startup_screen import StartupScreen
@@ -28,6 +29,8 @@ QUIET_S = 90.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 STEADY_S = 60.0
 """Pauses between starts double; after a run of ``STEADY_S`` they begin anew."""
+
+T = TypeVar("T")
 
 LOOK_S = 0.5
 SAY_S = 2.0
@@ -110,6 +113,21 @@ class HubKeeper:
         pause, self._pause_s = self._pause_s, min(self._pause_s * 2, LONGEST_PAUSE_S)
         await first_of(asyncio.sleep(pause), self._stop.wait())
 
+    async def retried(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Return what ``ask`` returns, called again while Hub and scheduler are away but move.
+
+        Errors: those of ``ask``; the last Unavailable when nothing has happened for ``QUIET_S``.
+        """
+        quiet = QuietTimer(QUIET_S, self._progress())
+        while True:
+            try:
+                return await ask()
+            except BenchpoolError as failed:
+                away = isinstance(failed, Unavailable) or failed.code == NOT_BENCHPOOL
+                if not away or self._stop.is_set() or self._hub.has_ended or quiet.is_over():
+                    raise
+            await asyncio.sleep(POLL_S)
+
     # ------------------------------------------------------------------ one start
 
     async def _start_once(self, *, first: bool) -> None:
@@ -161,8 +179,10 @@ class HubKeeper:
 
     async def _answers(self) -> None:
         for address in self._addresses:
-            seen = StartProgress(self._state, self._hub.log_size, self._hub.processor_s)
-            await wait_until(address, QUIET_S, seen.look)
+            await wait_until(address, QUIET_S, self._progress())
+
+    def _progress(self) -> Callable[[], object]:
+        return StartProgress(self._state, self._hub.log_size, self._hub.processor_s).look
 
     async def _scheduler_fails(self) -> None:
         """Wait until the scheduler says that it cannot start."""

@@ -68,6 +68,11 @@ class HubProcess:
             raise RuntimeError("the Hub was not started")
         return await self._process.wait()
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether its process has ended."""
+        return self._process is None or self._process.returncode is not None
+
     def trim_log(self) -> None:
         """Keep the log of a Hub that runs for months within its bound: the last two parts."""
         path = self._folder.hub_log
@@ -89,7 +94,7 @@ class HubProcess:
     async def stop(self) -> None:
         """End it: the Hub then ends scheduler and proxy, and leaves notebook servers running."""
         process = self._process
-        if process is None or process.returncode is not None:
+        if process is None or self.has_ended:
             return
         process.terminate()
         try:

@@ -13,19 +13,26 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import msgspec
 import psutil
 
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.worker import records
 from benchpool_scheduler.worker.process_identity import identity
-from benchpool_scheduler.workstation import admin_token, files, hub_facts
-from benchpool_scheduler.workstation.hub_api import AwaitedAddress, HubApi
+from benchpool_scheduler.workstation import admin_token, files, hub_facts, ports
+from benchpool_scheduler.workstation.hub_api import START_HEADER, AwaitedAddress, HubApi
 from benchpool_scheduler.workstation.hub_keeper import HubKeeper
 from benchpool_scheduler.workstation.hub_process import HubProcess
 from benchpool_scheduler.workstation.options import LOOPBACK
 from benchpool_scheduler.workstation.startup_screen import StartupScreen
-from benchpool_scheduler.workstation.state import Ports, RunningInstance, StateFolder, alone
+from benchpool_scheduler.workstation.state import RunningInstance, StateFolder, alone
+
+
+class _Facts(msgspec.Struct, frozen=True):
+    """Part of the facts file. A file of release 0.1 names no headers."""
+
+    headers: dict[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +59,8 @@ def find(folder: StateFolder) -> LeftRunning:
         for file in folder.path.glob(f"jobs/*/attempts/*/worker-*/{records.PROCESS}")
         if _lives(records.read(str(file.parent), records.PROCESS))
     }
-    ports = files.read_json(folder.hub / "ports.json", Ports)
-    return LeftRunning(len(jobs), 0 if ports is None else _servers(ports))
+    known = ports.kept(folder)
+    return LeftRunning(len(jobs), 0 if known is None else _servers(known))
 
 
 def _lives(process: Mapping[str, object] | None) -> bool:
@@ -62,9 +69,9 @@ def _lives(process: Mapping[str, object] | None) -> bool:
     return identity(pid) == f"{process.get('boot_id')}:{pid}:{process.get('start_ticks')}"
 
 
-def _servers(ports: Ports) -> int:
+def _servers(known: ports.Ports) -> int:
     """Count the processes that were started as servers of this Hub, without what they started."""
-    hub, found = f"http://{LOOPBACK}:{ports.hub}/hub/api", 0
+    hub, found = f"http://{LOOPBACK}:{known.hub}/hub/api", 0
     for process in psutil.process_iter():
         try:
             if "jupyterhub.singleuser" in process.cmdline():
@@ -80,12 +87,16 @@ async def served(folder: StateFolder, screen: StartupScreen) -> AsyncIterator[Ru
 
     Errors: Unavailable: they do not start, or nothing was ever started here.
     """
-    ports = files.read_json(folder.hub / "ports.json", Ports)
-    if ports is None or not folder.facts.exists():
+    known, facts = ports.kept(folder), files.read_json(folder.facts, _Facts)
+    if known is None or facts is None:
         raise Unavailable(f"Nothing was started from {folder.path}.", code="not-running")
-    hub_api = f"http://{LOOPBACK}:{ports.hub}/hub/api"
-    scheduler = f"http://{LOOPBACK}:{ports.scheduler}/services/benchpool/api/v1"
-    answers = (AwaitedAddress(f"{hub_api}/"), AwaitedAddress(f"{scheduler}/health"))
+    hub_api = f"http://{LOOPBACK}:{known.hub}/hub/api"
+    scheduler = f"http://{LOOPBACK}:{known.scheduler}/services/benchpool/api/v1"
+    start = facts.headers.get(START_HEADER, "")
+    answers = (
+        AwaitedAddress(f"{hub_api}/", start=start),
+        AwaitedAddress(f"{scheduler}/health", start=start),
+    )
     with alone(folder) as lock:
         hub = HubProcess(folder, lock)
         keeper = HubKeeper(hub, folder.path, answers, screen, asyncio.Event())

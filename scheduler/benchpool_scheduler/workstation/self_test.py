@@ -13,7 +13,7 @@ from benchpool_scheduler.contract import CommandEntry, JobSubmission, Source
 from benchpool_scheduler.contract.spec import SELF_TEST
 from benchpool_scheduler.errors import BenchpoolError
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60.0
 _PROGRAM = "import os; print('GPU', os.environ['CUDA_VISIBLE_DEVICES'])"
 
 

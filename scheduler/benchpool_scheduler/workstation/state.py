@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,15 +43,6 @@ class RunningInstance(msgspec.Struct, frozen=True):
     scheduler_api: str
     token_file: str
     auth: str
-
-
-class Ports(msgspec.Struct, frozen=True):
-    """The ports of one workstation, kept so that what runs finds Hub and scheduler again."""
-
-    public: int
-    hub: int
-    proxy_api: int
-    scheduler: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,61 +209,3 @@ def find_running(folder: StateFolder) -> RunningInstance:
             code="not-running",
         )
     return running
-
-
-def ports(folder: StateFolder, public: int, bind: str) -> Ports:
-    """Choose the ports: those of the last start where they are free, else new ones.
-
-    Raises:
-        InvalidInput: The public port was named and is taken.
-    """
-    path = folder.hub / "ports.json"
-    old = files.read_json(path, Ports)
-    if public and not _free(public, bind):
-        raise InvalidInput(
-            f"Port {public} on {bind} is taken by another program: name another with --port, or "
-            "any free one with --port 0.",
-            field="port",
-            numbers={"port": public},
-        )
-    kept = [old.hub, old.proxy_api, old.scheduler] if old else [0, 0, 0]
-    wanted = [(public or (old.public if old else 0), bind), *((port, "127.0.0.1") for port in kept)]
-    chosen = Ports(*_choose(wanted))
-    files.write_json(path, chosen)
-    return chosen
-
-
-def _choose(wanted: list[tuple[int, str]]) -> list[int]:
-    """Return the wanted ports, replaced by free ones where they are 0 or taken."""
-    held: list[socket.socket] = []
-    try:
-        for port, address in wanted:
-            if port and _free(port, address):
-                held.append(_bound(port, address))
-            else:
-                held.append(_bound(0, address))
-        return [one.getsockname()[1] for one in held]
-    finally:
-        for one in held:
-            one.close()
-
-
-def _free(port: int, address: str) -> bool:
-    try:
-        _bound(port, address).close()
-    except OSError:
-        return False
-    return True
-
-
-def _bound(port: int, address: str) -> socket.socket:
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    one = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        # As the servers themselves do: connections of the last start that linger do no harm.
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        one.bind((address, port))
-    except OSError:
-        one.close()
-        raise
-    return one

@@ -9,25 +9,27 @@ import asyncio
 import contextlib
 import datetime
 import os
+import secrets
 import signal
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from benchpool_scheduler import configuration
 from benchpool_scheduler.app import last_good, start_faults
 from benchpool_scheduler.client import AsyncClient, Credentials, elsewhere
-from benchpool_scheduler.errors import BenchpoolError, InvalidInput
+from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Unavailable
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.runtime.local import gpus
 from benchpool_scheduler.worker.process_identity import identity
 from benchpool_scheduler.workstation import (
+    addresses,
     admin_token,
     files,
     hints,
     hub_facts,
     login_keys,
+    ports,
     proxy,
     self_test,
     tls,
@@ -48,6 +50,12 @@ from benchpool_scheduler.workstation.startup_screen import (
 
 SIMULATED_GPUS = 8
 LOG_LOOK_S = 60.0
+PORT_TRIES = 5
+"""Starts, each on ports chosen anew, before a start whose ports are taken meanwhile fails."""
+
+
+class PortLost(Unavailable):
+    """Another program took a port between its choice and the moment when it was to be used."""
 
 
 def run(options: UpOptions) -> int:
@@ -77,28 +85,6 @@ def _check_python(options: UpOptions) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Addresses:
-    """Where things answer.
-
-    Attributes:
-        url: Where browsers go.
-        hub_api, scheduler: For programs of this machine.
-        proxy: The front door, seen from this machine; it is asked for ``host``.
-    """
-
-    url: str
-    hub_api: str
-    scheduler: str
-    proxy: str
-    host: str
-
-    @property
-    def scheduler_api(self) -> str:
-        """The scheduler's API."""
-        return f"{self.scheduler}/api/v1"
-
-
 class Workstation:
     """One run of ``benchpool up``."""
 
@@ -114,6 +100,7 @@ class Workstation:
         self._manager = ServiceManager(os.environ)
         self._config_path = options.config.absolute() if options.config else folder.config
         self._certificate: tls.Certificate | None = None
+        self._identity = secrets.token_hex(16)
 
     async def run(self) -> int:
         """Start everything and stay until the end."""
@@ -122,22 +109,48 @@ class Workstation:
         try:
             settings = self._read_configuration()
             self._certificate = self._find_certificate()
-            ports = self._write_facts()
-            at = _addresses(self._options, ports)
-            keeper = self._keeper(at, ports)
-            self._screen.note("Starting JupyterHub and the scheduler")
-            await keeper.start()
-            if self._stop.is_set():
-                return 0
-            token = await self._admin_token(ports)
-            await self._say_ready(at, token, settings)
-            return await self._watch(at, keeper, ports)
+            known = self._find_proxy()
+            for _ in range(PORT_TRIES - 1):
+                with contextlib.suppress(PortLost):
+                    return await self._serve(settings, known)
+                self._screen.note("Another program took a port meanwhile. Choosing another")
+            return await self._serve(settings, known)
         finally:
             self._manager.ending()
             alive.cancel()
             self._folder.running.unlink(missing_ok=True)
             elsewhere.forget(self._folder.path)
             await self._hub.stop()
+
+    async def _serve(self, settings: configuration.Configuration, known: proxy.Proxy) -> int:
+        """Serve on ports chosen now. Raises: PortLost."""
+        with ports.held(self._folder, self._options.port, self._options.bind) as held:
+            numbers = held.numbers
+            self._write_facts(numbers, known)
+            at = addresses.of(self._options, numbers)
+            keeper = self._keeper(at, numbers)
+            self._screen.note("Starting JupyterHub and the scheduler")
+            await self._start(keeper, held)
+            if self._stop.is_set():
+                return 0
+            token = await keeper.retried(lambda: self._admin_token(numbers))
+            await self._say_ready(at, token, settings, keeper)
+            return await self._watch(at, keeper, numbers)
+
+    async def _start(self, keeper: HubKeeper, held: ports.HeldPorts) -> None:
+        try:
+            await keeper.start()
+        except BenchpoolError as failed:
+            await self._hub.stop()
+            lost = held.lost()
+            if not lost:
+                raise
+            taken = ", ".join(map(str, lost))
+            raise PortLost(
+                f"Another program took port {taken} while JupyterHub started. Start benchpool "
+                "again on another port.",
+                code="port-taken",
+            ) from failed
 
     def _listen(self) -> None:
         loop = asyncio.get_running_loop()
@@ -174,51 +187,62 @@ class Workstation:
             self._screen.note(ends)
         return found
 
-    def _write_facts(self) -> states.Ports:
+    def _find_proxy(self) -> proxy.Proxy:
         found = proxy.find(os.environ)
         if found is None:
             self._screen.note("Installing the Hub's proxy with npm, once")
             found = proxy.install(os.environ)
-        ports = states.ports(self._folder, self._options.port, self._options.bind)
-        known = hub_facts.build(
-            self._options, self._folder, self._config_path, ports, found, self._certificate
+        return found
+
+    def _write_facts(self, numbers: ports.Ports, known: proxy.Proxy) -> None:
+        facts = hub_facts.build(
+            self._options,
+            self._folder,
+            self._config_path,
+            numbers,
+            known,
+            self._certificate,
+            self._identity,
         )
-        files.write_json(self._folder.facts, known)
-        return ports
+        files.write_json(self._folder.facts, facts)
 
     # ------------------------------------------------------------------ until everything answers
 
-    def _keeper(self, at: Addresses, ports: states.Ports) -> HubKeeper:
+    def _keeper(self, at: addresses.Addresses, numbers: ports.Ports) -> HubKeeper:
         # The Hub itself first: the proxy logs every request that it cannot pass on.
         trusted = tls.trusting(self._certificate) if self._certificate else None
         addresses = (
-            AwaitedAddress(f"http://{LOOPBACK}:{ports.hub}/hub/api/"),
-            AwaitedAddress(f"{at.proxy}hub/api/", trusted, at.host),
-            AwaitedAddress(f"{at.scheduler_api}/health"),
+            AwaitedAddress(f"{self._hub_url(numbers)}/", start=self._identity),
+            AwaitedAddress(f"{at.proxy}hub/api/", trusted, at.host, self._identity),
+            AwaitedAddress(f"{at.scheduler_api}/health", start=self._identity),
         )
         return HubKeeper(self._hub, self._folder.path, addresses, self._screen, self._stop)
 
-    async def _admin_token(self, ports: states.Ports) -> str:
+    async def _admin_token(self, numbers: ports.Ports) -> str:
         words = hub_facts.secrets(self._folder)
-        hub = HubApi(self._hub_url(ports), words.hub_token)
+        hub = HubApi(self._hub_url(numbers), words.hub_token)
         try:
             now = datetime.datetime.now(datetime.UTC)
             return await admin_token.current(hub, self._folder.admin_token, now)
         finally:
             await hub.close()
 
-    def _hub_url(self, ports: states.Ports) -> str:
-        return f"http://{LOOPBACK}:{ports.hub}/hub/api"
+    def _hub_url(self, numbers: ports.Ports) -> str:
+        return f"http://{LOOPBACK}:{numbers.hub}/hub/api"
 
     def _token(self) -> str:
         """Return the administrator's token as it is now: it may have been exchanged."""
         return self._folder.admin_token.read_text().strip()
 
     async def _say_ready(
-        self, at: Addresses, token: str, settings: configuration.Configuration
+        self,
+        at: addresses.Addresses,
+        token: str,
+        settings: configuration.Configuration,
+        keeper: HubKeeper,
     ) -> None:
         async with AsyncClient(Credentials(at.scheduler, token, source="up")) as client:
-            status = await client.status()
+            status = await keeper.retried(client.status)
             test = await self_test.run(client, settings, account())
         key = login_keys.create(self._folder.login_keys, account())
         files.write_json(self._folder.running, self._running(at))
@@ -250,7 +274,7 @@ class Workstation:
         self._screen.ready(ready, extra)
         self._manager.ready(f"JupyterHub and the pool answer at {at.url}")
 
-    def _running(self, at: Addresses) -> states.RunningInstance:
+    def _running(self, at: addresses.Addresses) -> states.RunningInstance:
         return states.RunningInstance(
             pid=os.getpid(),
             process=identity(os.getpid()) or "",
@@ -263,14 +287,14 @@ class Workstation:
 
     # ------------------------------------------------------------------ until the end
 
-    async def _watch(self, at: Addresses, keeper: HubKeeper, ports: states.Ports) -> int:
+    async def _watch(self, at: addresses.Addresses, keeper: HubKeeper, numbers: ports.Ports) -> int:
         loop = asyncio.get_running_loop()
         reloading = Reloading(
             self._config_path, at.scheduler, self._folder.admin_token, self._screen
         )
         loop.add_signal_handler(signal.SIGHUP, reloading.ask)
         trimming = asyncio.create_task(self._trim_log())
-        renewing = asyncio.create_task(admin_token.keep_good(self._hub_url(ports), self._folder))
+        renewing = asyncio.create_task(admin_token.keep_good(self._hub_url(numbers), self._folder))
         try:
             await keeper.keep()
             await self._say_goodbye(at)
@@ -285,7 +309,7 @@ class Workstation:
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(self._hub.trim_log)
 
-    async def _say_goodbye(self, at: Addresses) -> None:
+    async def _say_goodbye(self, at: addresses.Addresses) -> None:
         """Say what runs on."""
         jobs, servers = 0, 0
         token = self._token()
@@ -307,21 +331,3 @@ class Workstation:
                 f"{hints.command(END_ALL, self._folder.path, os.environ)} ends them."
             )
         self._screen.event("stopping", text, jobs=jobs, servers=servers)
-
-
-def _addresses(options: UpOptions, ports: states.Ports) -> Addresses:
-    bound = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(options.bind, options.bind)  # noqa: S104
-    scheme = "https" if options.encrypted else "http"
-    host = f"{_in_brackets(options.public_host or bound)}:{ports.public}"
-    url = f"{scheme}://{host}/"
-    proxy_url = f"{scheme}://{_in_brackets(bound)}:{ports.public}/"
-    if options.encrypted or options.public_host:
-        # Programs of this machine need neither our certificate nor a name that others know.
-        hub, scheduler = f"http://{LOOPBACK}:{ports.hub}/", f"http://{LOOPBACK}:{ports.scheduler}/"
-    else:
-        hub = scheduler = url
-    return Addresses(url, f"{hub}hub/api", f"{scheduler}services/benchpool", proxy_url, host)
-
-
-def _in_brackets(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

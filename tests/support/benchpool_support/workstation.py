@@ -26,7 +26,8 @@ from typing import Any
 import httpx
 
 from benchpool_scheduler.workstation import files
-from benchpool_scheduler.workstation.state import Ports, StateFolder
+from benchpool_scheduler.workstation.ports import Ports
+from benchpool_scheduler.workstation.state import StateFolder
 from benchpool_support import direct
 from benchpool_support.loopback import free_port
 from benchpool_support.workers import kill_workers
