@@ -53,7 +53,7 @@ from benchpool_support.kube_hub import (
     running,
 )
 from benchpool_support.replicas import Site as Schedulers
-from benchpool_support.replicas import until
+from benchpool_support.waiting import until
 
 CONFIGURATION = """\
 version: 1

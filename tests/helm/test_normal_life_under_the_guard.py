@@ -13,9 +13,9 @@ from benchpool_cluster import build, chart
 from benchpool_cluster.chart import Caller, Manifest, Site
 from benchpool_cluster.doors import GATE, GPU, affinity, pod, refused
 from benchpool_cluster.kwok_nodes import TOLERATION
-from benchpool_cluster.processes import until
 from benchpool_cluster.requests import made
 from benchpool_scheduler.contract import kubernetes as names
+from benchpool_support.waiting import until
 
 pytestmark = pytest.mark.kubernetes
 
@@ -115,7 +115,7 @@ def test_a_named_account_may_touch_what_is_ours(site: Site, notebook: str) -> No
         guard = one.the("ValidatingAdmissionPolicy", "benchpool-guard")
         site.access.apply(chart.place(guard), guard)
         wanted = 200 if one is rendered else 403
-        assert until(partial(_answers, backup, notebook, wanted), 30)
+        until(partial(_answers, backup, notebook, wanted))
 
 
 def test_what_a_job_owns_goes_with_it(site: Site) -> None:
@@ -132,7 +132,7 @@ def test_what_a_job_owns_goes_with_it(site: Site) -> None:
     passes(scheduler.call("DELETE", f"{jobs}/{name}?propagationPolicy=Background"))
     site.access.wait_gone(f"/api/v1/namespaces/{site.workspace}/secrets/{name}")
     query = f"/api/v1/namespaces/{site.workspace}/pods?labelSelector=job-name={name}"
-    assert until(lambda: not site.access.get(query)["items"], 30)
+    until(lambda: not site.access.get(query)["items"])
 
 
 def test_a_managed_namespace_with_all_that_is_ours_can_be_deleted(site: Site) -> None:
@@ -195,7 +195,7 @@ def test_ones_own_things_are_made_changed_and_deleted(site: Site, eddy: Caller, 
     if plural in ("deployments", "jobs"):  # their pods come, made by controllers
         chosen = "app=own" if plural == "deployments" else f"job-name={name}"
         query = f"/api/v1/namespaces/{site.workspace}/pods?labelSelector={chosen}"
-        assert until(lambda: site.access.get(query)["items"], 30)
+        until(lambda: site.access.get(query)["items"])
     passes(eddy.call("DELETE", f"{path}/{name}?propagationPolicy=Background"))
     site.access.wait_gone(f"{path}/{name}")
 
@@ -214,5 +214,5 @@ def test_no_controller_makes_a_pod_with_what_is_anothers(
     passes(eddy.call("POST", path, job))
     events = f"/api/v1/namespaces/{site.workspace}/events?fieldSelector=reason=FailedCreate"
     said = f"benchpool [{door}]"
-    assert until(lambda: said in str(site.access.get(events)["items"]), 30)
+    until(lambda: said in str(site.access.get(events)["items"]))
     site.access.delete(f"{path}/takes-{door}?propagationPolicy=Background")

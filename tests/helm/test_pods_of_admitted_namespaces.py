@@ -11,11 +11,11 @@ import pytest
 from benchpool_cluster import chart
 from benchpool_cluster.chart import Caller, Site
 from benchpool_cluster.kwok_nodes import TOLERATION
-from benchpool_cluster.processes import until
 from benchpool_scheduler.contract import State
 from benchpool_scheduler.contract import kubernetes as names
 from benchpool_support import replicas
 from benchpool_support.replicas import Replica
+from benchpool_support.waiting import until
 
 pytestmark = pytest.mark.kubernetes
 
@@ -77,7 +77,7 @@ def joe(site: Site) -> Iterator[Caller]:
         gates = answer.json().get("spec", {}).get("schedulingGates", [])
         return (bool(gates) and refused.status_code == 422) or refused.status_code == 403
 
-    assert until(holds, 60)
+    until(holds)
     yield caller
     for one in chart.render(VALUES).objects:
         if one["kind"] in POLICIES and (
@@ -188,7 +188,7 @@ def test_they_are_jobs_of_their_project_and_wait_their_turn(
     def states() -> dict[str, State]:
         return {job.name: job.state for job in scheduler.client("susan").jobs()}
 
-    replicas.until(lambda: states() == {"first": State.RUNNING, "second": State.QUEUED})
+    until(lambda: states() == {"first": State.RUNNING, "second": State.QUEUED})
     jobs = {job.name: job for job in scheduler.client("susan").jobs()}
     assert jobs["first"].tags == ("pods", "pod", TEAM)
     assert (jobs["first"].project, jobs["first"].gpus) == ("vision", 2)

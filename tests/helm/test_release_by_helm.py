@@ -13,9 +13,10 @@ import yaml
 from benchpool_cluster import chart, kwok_nodes
 from benchpool_cluster.access import Access
 from benchpool_cluster.control_plane import ControlPlane, Timing
-from benchpool_cluster.processes import Processes, until
+from benchpool_cluster.processes import Processes
 from benchpool_cluster.releases import HelmFailed, Release
 from benchpool_scheduler.contract import kubernetes as names
+from benchpool_support.waiting import until
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(600)]
 
@@ -171,7 +172,7 @@ def test_uninstall_keeps_homes_and_jobs_and_leaves_no_finalizer(release: Release
     ):
         left = [one["metadata"]["name"] for one in access.get(path)["items"]]
         assert not [one for one in left if one.startswith("benchpool")], path
-    assert until(lambda: not running(release, "hub"), 60)
+    until(lambda: not running(release, "hub"))
 
 
 def test_the_same_name_finds_everything_again(release: Release) -> None:

@@ -12,10 +12,10 @@ import pytest
 
 from benchpool_cluster import pods, releases
 from benchpool_cluster.cluster import Cluster
-from benchpool_cluster.processes import until
 from benchpool_cluster.releases import Release
 from benchpool_scheduler.contract import kubernetes as names
 from benchpool_support import direct
+from benchpool_support.waiting import until
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(2400)]
 
@@ -131,7 +131,7 @@ def test_quotas_of_the_values_are_in_force(release: Release) -> None:
 def test_one_logs_in_and_reaches_hub_and_scheduler_through_the_proxy(site: Site) -> None:
     # The hub tells the proxy of its services a moment after it is ready itself.
     health = "/services/benchpool/api/v1/health"
-    assert until(lambda: site.client.get(health).text == '{"ok":true}', 30)
+    until(lambda: site.client.get(health).text == '{"ok":true}')
     page = site.client.get("/services/benchpool/")
     assert page.status_code == 200
     assert "research" in page.text
@@ -161,16 +161,14 @@ def worker(release: Release, space: pods.Space) -> str:
     }
     access = release.access
     access.create(f"{RESOURCES}/namespaces/{space.name}/trainingjobs", job)
-    found: list[str] = []
+    query = f"{space.path('pods')}?labelSelector={names.ROLE}={names.ROLE_WORKER}"
 
-    def runs() -> bool:
-        query = f"{space.path('pods')}?labelSelector={names.ROLE}={names.ROLE_WORKER}"
-        running = [p for p in access.get(query)["items"] if p["status"].get("phase") == "Running"]
-        found[:] = [p["metadata"]["name"] for p in running]
-        return bool(found)
+    def running() -> list[str]:
+        found = [p for p in access.get(query)["items"] if p["status"].get("phase") == "Running"]
+        return [p["metadata"]["name"] for p in found]
 
-    assert until(runs, 180), access.get(f"{RESOURCES}/namespaces/{space.name}/trainingjobs/by-hand")
-    return found[0]
+    sent = f"{RESOURCES}/namespaces/{space.name}/trainingjobs/by-hand"
+    return until(running, lambda: access.get(sent), seconds=180)[0]
 
 
 def _lives(space: pods.Space, name: str) -> tuple[str, int]:

@@ -10,8 +10,8 @@ from helm_python import HelmError
 
 from benchpool_cluster import chart
 from benchpool_cluster.chart import Rendered, Site
-from benchpool_cluster.processes import until
 from benchpool_support.pods import KWOK
+from benchpool_support.waiting import until
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -145,7 +145,7 @@ def test_a_drained_node_gives_all_replicas_to_another(site: Site, replicas: str)
         found = list(placed(site, replicas).values())
         return len(found) == REPLICAS and len(set(found)) == 1 and set(found) <= nodes
 
-    assert until(lambda: all_on({"gpu-1", "gpu-2"}), 60), placed(site, replicas)
+    until(lambda: all_on({"gpu-1", "gpu-2"}), lambda: placed(site, replicas))
     before = placed(site, replicas)
     (node,) = set(before.values())
     site.access.patch(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})
@@ -154,4 +154,4 @@ def test_a_drained_node_gives_all_replicas_to_another(site: Site, replicas: str)
         body = {"apiVersion": "policy/v1", "kind": "Eviction", **about}
         assert site.access.call("POST", f"{replicas}/{name}/eviction", body).is_success
     (other,) = {"gpu-1", "gpu-2"} - {node}
-    assert until(lambda: all_on({other}), 60), placed(site, replicas)
+    until(lambda: all_on({other}), lambda: placed(site, replicas))

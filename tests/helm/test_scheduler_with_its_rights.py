@@ -13,7 +13,8 @@ from benchpool_scheduler.contract import CommandEntry, JobSubmission, State
 from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.errors import Refused
 from benchpool_support import replicas
-from benchpool_support.replicas import Replica, until
+from benchpool_support.replicas import Replica
+from benchpool_support.waiting import until
 
 pytestmark = pytest.mark.kubernetes
 

@@ -14,11 +14,11 @@ import pytest
 
 from benchpool_cluster import addresses, chart, pods
 from benchpool_cluster.cluster import Cluster
-from benchpool_cluster.processes import until
 from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.runtime import Launch, WorkerId
 from benchpool_scheduler.runtime.kubernetes import manifests
 from benchpool_support.pods import settings_for
+from benchpool_support.waiting import until
 
 pytestmark = pytest.mark.kubernetes
 
@@ -212,7 +212,7 @@ def network(cluster: Cluster, outside: None) -> Iterator[Network]:
         }
         network = Network({name: one[0] for name, one in made.items()}, found)
         everything = {(n, p) for n, ports in PORTS.items() for p in ports} | {API}
-        assert until(lambda: network.reached("stranger") >= everything - {("stranger", 8000)}, 30)
+        until(lambda: network.reached("stranger") >= everything - {("stranger", 8000)})
         policies = [*rendered.of("NetworkPolicy")]
         for one in policies:
             cluster.access.apply(chart.place(one), one)
@@ -220,7 +220,7 @@ def network(cluster: Cluster, outside: None) -> Iterator[Network]:
             work.create("networkpolicies", _peers(job), "/apis/networking.k8s.io/v1")
         entrance = _entrance("three", rendered)
         work.create("networkpolicies", entrance, "/apis/networking.k8s.io/v1")
-        assert until(lambda: network.reached("stranger") == ALLOWED["stranger"], 30)
+        until(lambda: network.reached("stranger") == ALLOWED["stranger"])
         yield network
 
 

@@ -9,7 +9,8 @@ from benchpool_scheduler.client import Client
 from benchpool_scheduler.contract import State
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_support.pods_of_jobs import command, pods, running
-from benchpool_support.replicas import Site, until
+from benchpool_support.replicas import Site
+from benchpool_support.waiting import until
 
 pytestmark = pytest.mark.kubernetes
 

@@ -22,7 +22,8 @@ from benchpool_cluster.access import Access
 from benchpool_cluster.control_plane import ControlPlane
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_support import direct
-from benchpool_support.replicas import Replica, Site, until
+from benchpool_support.replicas import Replica, Site
+from benchpool_support.waiting import until
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(400)]
 

@@ -14,7 +14,8 @@ import pytest
 from benchpool_cluster.access import Access
 from benchpool_scheduler import cli
 from benchpool_scheduler.contract.configuration import ConfigurationEdit, Setting
-from benchpool_support.replicas import Replica, Site, until
+from benchpool_support.replicas import Replica, Site
+from benchpool_support.waiting import until
 
 pytestmark = pytest.mark.kubernetes
 

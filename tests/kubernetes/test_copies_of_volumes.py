@@ -10,7 +10,8 @@ import pytest
 
 from benchpool_cluster.access import Access
 from benchpool_scheduler.errors import Refused
-from benchpool_support.replicas import Site, until
+from benchpool_support.replicas import Site
+from benchpool_support.waiting import until
 
 pytestmark = pytest.mark.kubernetes
 

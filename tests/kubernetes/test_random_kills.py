@@ -43,8 +43,9 @@ from benchpool_support.kube_hub import (
     python_with_hub,
     running,
 )
-from benchpool_support.replicas import PREFIX, Replica, Site, until
+from benchpool_support.replicas import PREFIX, Replica, Site
 from benchpool_support.senders import Sender
+from benchpool_support.waiting import until
 
 KILLS = int(os.environ.get("BENCHPOOL_KILLS", "6"))
 SEED = int(os.environ.get("BENCHPOOL_SEED", "5"))
@@ -362,7 +363,7 @@ def test_no_job_is_lost_or_doubled_when_scheduler_and_hub_are_killed_at_random(l
             sender.end(4 * PATIENCE_S)
         notebook.end()
         with suppress(AssertionError):  # what has not ended is told below
-            until(lambda: all_ended(lab))
+            until(lambda: all_ended(lab), seconds=180)
         accepted = {key: id_ for sender in senders for key, id_ in sender.sent.items()}
         found = Outcome.of(accepted, jobs(lab), record.complete())
         workers.end()
@@ -383,9 +384,9 @@ def _nothing_is_held(lab: Lab) -> None:
             print(f"{server} is asked to end: {answer.status_code} {answer.text}")
         return server is None
 
-    lab.hub.until(ended, 60)
+    lab.hub.until(ended)
     space = lab.site.namespace
     leases = f"/apis/benchpool.io/v1/namespaces/{space}/buildleases"
-    until(lambda: not lab.access.get(leases)["items"], 60)
+    until(lambda: not lab.access.get(leases)["items"])
     notebooks = f"/api/v1/namespaces/{space}/pods?labelSelector=benchpool.io/role=notebook"
-    until(lambda: not lab.access.get(notebooks)["items"], 60)
+    until(lambda: not lab.access.get(notebooks)["items"])

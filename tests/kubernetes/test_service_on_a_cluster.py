@@ -11,7 +11,8 @@ from benchpool_cluster.access import Access
 from benchpool_scheduler.contract import LeaseRequest, State
 from benchpool_scheduler.errors import Refused
 from benchpool_support.pods_of_jobs import command, pods, running
-from benchpool_support.replicas import Person, Replica, Site, small_hub, until
+from benchpool_support.replicas import Person, Replica, Site, small_hub
+from benchpool_support.waiting import until
 
 pytestmark = pytest.mark.kubernetes
 

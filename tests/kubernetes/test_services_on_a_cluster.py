@@ -15,7 +15,8 @@ from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_scheduler.contract.serving import PoolService, ServiceRequest, ServiceState
 from benchpool_support import direct
 from benchpool_support.pods_of_jobs import pods
-from benchpool_support.replicas import Replica, Site, until
+from benchpool_support.replicas import Replica, Site
+from benchpool_support.waiting import until
 
 pytestmark = pytest.mark.kubernetes
 

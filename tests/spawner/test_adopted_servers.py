@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +17,7 @@ from traitlets.config import Config
 
 from benchpool_scheduler.worker import process_identity
 from benchpool_spawner.local import INHERITED, LocalGPUSpawner
+from benchpool_support.waiting import until
 
 GPUS = {"spawn": "s1", "lease": "l1", "gpus": ["GPU-0"]}
 
@@ -150,12 +150,10 @@ subprocess.Popen(["touch", sys.argv[2]], preexec_fn=unless_alone(prepare))
 def test_a_server_whose_hub_dies_before_it_has_begun_does_not_begin(tmp_path: Path) -> None:
     forked, began = tmp_path / "forked", tmp_path / "began"
     hub = subprocess.Popen([sys.executable, "-c", HUB, str(forked), str(began)])
-    while not forked.exists():
-        time.sleep(0.01)
+    until(forked.exists)
     server = process_identity.identity(int(forked.read_text()))
     hub.kill()
     hub.wait()
     assert server is not None
-    while process_identity.identity(int(forked.read_text())) == server:
-        time.sleep(0.01)
+    until(lambda: process_identity.identity(int(forked.read_text())) != server)
     assert not began.exists()

@@ -16,6 +16,7 @@ from benchpool_scheduler.worker.process_identity import identity
 from benchpool_spawner.first_answer import NothingHappens, while_it_works
 from benchpool_spawner.local import LocalGPUSpawner
 from benchpool_spawner.refusal import StartRefused
+from benchpool_support.waiting import until_async
 
 QUIET_S = 90.0
 
@@ -115,9 +116,7 @@ async def starting(spawner: Any) -> AsyncIterator[asyncio.Task[Any]]:
     """A start that waits for the first answer."""
     spawner.cmd = runs("import time; time.sleep(100)")
     task = asyncio.create_task(spawner.start())
-    async with asyncio.timeout(120):
-        while "pid" not in spawner.orm_spawner.state:
-            await asyncio.sleep(0.01)
+    await until_async(lambda: "pid" in spawner.orm_spawner.state)
     assert not task.done()
     yield task
     task.cancel()

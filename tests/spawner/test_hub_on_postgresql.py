@@ -15,11 +15,11 @@ import httpx
 import pytest
 
 from benchpool_cluster import chart
-from benchpool_cluster.processes import until
 from benchpool_scheduler.workstation import proxy
 from benchpool_support import direct, postgresql
 from benchpool_support.kube_hub import Notebooks
 from benchpool_support.loopback import free_port
+from benchpool_support.waiting import until
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [
@@ -86,7 +86,7 @@ def hub(folder: Path, url: str) -> Iterator[Callable[..., httpx.Response]]:
 
     try:
         with postgresql.process(argv, log, cwd=folder, env=environment):
-            assert until(answers, 60), log.read_text()[-4000:]
+            until(answers, lambda: log.read_text()[-4000:])
             yield call
     finally:
         scheduler.close()

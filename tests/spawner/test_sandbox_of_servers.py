@@ -33,6 +33,7 @@ from benchpool_scheduler.worker.supervisor import (
 from benchpool_spawner import sandboxed
 from benchpool_spawner.local import LocalGPUPAMSpawner, LocalGPUSpawner
 from benchpool_spawner.sandbox import ServerSandbox
+from benchpool_support.waiting import until_async
 
 HERE = probe.look()
 ACCOUNT = "nobody"
@@ -133,10 +134,12 @@ def tell(**facts):
 async def told(spawner: Any, place: Path) -> dict[str, Any]:
     """Start the server and return what it tells."""
     await spawner.start()
-    async with asyncio.timeout(60):
-        while not (place / "home" / "told").exists():
-            assert await spawner.poll() is None, "the server ended without a word"
-            await asyncio.sleep(0.01)
+
+    async def look() -> bool:
+        assert await spawner.poll() is None, "the server ended without a word"
+        return (place / "home" / "told").exists()
+
+    await until_async(look)
     found: dict[str, Any] = json.loads((place / "home" / "told").read_text())
     return found
 
@@ -358,9 +361,7 @@ async def test_gpus_are_not_given_back_while_something_of_the_server_cannot_be_e
     await server.run_post_stop_hook()
     assert server.released == []
     alive.clear()
-    async with asyncio.timeout(60):
-        while not server.released:
-            await asyncio.sleep(0.01)
+    await until_async(lambda: server.released)
 
 
 @needs("tmp")

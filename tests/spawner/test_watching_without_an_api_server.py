@@ -13,6 +13,7 @@ from kubespawner.spawner import PodReflector
 
 from benchpool_spawner import kube_watching
 from benchpool_spawner.kube_watching import untiring
+from benchpool_support.waiting import until_async
 
 pytestmark = pytest.mark.slow
 
@@ -105,8 +106,7 @@ def test_pods_are_seen_again_after_any_number_of_failures(hurried: Hurried) -> N
         )
         watching.resources = {}
         await asyncio.wait_for(api.back.wait(), 120)
-        while "n/later" not in watching.pods:
-            await asyncio.sleep(0)
+        await until_async(lambda: "n/later" in watching.pods)
         await watching.stop()
         assert watching.watch_task is None
 

@@ -8,14 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchpool_scheduler.worker import process_identity
+from benchpool_support.waiting import until
 from benchpool_support.workstation import COMMAND, RunningWorkstation, start
 
 pytestmark = pytest.mark.slow
@@ -41,13 +40,6 @@ def where(up: RunningWorkstation) -> list[str]:
 def pids(file: Path) -> list[int]:
     """Return the processes that a job was run by, those of its attempts in turn."""
     return [int(line) for line in file.read_text().split()] if file.exists() else []
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def sleeper(up: RunningWorkstation, file: Path) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from benchpool_support.terminals import WITHIN_S, socket, typed
+from benchpool_support.terminals import socket, typed
+from benchpool_support.waiting import PATIENCE_S
 from benchpool_support.workstation import RunningWorkstation
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -86,7 +87,7 @@ async def test_a_cell_finds_them(server: httpx.Client) -> None:
     shown = ""
     async with (
         socket(server, f"api/kernels/{kernel}/channels") as channels,
-        asyncio.timeout(WITHIN_S),
+        asyncio.timeout(PATIENCE_S),
     ):
         await channels.write_message(json.dumps(message))
         while True:

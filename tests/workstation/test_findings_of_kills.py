@@ -21,6 +21,7 @@ from benchpool_support import hands
 from benchpool_support.findings import Finding, KilledSupervisor, Sent
 from benchpool_support.hands import WorkerStatements
 from benchpool_support.killable import kill_supervisor
+from benchpool_support.waiting import until_async
 from benchpool_support.workers import Listener, end_all_workers, log_says, python_launch
 
 SLOW_COPY = """
@@ -160,9 +161,7 @@ async def test_a_supervisor_killed_while_it_brings_results_home_has_recorded_the
     folder = runtime.state / "jobs" / launch.worker.job / "attempts" / "1" / "worker-0"
     listener = Listener(runtime)
     await runtime.start(launch)
-    async with asyncio.timeout(60):
-        while not (folder / "exit.json").exists():
-            await asyncio.sleep(0.01)
+    await until_async(lambda: (folder / "exit.json").exists())
     killed = await asyncio.to_thread(kill_supervisor, supervisor(folder), folder)
     assert killed.recorded
     assert await listener.exit_of(launch.worker) == (7, EndedBy.ITSELF)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-
 import pytest
 from playwright.async_api import Page, expect
 
 from benchpool_scheduler.workstation.options import account
 from benchpool_support.browser import chromium
+from benchpool_support.waiting import until_async
 from benchpool_support.workstation import RunningWorkstation
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -34,13 +32,11 @@ async def type_property(page: Page, up: RunningWorkstation, group: str, value: s
 
 async def problem(up: RunningWorkstation, word: str) -> str:
     """Wait until the pool's health tells of a problem; return all that it tells."""
-    deadline = time.monotonic() + 120
-    while True:
-        said = " ".join(up.scheduler.get("/status").json()["health"]["problems"])
-        if word in said:
-            return said
-        assert time.monotonic() < deadline, said
-        await asyncio.sleep(0.5)
+    return await until_async(
+        lambda: " ".join(up.scheduler.get("/status").json()["health"]["problems"]),
+        f"the pool tells of {word}",
+        holds=lambda said: word in said,
+    )
 
 
 async def test_what_is_typed_there_is_the_quota_and_a_slip_is_told(up: RunningWorkstation) -> None:

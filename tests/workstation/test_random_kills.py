@@ -48,7 +48,7 @@ from benchpool_support.findings import Finding, Sent
 from benchpool_support.hands import WorkerStatements
 from benchpool_support.killable import Machine, words_of
 from benchpool_support.senders import Sender
-from benchpool_support.waiting import PATIENCE_S, until
+from benchpool_support.waiting import until
 from benchpool_support.workstation import RunningWorkstation
 
 KILLS = int(os.environ.get("BENCHPOOL_KILLS", "8"))
@@ -63,6 +63,8 @@ AT_ONCE = 4
 several together costs as much as for one."""
 MOST_UNACCOUNTED_S = 10.0
 """One sample of a GPU: books that differ by less balance."""
+STORM_S = 300.0
+"""Patience of clients while parts are killed, in seconds."""
 LEAVE_S = 60.0
 """What is told to end may take so long without a sign of doing so."""
 CONFIGURATION = """\
@@ -115,7 +117,7 @@ class Load:
         (settings / "jupyter_server_config.py").write_text(text)
         address = f"http://127.0.0.1:{self.machine.port}/services/benchpool"
         for number, name in enumerate(PEOPLE):
-            client = Client(Credentials(address, up.token_of(name)), patience_s=PATIENCE_S)
+            client = Client(Credentials(address, up.token_of(name)), patience_s=STORM_S)
             chance = random.Random(SEED + number)
             self._senders.append(Sender(name, client, self._job, chance, pause_s=(0.2, 3.0)))
         self._threads = [
@@ -130,9 +132,9 @@ class Load:
         """Let everybody stop; what is on its way is brought to its end."""
         self._enough.set()
         for sender in self._senders:
-            sender.end(4 * PATIENCE_S)
+            sender.end(4 * STORM_S)
         for thread in self._threads:
-            thread.join(PATIENCE_S)
+            thread.join(STORM_S)
 
     @property
     def sent(self) -> dict[str, str]:
@@ -287,7 +289,7 @@ def all_ended(machine: Machine, load: Load) -> tuple[list[tuple[Job, Sequence[At
         Credentials(
             f"http://127.0.0.1:{machine.port}/services/benchpool", machine.up.ready["admin_token"]
         ),
-        patience_s=PATIENCE_S,
+        patience_s=STORM_S,
     )
     parked: set[str] = set()
     seen: list[Job] = []
@@ -335,9 +337,14 @@ def left_over(machine: Machine, testimony: Path) -> list[str]:
     machine.up.clear()
     held: list[str] = []
     with suppress(AssertionError):
-        until(lambda: not hands.still_held(testimony), "nothing is held", LEAVE_S, machine.progress)
+        until(
+            lambda: not hands.still_held(testimony),
+            "nothing is held",
+            LEAVE_S,
+            progress=machine.progress,
+        )
     held = [f"{name} is held" for name in hands.still_held(testimony)]
     machine.end()
     with suppress(AssertionError):
-        until(lambda: not machine.processes(), "nothing runs", LEAVE_S, machine.progress)
+        until(lambda: not machine.processes(), "nothing runs", LEAVE_S, progress=machine.progress)
     return held + [f"{one.pid} runs: {words_of(one)}" for one in machine.processes()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import httpx
@@ -13,6 +12,7 @@ import pytest
 from benchpool_scheduler.worker import process_identity
 from benchpool_scheduler.worker.supervisor import probe
 from benchpool_support.terminals import typed
+from benchpool_support.waiting import until
 from benchpool_support.workstation import RunningWorkstation, start
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -82,10 +82,11 @@ async def test_a_lab_in_the_whole_sandbox_works_outlives_its_hub_and_leaves_noth
         second.wait_leases("joe", 0)
         assert process_identity.start_ticks(pid) is None
         assert process_identity.start_ticks(behind) is None
-        until = time.monotonic() + GONE_S
-        while left := [it for it in (*made["groups"], made["folder"]) if os.path.exists(it)]:
-            assert time.monotonic() < until, left
-            time.sleep(0.05)
+        until(
+            lambda: [it for it in (*made["groups"], made["folder"]) if os.path.exists(it)],
+            "cgroups and folder are gone",
+            holds=lambda left: not left,
+        )
 
 
 async def test_what_a_terminal_of_a_lab_left_running_ends_before_another_has_its_gpu(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import httpx
@@ -23,7 +23,7 @@ from benchpool_scheduler.contract.serving import (
 )
 from benchpool_support import direct
 from benchpool_support.hub_session import logged_in
-from benchpool_support.waiting import until as wait_until
+from benchpool_support.waiting import until
 from benchpool_support.workstation import RunningWorkstation
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -64,7 +64,7 @@ def served(up: RunningWorkstation, asked: ServiceRequest) -> Iterator[Client]:
     with Client(Credentials(pool, up.token_of("susan"))) as susan:
         susan.serve(asked)
         try:
-            until(susan, asked.name, lambda one: one.state is ServiceState.READY)
+            until_service(susan, asked.name, lambda one: one.state is ServiceState.READY)
             yield susan
         finally:
             replicas = susan.remove_service(asked.name).replicas
@@ -72,12 +72,8 @@ def served(up: RunningWorkstation, asked: ServiceRequest) -> Iterator[Client]:
                 up.wait_job(it.job, "cancelled")
 
 
-def until(client: Client, name: str, holds: Callable[[PoolService], bool]) -> PoolService:
-    deadline = time.monotonic() + 120
-    while not holds(one := client.service(name)):
-        assert time.monotonic() < deadline, one
-        time.sleep(0.1)
-    return one
+def until_service(client: Client, name: str, holds: Callable[[PoolService], bool]) -> PoolService:
+    return until(lambda: client.service(name), holds=holds)
 
 
 def asking(up: RunningWorkstation, user: str) -> httpx.Client:
@@ -115,22 +111,21 @@ def test_asleep_it_gives_its_gpu_back_and_the_first_request_wakes_it(
     with served(up, answering("sleeper", "up", min_replicas=0)) as susan:
         (replica,) = susan.service("sleeper").replicas
         susan.sleep_service("sleeper")
-        asleep = until(susan, "sleeper", lambda one: not one.replicas)
+        asleep = until_service(susan, "sleeper", lambda one: not one.replicas)
         up.wait_job(replica.job, "cancelled")
         assert asleep.state is ServiceState.ASLEEP
         with asking(up, "susan") as program:
             answer = program.get(path)
             assert answer.status_code == 503
             assert int(answer.headers["Retry-After"]) >= 1
-            deadline = time.monotonic() + 120
-            while (answer := program.get(path)).status_code == 503:
-                assert time.monotonic() < deadline, answer.text
-                time.sleep(0.2)
+            answer = until(
+                partial(program.get, path), holds=lambda answer: answer.status_code != 503
+            )
             assert (answer.status_code, answer.text[:4]) == (200, "up /")
         seen = susan.service("sleeper").times
         assert (seen.requests_per_s > 0, seen.p50_ms is not None) == (True, True)
         susan.stop_service("sleeper")
-        until(susan, "sleeper", lambda one: not one.replicas)
+        until_service(susan, "sleeper", lambda one: not one.replicas)
         with logged_in(up, "susan") as browser:
             page = browser.get(path, headers=NAVIGATES)
             assert "susan stopped it" in page.text
@@ -155,15 +150,15 @@ def test_a_change_of_version_under_steady_load_refuses_no_request(up: RunningWor
         for asker in askers:
             asker.start()
         try:
-            wait_until(lambda: seen[200, "one"] >= 10, "the first version answers")
+            until(lambda: seen[200, "one"] >= 10, "the first version answers")
             susan.serve(answering("steady", "two", update=True))
-            until(
+            until_service(
                 susan,
                 "steady",
                 lambda one: [(it.version, it.phase) for it in one.replicas] == [(2, "ready")],
             )
             before = seen[200, "two"]
-            wait_until(lambda: seen[200, "two"] >= before + 10, "the second version answers")
+            until(lambda: seen[200, "two"] >= before + 10, "the second version answers")
         finally:
             over.set()
             for asker in askers:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import stat
 import subprocess
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from benchpool_scheduler.workstation.hub_facts import secrets
 from benchpool_scheduler.workstation.options import account
 from benchpool_scheduler.workstation.state import StateFolder
 from benchpool_support import direct
+from benchpool_support.waiting import until
 from benchpool_support.workstation import COMMAND, start
 
 pytestmark = pytest.mark.slow
@@ -44,8 +44,7 @@ async def test_a_token_that_was_exchanged_is_good_no_longer(tmp_path: Path) -> N
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         new = file.read_text().strip()
         assert new != old
-        while direct.get(f"{api}/status", headers=headers).status_code != 401:
-            time.sleep(0.1)  # the scheduler asks the Hub again after a few seconds
+        until(lambda: direct.get(f"{api}/status", headers=headers).status_code == 401)
         headers = {"Authorization": f"token {new}"}
         assert direct.get(f"{api}/status", headers=headers).status_code == 200
 

@@ -14,7 +14,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -26,6 +25,7 @@ from benchpool_scheduler.workstation import findings, units
 from benchpool_scheduler.workstation.finding import Finding
 from benchpool_scheduler.workstation.options import UpOptions
 from benchpool_scheduler.workstation.state import StateFolder
+from benchpool_support.waiting import until
 from benchpool_support.workstation import COMMAND
 
 BENCHPOOL = list(COMMAND)
@@ -176,13 +176,12 @@ def test_its_command_says_when_all_answers_and_that_it_is_alive_and_leaves_jobs_
 
 def worker_of(job: str) -> int:
     """Return the process of a job that runs."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit() and _runs(entry, job):
-                return int(entry.name)
-        time.sleep(0.1)
-    raise AssertionError(f"job {job} does not run")
+
+    def found() -> list[int]:
+        processes = (it for it in Path("/proc").iterdir() if it.name.isdigit())
+        return [int(it.name) for it in processes if _runs(it, job)]
+
+    return until(found, f"job {job} runs")[0]
 
 
 def _runs(process: Path, job: str) -> bool:

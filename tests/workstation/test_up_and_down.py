@@ -10,7 +10,6 @@ import signal
 import socket
 import stat
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import pytest
 from benchpool_scheduler.worker.process_identity import identity
 from benchpool_scheduler.workstation.options import account
 from benchpool_support import direct
+from benchpool_support.waiting import until
 from benchpool_support.workstation import (
     COMMAND,
     DidNotStart,
@@ -121,10 +121,11 @@ def test_what_runs_survives_ctrl_c_and_the_next_start_finds_it(
 
 def until_service(up: RunningWorkstation, name: str, state: str) -> None:
     """Wait until a service is in a state."""
-    deadline = time.monotonic() + 120
-    while (one := up.scheduler.get(f"/services/{name}").json())["state"] != state:
-        assert time.monotonic() < deadline, one
-        time.sleep(0.1)
+    until(
+        lambda: up.scheduler.get(f"/services/{name}").json(),
+        f"service {name} is {state}",
+        holds=lambda one: one["state"] == state,
+    )
 
 
 def check_login_links(up: RunningWorkstation) -> None:

@@ -12,20 +12,19 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from benchpool_scheduler.worker.supervisor import cgroups
+from benchpool_support.waiting import PATIENCE_S, until
 
 SYSTEMD = next(
     (path for path in ("/lib/systemd/systemd", "/usr/lib/systemd/systemd") if Path(path).exists()),
     None,
 )
 TOOLS = ("systemctl", "unshare", "nsenter", "ip", "pgrep")
-PATIENCE_S = 120.0
 BENCHPOOL = (sys.executable, "-m", "benchpool_scheduler.cli")
 
 pytestmark = [
@@ -72,10 +71,7 @@ class Systemd:
 
     def waits_for(self, told: Callable[[], bool], what: str) -> None:
         """Wait until something is so."""
-        last = time.monotonic() + PATIENCE_S
-        while not told():
-            assert time.monotonic() < last, f"not within {PATIENCE_S} s: {what}; {self.log()}"
-            time.sleep(0.2)
+        until(told, lambda: f"{what}; {self.log()}")
 
     def log(self) -> str:
         """Return what systemd and its units said last."""
@@ -110,10 +106,7 @@ def systemd(tmp_path: Path) -> Iterator[Systemd]:
     )  # fmt: skip
     try:
         inside = Path(f"/proc/{first.pid}/task/{first.pid}/children")
-        last = time.monotonic() + PATIENCE_S
-        while not (tmp_path / "systemd.pid").exists():
-            assert time.monotonic() < last
-            time.sleep(0.05)
+        until((tmp_path / "systemd.pid").exists)
         one = Systemd(tmp_path, int(inside.read_text().split()[0]))
         up = ("systemctl", "--user", "is-system-running")
         one.waits_for(lambda: one.run(*up, check=False) in {"running", "degraded"}, "it runs")

@@ -12,7 +12,7 @@ import pytest
 
 from benchpool_support import kube_hub
 from benchpool_support.kube_hub import KubeHub
-from benchpool_support.waiting import until
+from benchpool_support.waiting import Overdue, until, until_async
 
 SLOW = """
 import http.server, sys, time
@@ -32,10 +32,23 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_forever()
 def test_it_goes_on_while_anything_moves_and_ends_when_nothing_does() -> None:
     looks = iter(range(100))
     assert until(lambda: next(looks) > 3, "some looks", 0.5, progress=time.monotonic)
-    with pytest.raises(AssertionError, match=r"nothing moved for 0\.3 s: ever"):
+    with pytest.raises(AssertionError, match=r"not within 0\.3 s: ever"):
         until(lambda: False, "ever", 0.3)
     with pytest.raises(AssertionError, match="not within 3 s: ever"):
         until(lambda: False, "ever", 0.3, progress=time.monotonic)
+
+
+async def test_an_overdue_wait_shows_what_was_awaited_and_last_seen() -> None:
+    looks = iter(range(100))
+
+    async def look() -> int:
+        return next(looks)
+
+    assert await until_async(look, holds=lambda number: number > 3) == 4
+    with pytest.raises(Overdue, match=r"test_waiting.py:\d+: .*ever\"\)\nlast seen: 'never'"):
+        await until_async(lambda: "never", seconds=0.1, holds=lambda said: said == "ever")
+    with pytest.raises(Overdue, match=r"it is 5\nlast seen: 4"):
+        until(lambda: 4, lambda: f"it is {next(looks)}", 0.1, holds=lambda number: number == 5)
 
 
 def hub(folder: Path) -> KubeHub:

@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 import yaml
 
-from benchpool_cluster.processes import NotReady, until
+from benchpool_cluster.processes import NotReady, in_time
 
 PATCHES = {
     "merge": "application/merge-patch+json",
@@ -104,14 +104,14 @@ class Access:
             seen[0] = self.find(path)
             return seen[0] is not None and holds(seen[0])
 
-        if not until(look, seconds):
+        if not in_time(look, seconds):
             raise NotReady(f"{path} did not come to be as expected in {seconds:g} s: {seen[0]}")
         assert seen[0] is not None
         return seen[0]
 
     def wait_gone(self, path: str, seconds: float = 60) -> None:
         """Wait until an object is not there."""
-        if not until(lambda: self.find(path) is None, seconds):
+        if not in_time(lambda: self.find(path) is None, seconds):
             raise NotReady(f"{path} is still there after {seconds:g} s")
 
     def service_account(

@@ -16,7 +16,7 @@ import yaml
 from helm_python import Chart
 
 from benchpool_cluster.access import PATCHES, Access
-from benchpool_cluster.processes import NotReady, until
+from benchpool_cluster.processes import NotReady, in_time
 
 FOLDER = Path(__file__).resolve().parents[3] / "helm" / "benchpool"
 
@@ -208,8 +208,8 @@ def put_rules(access: Access, rendered: Rendered, kinds: Sequence[str] = tuple(R
             for one in rendered.of(kind):
                 access.apply(place(one), one)
     site = Site(access, rendered)
-    if "ValidatingAdmissionPolicyBinding" in kinds and not until(lambda: _holds(site), 30):
-        raise NotReady("the chart's policies do not hold after 30 s")
+    if "ValidatingAdmissionPolicyBinding" in kinds and not in_time(lambda: _holds(site), 120):
+        raise NotReady("the chart's policies do not hold after 120 s")
     return site
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchpool_cluster import cgroups
-from benchpool_cluster.processes import NotReady, began, until
+from benchpool_cluster.processes import NotReady, began, in_time
 
 
 def main_process(pod: dict[str, Any], container: str = "") -> int:
@@ -37,7 +37,7 @@ def kill(pod: dict[str, Any], container: str = "") -> None:
     pid = main_process(pod, container)
     born = began(pid)
     os.kill(pid, signal.SIGKILL)
-    if not until(lambda: began(pid) != born, 10):
+    if not in_time(lambda: began(pid) != born, 60):
         raise NotReady(f"process {pid} of {pod['metadata']['name']} does not die")
 
 

@@ -52,7 +52,7 @@ def add(access: Access, name: str, *, gpus: int = 8, labels: dict[str, str] | No
     access.patch(f"{NODES}/{name}", {"metadata": {"annotations": {FAKE: "fake"}}})
 
 
-def wait_ready(access: Access, name: str, seconds: float = 30) -> dict[str, Any]:
+def wait_ready(access: Access, name: str, seconds: float = 120) -> dict[str, Any]:
     """Wait until a node is Ready and return it."""
     return access.wait(f"{NODES}/{name}", is_ready, seconds)
 

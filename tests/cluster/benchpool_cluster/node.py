@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchpool_cluster import addresses, build, cgroups, device_plugin, network
 from benchpool_cluster.control_plane import ControlPlane
-from benchpool_cluster.processes import until
+from benchpool_cluster.processes import in_time
 
 PAUSE = "benchpool.test/pause:1"
 PLUGINS = Path("/usr/lib/cni")
@@ -152,7 +152,7 @@ class Node:
         self.plane.processes.stop(self.containerd, seconds=5)
         for pid in members:
             end(pid)
-        until(lambda: not any(_alive(pid) for pid in members), 10)
+        in_time(lambda: not any(_alive(pid) for pid in members), 10)
         cgroups.remove(self.cgroup)
         shutil.rmtree(self.folder, ignore_errors=True)
 

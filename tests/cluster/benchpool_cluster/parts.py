@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from urllib.parse import quote
 
 from benchpool_cluster import kwok_nodes
-from benchpool_cluster.processes import NotReady, until
+from benchpool_cluster.processes import NotReady, in_time
 from benchpool_cluster.sites import Site
 from benchpool_cluster.witness import Object
 from benchpool_scheduler.contract import kubernetes as names
@@ -78,7 +78,7 @@ def wait_whole(site: Site, part: str, count: int = 1, seconds: float = 180) -> N
         found = pods_of(site, part)
         return len(found) == count and all(is_ready(one) for one in found)
 
-    if not until(whole, seconds):
+    if not in_time(whole, seconds):
         states = [one["status"].get("containerStatuses") for one in pods_of(site, part)]
         raise NotReady(f"{count} pods of {part} are not ready in {seconds:g} s: {states}")
 
@@ -108,6 +108,6 @@ def _waited_for(site: Site, holds: Callable[[Object], bool]) -> Object:
         found[:] = [pod for pod in pods_of(site, "scheduler") if holds(pod)]
         return bool(found)
 
-    if not until(look, CHANGE_S):
+    if not in_time(look, CHANGE_S):
         raise NotReady(f"no scheduler leads as expected in {CHANGE_S:g} s: {leader_name(site)}")
     return found[0]

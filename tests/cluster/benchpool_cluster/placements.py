@@ -21,7 +21,7 @@ from typing import Any
 import httpx
 
 from benchpool_cluster.access import Access
-from benchpool_cluster.processes import NotReady, until
+from benchpool_cluster.processes import NotReady, in_time
 
 JOB, ATTEMPT = "benchpool.io/job", "benchpool.io/attempt"
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -149,7 +149,7 @@ class Record:
             known = {uid: life.phase for uid, life in list(self._lives.items())}
             return all(known.get(uid) == phase for uid, phase in now.items())
 
-        if not until(there, seconds):
+        if not in_time(there, seconds):
             raise NotReady(f"the record of {self.namespace} is behind for more than {seconds:g} s")
         return self.lives
 

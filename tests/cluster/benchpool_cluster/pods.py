@@ -11,7 +11,7 @@ from typing import Any
 
 from benchpool_cluster.cluster import Cluster
 from benchpool_cluster.images import BASE
-from benchpool_cluster.processes import NotReady, until
+from benchpool_cluster.processes import NotReady, in_time
 
 Object = dict[str, Any]
 WAIT = "import time; print('here', flush=True); time.sleep(120)"
@@ -74,7 +74,7 @@ class Space:
         """What a pod wrote."""
         return self.cluster.access.call("GET", self.path("pods", name) + "/log").text
 
-    def exec(self, name: str, *command: str, seconds: float = 20) -> str:
+    def exec(self, name: str, *command: str, seconds: float = 60) -> str:
         """Run a command in a pod and return what it said; its failure raises."""
         words = self.cluster.kubectl("--namespace", self.name, "exec", name, "--", *command)
         done = subprocess.run(words, capture_output=True, text=True, timeout=seconds)
@@ -93,7 +93,7 @@ class Space:
 
     def comes_to(self, wanted: bool, name: str, host: str, port: int = 8000) -> bool:
         """Wait until a pod can, or can no longer, open a connection."""
-        return until(lambda: self.reaches(name, host, port) == wanted, 20)
+        return in_time(lambda: self.reaches(name, host, port) == wanted, 60)
 
 
 @contextmanager

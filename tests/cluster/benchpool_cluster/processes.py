@@ -44,13 +44,13 @@ class Processes:
         """Ask a process to end and wait for it; after ``seconds`` it is killed."""
         self._signal(name, signal.SIGCONT)
         self._signal(name, signal.SIGTERM)
-        if not until(lambda: not self.is_running(name), seconds):
+        if not in_time(lambda: not self.is_running(name), seconds):
             self.kill(name)
 
     def kill(self, name: str) -> None:
         """End a process at once, as a crash would."""
         self._signal(name, signal.SIGKILL)
-        if not until(lambda: not self.is_running(name), 10):
+        if not in_time(lambda: not self.is_running(name), 60):
             raise NotReady(f"{name} does not die")
 
     def kill_all(self) -> None:
@@ -93,7 +93,7 @@ class Processes:
 
     def wait_for(self, name: str, ready: Callable[[], bool], seconds: float = 60) -> None:
         """Wait until a part is ready; fail at once when its process has ended."""
-        if not until(lambda: ready() or not self.is_running(name), seconds) or not ready():
+        if not in_time(lambda: ready() or not self.is_running(name), seconds) or not ready():
             raise NotReady(f"{name} is not ready: {self.last_words(name)}")
 
     def _spawn(self, name: str, command: list[str]) -> None:
@@ -157,8 +157,8 @@ def began(pid: int) -> str | None:
     return None if words[0] in "ZX" and int(words[17]) <= 1 else words[19]
 
 
-def until(holds: Callable[[], bool], seconds: float) -> bool:
-    """Wait until something holds; say whether it came to hold in time."""
+def in_time(holds: Callable[[], bool], seconds: float) -> bool:
+    """Say whether something came to hold in time. Tests wait with ``benchpool_support.waiting``."""
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:

@@ -12,7 +12,7 @@ import httpx
 from benchpool_cluster import pods
 from benchpool_cluster.access import Access
 from benchpool_cluster.cluster import Cluster
-from benchpool_cluster.processes import NotReady, until
+from benchpool_cluster.processes import NotReady, in_time
 from benchpool_cluster.releases import Release
 from benchpool_cluster.witness import Object
 from benchpool_scheduler.client import Client, Credentials
@@ -106,7 +106,7 @@ class Site:
 
     def wait_ready(self, seconds: float = 120) -> None:
         """Wait until hub and scheduler answer through the proxy."""
-        if not until(self.ready, seconds):
+        if not in_time(self.ready, seconds):
             raise NotReady(f"{self.url} does not answer for hub and scheduler in {seconds:g} s")
 
     # ------------------------------------------------------------------ notebooks
@@ -142,7 +142,7 @@ class Site:
             def is_ready() -> bool:
                 return bool(hub.get(f"/users/{user}").json()["servers"].get("", {}).get("ready"))
 
-            if not until(is_ready, 240):
+            if not in_time(is_ready, 240):
                 raise NotReady(f"{user}'s server: {hub.get(f'/users/{user}').text}")
         return self.notebook(user)
 
@@ -151,7 +151,7 @@ class Site:
         with self.hub() as hub:
             hub.delete(f"/users/{user}/server")
             self.access.wait_gone(self.space.path("pods", f"jupyter-{user}"), 120)
-            if not until(lambda: not hub.get(f"/users/{user}").json()["servers"], 60):
+            if not in_time(lambda: not hub.get(f"/users/{user}").json()["servers"], 60):
                 raise NotReady(f"{user}'s server stays: {hub.get(f'/users/{user}').text}")
 
     def notebook(self, user: str) -> Object:
@@ -228,11 +228,11 @@ class Site:
             found = [p for p in self.access.get(path)["items"] if p["status"]["phase"] not in ended]
             return [one["metadata"]["name"] for one in found]
 
-        if not until(lambda: not alive(), 120):
+        if not in_time(lambda: not alive(), 120):
             raise NotReady(f"these pods are still there after 120 s: {', '.join(alive())}")
         with self.hub() as hub:
             # The Hub may hear of it a little later, and starts no server that it still stops.
-            if not until(lambda: not any(u["servers"] for u in hub.get("/users").json()), 60):
+            if not in_time(lambda: not any(u["servers"] for u in hub.get("/users").json()), 60):
                 raise NotReady(f"servers stay: {hub.get('/users').text}")
 
 

@@ -38,7 +38,7 @@ def write(path: Path, *cells: str) -> None:
     nbformat.write(book, path)
 
 
-def until(job: benchpool.Job, state: State) -> None:
+def wait_until(job: benchpool.Job, state: State) -> None:
     """Wait for a state by the pool's events."""
     for event in handles.client().events():
         facts = event.data if isinstance(event.data, Job) else None
@@ -56,7 +56,7 @@ def test_paused_by_its_user_it_resumes_from_its_checkpoint(susan: Path) -> None:
         if "step 40" in text:
             break
     job.pause()
-    until(job, State.PAUSED)
+    wait_until(job, State.PAUSED)
     assert "result" not in job.logs()
     job.resume()
     assert job.wait().facts.state is State.SUCCEEDED

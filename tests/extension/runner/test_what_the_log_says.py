@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import errno
 import json
-import time
 from pathlib import Path
 
 import nbformat
 import pytest
 
 from benchpool_support.runner_jobs import NotebookJob, read_until
+from benchpool_support.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -69,11 +69,11 @@ def test_the_progress_says_cell_and_bar(job: NotebookJob) -> None:
     wait = "import os, time\nwhile not os.path.exists('go'):\n    time.sleep(0.01)"
     with job.running("x = 1", BARS + wait) as worker:
         read_until(worker, "cell 2 (2 of 2)")
-        for _ in range(1000):
-            said = json.loads((job.root / "progress.json").read_text())
-            if ":" in said["text"]:
-                break
-            time.sleep(0.02)
+        said = until(
+            lambda: json.loads((job.root / "progress.json").read_text()),
+            "the progress has a bar",
+            holds=lambda said: ":" in said["text"],
+        )
         (job.root / "work" / "go").touch()
         worker.communicate(timeout=60)
     # A bar that has just begun is no share of the work.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import httpx
@@ -15,6 +14,7 @@ from benchpool_support import direct
 from benchpool_support.dialog import body, made, new_key
 from benchpool_support.notebook_server import TOKEN, NotebookServer
 from benchpool_support.serving import Served
+from benchpool_support.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -72,20 +72,17 @@ def test_a_page_that_goes_closes_its_stream_at_the_pool(
     def open_streams() -> int:
         return pool.api.open_streams
 
-    def all_closed() -> bool:
-        until = time.monotonic() + 120
-        while open_streams() and time.monotonic() < until:
-            time.sleep(0.02)
-        return open_streams() == 0
+    def all_closed() -> None:
+        until(open_streams, "all streams are closed", holds=lambda number: number == 0)
 
-    assert all_closed()  # those of the tests before this one
+    all_closed()  # those of the tests before this one
     with direct.Client(base_url=server.url, timeout=30) as page:
         headers = {"Accept": "text/event-stream", "Authorization": f"token {TOKEN}"}
         for _ in range(3):
             with page.stream("GET", "benchpool/api/v1/events", headers=headers) as stream:
                 assert stream.status_code == 200
                 assert open_streams() >= 1
-    assert all_closed()
+    all_closed()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from benchpool_scheduler.errors import NotFound
 from benchpool_support.dialog import body, made, new_key
 from benchpool_support.notebook_server import NotebookServer
 from benchpool_support.serving import Served
+from benchpool_support.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -29,12 +29,12 @@ def cells_of(path: Path) -> list[dict[str, Any]]:
 
 def ended(server: NotebookServer, job: str) -> dict[str, Any]:
     """Wait until a job has ended; return it."""
-    for _ in range(600):
-        found: dict[str, Any] = made(server.page.get(f"benchpool/api/v1/jobs/{job}"))["job"]
-        if found["ended"] is not None:
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"{job} does not end")
+    found: dict[str, Any] = until(
+        lambda: made(server.page.get(f"benchpool/api/v1/jobs/{job}"))["job"],
+        f"{job} has ended",
+        holds=lambda found: found["ended"] is not None,
+    )
+    return found
 
 
 def test_a_failed_cell_is_found_and_what_was_changed_since_is_shown(server: NotebookServer) -> None:

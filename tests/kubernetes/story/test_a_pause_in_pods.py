@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchpool_cluster.processes import until
 from benchpool_cluster.sites import Site
 from benchpool_cluster.terminals import typed
 from benchpool_scheduler.contract import CommandEntry, Job, JobSubmission
 from benchpool_scheduler.contract.configuration import ConfigurationEdit, Setting
+from benchpool_support.waiting import until
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(1200)]
 
@@ -61,7 +61,7 @@ def reached(site: Site, job: str, stage: str) -> Job:
         now = client.job(job).job
         return now.pause is not None and now.pause.stage == stage
 
-    assert until(is_there, 180), client.job(job)
+    until(is_there, lambda: client.job(job), seconds=180)
     return client.job(job).job
 
 

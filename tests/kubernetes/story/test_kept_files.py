@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchpool_cluster.processes import until
 from benchpool_cluster.sites import Site
 from benchpool_cluster.terminals import typed
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_scheduler.contract.configuration import ConfigurationEdit, Setting
 from benchpool_scheduler.errors import TooLarge
+from benchpool_support.waiting import until
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(1200)]
 
@@ -68,7 +68,7 @@ def test_results_and_checkpoints_on_the_volume_are_counted_bounded_and_deleted(
         now = held(site)
         return all(size <= now[it] - before[it] < size + 100_000 for it, size in both.items())
 
-    assert until(counted, 150), (before, held(site))
+    until(counted, lambda: (before, held(site)), seconds=150)
     assert re.search(r"results hold .* MiB of 1\.0 GiB", typed(site, "joe", "quota").stdout)
 
     large = left(site, "results", GIB)
@@ -87,8 +87,8 @@ def test_results_and_checkpoints_on_the_volume_are_counted_bounded_and_deleted(
     assert done.returncode == 0, done.stderr
     with site.client("joe") as joe:
         joe.submit(again)
-    assert until(counted, 150), (before, held(site))
+    until(counted, lambda: (before, held(site)), seconds=150)
     gone = typed(site, "joe", "discard", small, failed, "--results", "--checkpoints")
     assert gone.returncode == 0, gone.stderr
     both = dict.fromkeys(both, 0)
-    assert until(counted, 150), (before, held(site))
+    until(counted, lambda: (before, held(site)), seconds=150)

@@ -17,11 +17,11 @@ import pytest
 from benchpool_cluster import containers, kwok_nodes, parts, pods
 from benchpool_cluster.cluster import GPUS
 from benchpool_cluster.placements import Record, attempts, doubled
-from benchpool_cluster.processes import until
 from benchpool_cluster.sharing import Use
 from benchpool_cluster.sites import Site, state_of
 from benchpool_cluster.witness import Object
 from benchpool_scheduler.contract import CommandEntry, GpuState, JobSubmission
+from benchpool_support.waiting import until
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(2400)]
 
@@ -64,7 +64,7 @@ def gpus_that_are(site: Site, state: GpuState, count: int) -> None:
         with site.client("admin") as admin:
             return admin.status().counts.get(state, 0) == count
 
-    assert until(seen, 30), f"the scheduler does not see {count} GPUs as {state}"
+    until(seen, f"the scheduler sees {count} GPUs as {state}")
 
 
 def gang_on(site: Site, node: str, *seconds: int) -> tuple[str, list[Object]]:
@@ -128,7 +128,7 @@ def test_a_gang_on_a_silent_node_comes_back_elsewhere_once_when_the_node_is_know
             for one in workers:
                 os.kill(containers.main_process(one), signal.SIGKILL)
             with fenced(site, node):
-                assert until(lambda: len(site.workers(gang, 2)) == 2, 90)
+                until(lambda: len(site.workers(gang, 2)) == 2)
                 assert site.wait_job(gang, "succeeded")["status"]["attempt"] == 2
         found = record.complete()
         assert doubled(found) == []
@@ -165,7 +165,7 @@ def test_gpus_that_a_foreign_pod_takes_are_counted_and_come_back(
         # Three workers of two GPUs: the other node has room for two of them, this one for none.
         gang = submit(site, "susan", 5, gpus=2, workers=3)
         site.wait_job(gang, "queued")
-        assert until(lambda: site.job(gang)["status"].get("reason") is not None, 30)
+        until(lambda: site.job(gang)["status"].get("reason") is not None)
         assert re.search(r"\d", site.job(gang)["status"]["reason"]["text"])
         assert record.lives == []
     site.wait_job(gang, "succeeded")

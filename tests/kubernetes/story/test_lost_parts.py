@@ -13,12 +13,12 @@ import pytest
 
 from benchpool_cluster import containers, kwok_nodes, parts
 from benchpool_cluster.placements import Record, attempts, doubled
-from benchpool_cluster.processes import until
 from benchpool_cluster.sharing import Use
 from benchpool_cluster.sites import Site, lives
 from benchpool_cluster.witness import Object
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_support import direct
+from benchpool_support.waiting import until
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(2400)]
 
@@ -124,7 +124,7 @@ def test_a_hub_that_is_killed_takes_neither_notebooks_nor_jobs_with_it(
     ran_once(record, first, second)
     site.stop_notebook("susan")
     leases = f"/apis/benchpool.io/v1/namespaces/{site.workspace}/buildleases"
-    assert until(lambda: not site.access.get(leases)["items"], 30)
+    until(lambda: not site.access.get(leases)["items"])
 
 
 def test_while_the_api_server_is_away_for_two_minutes_no_job_dies_and_all_converges(

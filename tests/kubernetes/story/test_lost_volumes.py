@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from benchpool_cluster import build, parts
-from benchpool_cluster.processes import until
 from benchpool_cluster.sites import Site, lives
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_scheduler.contract.configuration import ConfigurationEdit, Setting
 from benchpool_scheduler.errors import Refused
+from benchpool_support.waiting import until
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(2400)]
 
@@ -102,7 +102,7 @@ def test_a_spoilt_database_and_an_emptied_volume_come_back_as_it_is_printed(
     site.wait_ready()
 
     # The same token, code, trail and version; the job was never touched.
-    assert until(lambda: susan.job(job).job.state == "running", 120)
+    until(lambda: susan.job(job).job.state == "running")
     assert susan.missing_objects([SHA256]).sha256 == []
     trail = admin.verify_audit(noted.last, noted.hash)
     assert trail.ok, trail

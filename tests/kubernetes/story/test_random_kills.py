@@ -18,11 +18,12 @@ import pytest
 from benchpool_cluster import containers, parts
 from benchpool_cluster.kills import ENDED, Outcome, storm
 from benchpool_cluster.placements import Record
-from benchpool_cluster.processes import NotReady, until
+from benchpool_cluster.processes import NotReady
 from benchpool_cluster.sites import Site, lives, state_of
 from benchpool_cluster.witness import Object
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_support.senders import Sender
+from benchpool_support.waiting import until
 
 KILLS = int(os.environ.get("BENCHPOOL_KILLS_OF_PODS", "4"))
 SEED = int(os.environ.get("BENCHPOOL_SEED", "5"))
@@ -113,7 +114,7 @@ def test_no_job_is_lost_or_doubled_when_pods_of_scheduler_and_hub_are_killed_at_
         def jobs() -> list[Object]:
             return [one for one in site.jobs() if one["metadata"]["name"] not in before]
 
-        until(lambda: all(state_of(one) in ENDED for one in jobs()), 300)
+        until(lambda: all(state_of(one) in ENDED for one in jobs()), seconds=300)
         accepted = {key: id_ for sender in senders for key, id_ in sender.sent.items()}
         found = Outcome.of(accepted, jobs(), record.complete())
     print(f"{killed.total()} kills in {stormed:.0f} s, {dict(killed)}: {found}")

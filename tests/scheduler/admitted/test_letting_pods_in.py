@@ -18,6 +18,7 @@ from benchpool_scheduler.runtime.kubernetes.cluster_views import NodeView
 from benchpool_scheduler.runtime.kubernetes.informers import Informers
 from benchpool_scheduler.runtime.kubernetes.work_queue import WorkQueue
 from benchpool_support.admitted import pod
+from benchpool_support.waiting import PATIENCE_S
 
 SETTINGS = ClusterSettings(
     "work",
@@ -26,7 +27,6 @@ SETTINGS = ClusterSettings(
     "http://agent",
     admitted_namespaces=(AdmittedNamespace("team-a", "vision", "susan"),),
 )
-PATIENCE_S = 60.0
 
 
 def of_two(name: str) -> AdmittedPod:

@@ -23,12 +23,12 @@ from benchpool_support.pools import (
     reached,
     sleeper,
     story,
-    until,
+    until_job,
 )
 from benchpool_support.scripted import devices
+from benchpool_support.waiting import PATIENCE_S, until_async
 
 OTHER = "v" * 26
-PATIENCE_S = 60.0
 
 POOL = """
 version: 1
@@ -53,9 +53,7 @@ async def pool(tmp_path: Path, runtime: AdmittingScriptedRuntime) -> AsyncIterat
 
 async def accepted(pool: Pool, job: str) -> None:
     """Wait until a job is known."""
-    async with asyncio.timeout(PATIENCE_S):
-        while pool.ledger.job(job) is None:
-            await asyncio.sleep(0.01)
+    await until_async(lambda: pool.ledger.job(job) is not None)
 
 
 async def test_a_pod_is_a_job_of_its_namespaces_user_and_project(
@@ -78,8 +76,8 @@ async def test_it_waits_by_the_rules_and_says_why(
     await accepted(pool, OTHER)
     await accepted(pool, DONE)
     states = {State.RUNNING, State.QUEUED}
-    one = await until(pool, DONE, lambda it: it.state in states and it.reason is None)
-    waits = await until(pool, OTHER, lambda it: it.reason is not None)
+    one = await until_job(pool, DONE, lambda it: it.state in states and it.reason is None)
+    waits = await until_job(pool, OTHER, lambda it: it.reason is not None)
     assert (one.state, waits.state) == (State.RUNNING, State.QUEUED)
     assert waits.reason is not None
     assert waits.reason.numbers
@@ -150,7 +148,7 @@ async def test_pods_whose_job_was_cancelled_are_told_so(
     await accepted(pool, DONE)
     await accepted(pool, OTHER)
     await reached(pool, DONE, State.RUNNING)
-    await until(pool, OTHER, lambda it: it.reason is not None)
+    await until_job(pool, OTHER, lambda it: it.reason is not None)
     await pool.jobs.act(SUSAN, OTHER, "cancel")
     async with asyncio.timeout(PATIENCE_S):
         said = await runtime.admits.until_said(OTHER, "has ended")
@@ -174,7 +172,7 @@ async def test_a_pod_counts_as_what_it_asks_for(
     runtime.admits.put(workload(gpus=2), workload(OTHER, gpus=2, pods=("b",)))
     await accepted(pool, DONE)
     await accepted(pool, OTHER)
-    await until(pool, OTHER, lambda it: it.reason is not None)
+    await until_job(pool, OTHER, lambda it: it.reason is not None)
     with pytest.raises(Refused) as refused:
         await pool.jobs.act(ADMIN, OTHER, "change", asked)
     assert refused.value.code == "pods-are-fixed"

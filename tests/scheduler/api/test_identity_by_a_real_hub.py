@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from benchpool_scheduler.api import Timing
 from benchpool_scheduler.api.identity import CACHE_S
 from benchpool_scheduler.workstation import login_keys
 from benchpool_support import direct
+from benchpool_support.waiting import until
 from benchpool_support.workstation import RunningWorkstation, start
 
 pytestmark = pytest.mark.slow
@@ -191,10 +191,7 @@ def test_the_configuration_is_read_again_on_a_signal_all_or_nothing(
 
 
 def wait_for_text(log: Path, text: str) -> None:
-    with log.open() as file:
-        while text not in file.read():
-            time.sleep(0.05)  # a file tells nobody that it grew
-            file.seek(0)
+    until(lambda: text in log.read_text(), f"{text!r} in {log}")
 
 
 def test_a_revoked_token_ends_its_requests_and_its_streams(
@@ -206,8 +203,7 @@ def test_a_revoked_token_ends_its_requests_and_its_streams(
         assert up.hub.delete(f"/users/susan/tokens/{made['id']}").status_code == 204
         for _ in stream.iter_raw():
             pass  # else it goes on for ever
-        while client.get("status").status_code != 401:
-            time.sleep(0.1)
+        until(lambda: client.get("status").status_code == 401)
 
 
 def test_nobody_is_taken_for_the_owner_of_a_revoked_token_for_five_seconds() -> None:

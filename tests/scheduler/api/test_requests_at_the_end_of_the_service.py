@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_support import direct
 from benchpool_support.serving import Served, served
+from benchpool_support.waiting import until_async
 
 pytestmark = pytest.mark.slow
 
@@ -28,8 +28,7 @@ def post(service: Served) -> httpx.Response:
 
 
 async def until_one_is_under_way(service: Served) -> None:
-    while service.api.requests_under_way == 0:
-        await asyncio.sleep(0.01)
+    await until_async(lambda: service.api.requests_under_way != 0)
 
 
 def stopped_while_the_disk_keeps_a_submission_waiting(state: Path) -> httpx.Response:

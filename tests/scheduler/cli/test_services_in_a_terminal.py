@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import yaml
 from benchpool_scheduler import cli
 from benchpool_scheduler.client import service_documents
 from benchpool_scheduler.client.service_templates import TEMPLATES, filled
+from benchpool_support.waiting import until
 
 Benchpool = Callable[..., Any]
 
@@ -26,12 +26,12 @@ http.server.HTTPServer(address, http.server.SimpleHTTPRequestHandler).serve_fore
 """
 
 
-def until(benchpool: Benchpool, name: str, state: str) -> Any:
-    end = time.monotonic() + 120
-    while (one := benchpool("service", name, "--json").json)["state"] != state:
-        assert time.monotonic() < end, one
-        time.sleep(0.1)
-    return one
+def until_service(benchpool: Benchpool, name: str, state: str) -> Any:
+    return until(
+        lambda: benchpool("service", name, "--json").json,
+        f"service {name} is {state}",
+        holds=lambda one: one["state"] == state,
+    )
 
 
 @pytest.mark.slow
@@ -45,7 +45,7 @@ def test_a_program_is_served_changed_put_to_sleep_and_removed(
     assert "Address: http://127.0.0.1:" in said.out
     assert "/s/files/" in said.out
     assert "0 to 1 replica, 1 GPU each; asleep when nobody asks for 10 min" in said.out
-    ready = until(benchpool, "files", "ready")
+    ready = until_service(benchpool, "files", "ready")
     (replica,) = ready["replicas"]
     assert replica["phase"] == "ready"
     again = benchpool("serve", "files", "answer.py", "{port}")
@@ -161,7 +161,7 @@ def test_a_template_runs_a_script_with_what_its_library_reads(
     (folder / "demo.py").write_text(AS_GRADIO_DOES)
     said = benchpool("serve", "demo", "--template", "gradio", "demo.py")
     assert said.status == 0, said.err
-    ready = until(benchpool, "demo", "ready")
+    ready = until_service(benchpool, "demo", "ready")
     assert (ready["min_replicas"], ready["readiness"]) == (0, "/")
     for words, refusal in (
         (("gradio", "other.py"), "There is no file other.py"),

@@ -20,18 +20,22 @@ from benchpool_scheduler.workstation import proxy
 from benchpool_support import direct
 from benchpool_support.gate_stage import SESSION, Stage, echo, listening, raw, told
 from benchpool_support.loopback import free_port
+from benchpool_support.waiting import until_async
 
 pytestmark = pytest.mark.slow
 
 
 async def listens(port: int) -> None:
     """Wait until another process listens; it tells nobody."""
-    while True:
+
+    async def look() -> bool:
         with suppress(ConnectionRefusedError):
             _, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.close()
-            return
-        await asyncio.sleep(0.05)
+            return True
+        return False
+
+    await until_async(look)
 
 
 @pytest_asyncio.fixture
@@ -159,11 +163,9 @@ async def test_a_held_request_is_let_go_when_its_client_leaves(
 ) -> None:
     stage.directory.set("chat", Openness.STARTING, (), "It loads.")
     asked = asyncio.ensure_future(program.get("s/chat/", headers={"Prefer": "wait=300"}))
-    while not stage.directory.waiting("chat"):
-        await asyncio.sleep(0.01)
+    await until_async(lambda: stage.directory.waiting("chat"))
     asked.cancel()
-    while stage.directory.waiting("chat"):
-        await asyncio.sleep(0.01)
+    await until_async(lambda: not stage.directory.waiting("chat"))
 
 
 async def test_a_program_is_told_why_and_when(stage: Stage, program: httpx.AsyncClient) -> None:

@@ -16,6 +16,7 @@ from benchpool_scheduler.api import BodyBounds
 from benchpool_scheduler.gate import Backend, Openness
 from benchpool_support import direct
 from benchpool_support.gate_stage import Stage, listening, raw, staged
+from benchpool_support.waiting import until_async
 
 MIB = 2**20
 
@@ -301,8 +302,7 @@ async def test_one_user_holds_only_so_many_bodies() -> None:
         )
         _, first = await asyncio.open_connection("127.0.0.1", stage.port)
         first.write(head + b"half")
-        while stage.gate.in_flight("chat") == 0:
-            await asyncio.sleep(0)
+        await until_async(lambda: stage.gate.in_flight("chat") != 0)
         reader, second = await asyncio.open_connection("127.0.0.1", stage.port)
         second.write(head + b"0123456789")
         answer = await asyncio.wait_for(reader.readuntil(b"}}"), 120)

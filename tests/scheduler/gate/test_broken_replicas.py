@@ -10,6 +10,7 @@ import pytest
 from benchpool_scheduler.gate import Backend, Openness
 from benchpool_support.gate_stage import Stage, Talk, echo, raw, told
 from benchpool_support.loopback import free_port
+from benchpool_support.waiting import until_async
 
 
 def refusing(job: str) -> Backend:
@@ -157,8 +158,7 @@ async def test_a_change_of_version_refuses_no_request(
     async with raw(old, "old") as first, echo("new") as second:
         stage.directory.set("chat", Openness.READY, (first,))
         asked = asyncio.ensure_future(susan.get("s/chat/"))
-        while stage.gate.in_flight("chat", "old") == 0:
-            await asyncio.sleep(0)
+        await until_async(lambda: stage.gate.in_flight("chat", "old") != 0)
         stage.directory.set("chat", Openness.READY, (second,))
         drained = asyncio.ensure_future(stage.gate.drained("old"))
         assert (await susan.get("s/chat/")).status_code == 200

@@ -12,6 +12,7 @@ from benchpool_scheduler.gate import Openness
 from benchpool_scheduler.gate.figures import MOST_SAMPLES, RequestFigures, quantile
 from benchpool_support.clocks import FakeClock
 from benchpool_support.gate_stage import Stage, echo, raw
+from benchpool_support.waiting import until_async
 
 
 @given(some.lists(some.floats(0, 1000), min_size=1), some.floats(0.01, 1))
@@ -92,8 +93,7 @@ async def test_requests_go_to_the_replica_with_the_fewest_open(
     async with raw(slow, "a") as a, raw(slow, "b") as b, raw(slow, "c") as c:
         stage.directory.set("chat", Openness.READY, (a, b, c))
         asked = [asyncio.ensure_future(susan.get("s/chat/")) for _ in range(9)]
-        while stage.gate.in_flight("chat") < 9:
-            await asyncio.sleep(0)
+        await until_async(lambda: stage.gate.in_flight("chat") >= 9)
         assert [stage.gate.in_flight("chat", one) for one in "abc"] == [3, 3, 3]
         release.set()
         assert {(await one).content for one in asked} == {b"ok"}

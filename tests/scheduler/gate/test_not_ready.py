@@ -9,6 +9,7 @@ import pytest
 
 from benchpool_scheduler.gate import Openness
 from benchpool_support.gate_stage import SESSION, Stage, echo, told
+from benchpool_support.waiting import until_async
 
 SENTENCE = "It waits for 1 GPU: third in line, likely in 4 minutes."
 BROWSER = {"Accept": "text/html,*/*", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": "none"}
@@ -75,8 +76,7 @@ async def test_a_request_that_prefers_to_wait_is_answered_when_it_is_ready(
     asked = asyncio.ensure_future(
         susan.request(method, "s/chat/", headers={"Prefer": "wait=60"}, content=body)
     )
-    while not starting.directory.woken:
-        await asyncio.sleep(0)
+    await until_async(lambda: starting.directory.woken)
     starting.directory.set("chat", Openness.STARTING, (), "It loads.")  # not yet
     async with echo() as backend:
         starting.directory.set("chat", Openness.READY, (backend,))
@@ -97,19 +97,16 @@ async def test_whoever_leaves_while_it_is_held_is_held_no_longer(starting: Stage
         b"GET /services/benchpool/s/chat/ HTTP/1.1\r\nHost: h\r\nPrefer: wait=300\r\n"
         b"Authorization: token susan\r\n\r\n"
     )
-    while not starting.directory.waiting("chat"):
-        await asyncio.sleep(0)
+    await until_async(lambda: starting.directory.waiting("chat"))
     writer.close()
-    while starting.directory.waiting("chat"):
-        await asyncio.sleep(0.01)
+    await until_async(lambda: not starting.directory.waiting("chat"))
 
 
 async def test_who_loses_the_right_while_held_finds_no_such_service(
     starting: Stage, susan: httpx.AsyncClient
 ) -> None:
     asked = asyncio.ensure_future(susan.get("s/chat/", headers={"Prefer": "wait=60"}))
-    while not starting.directory.woken:
-        await asyncio.sleep(0)
+    await until_async(lambda: starting.directory.woken)
     starting.directory.strangers.add("susan")
     starting.directory.tell("chat")
     assert (await asyncio.wait_for(asked, 120)).status_code == 404
@@ -121,11 +118,9 @@ async def test_a_page_hears_of_a_change_when_there_is_one(
     first = (await susan.get("service-state/chat")).json()
     assert (first["ready"], first["sentence"]) == (False, SENTENCE)
     asked = asyncio.ensure_future(susan.get("service-state/chat", params={"seen": first["seen"]}))
-    while not starting.directory.waiting("chat"):
-        await asyncio.sleep(0)
+    await until_async(lambda: starting.directory.waiting("chat"))
     starting.directory.tell("chat")  # nothing that the page shows
-    while not starting.directory.waiting("chat"):
-        await asyncio.sleep(0)
+    await until_async(lambda: starting.directory.waiting("chat"))
     starting.directory.set("chat", Openness.STARTING, (), "It is next in line.")
     now = (await asyncio.wait_for(asked, 120)).json()
     assert now["sentence"] == "It is next in line."

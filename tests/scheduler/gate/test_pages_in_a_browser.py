@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -16,6 +15,7 @@ from benchpool_scheduler.web.assets import AssetHandler
 from benchpool_scheduler.web.routes import STATIC
 from benchpool_support.browser import chromium
 from benchpool_support.gate_stage import PREFIX, SESSION, Stage, listening, staged
+from benchpool_support.waiting import until_async
 
 pytestmark = pytest.mark.e2e
 
@@ -158,15 +158,13 @@ async def test_the_page_that_waits_follows_and_opens_the_service_by_itself(
     await page.goto(f"{origin.url}s/late/lab?x=1")
     await expect(page.get_by_role("heading")).to_have_text("late is asleep")
     await expect(page.get_by_text("It wakes: likely in 2 minutes.")).to_be_visible()
-    while not origin.directory.waiting("late"):
-        await asyncio.sleep(0.01)
+    await until_async(lambda: origin.directory.waiting("late"))
     origin.directory.set("late", Openness.STARTING, (), "It loads its model.")
     await expect(page.get_by_role("heading")).to_have_text("late is starting")
     await expect(page.get_by_text("It loads its model.")).to_be_visible()
     questions = [one for one in asked if "service-state" in one]
     assert len(questions) <= 3  # one is held until there is something to say
-    while not origin.directory.waiting("late"):
-        await asyncio.sleep(0.01)
+    await until_async(lambda: origin.directory.waiting("late"))
     backends = origin.directory.routes["chat"].backends
     origin.directory.set("late", Openness.READY, backends)
     await expect(page).to_have_title("chat")

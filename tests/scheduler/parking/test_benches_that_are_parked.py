@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from benchpool_support.bench_lines import line
 from benchpool_support.parking_pool import GIB, LENDING, ParkingPool, parking_pool, stands
 from benchpool_support.pools import HUB, JOE, SUSAN, reached, sleeper
 from benchpool_support.scripted_cuda import GPU, OTHER, ScriptedMachine
+from benchpool_support.waiting import until_async
 
 
 @pytest.fixture
@@ -60,9 +60,7 @@ async def test_it_does_not_come_back_before_nvml_proves_the_memory_free(stage: P
         lease = await stage.parked(pool)
         stage.machine.others[GPU] = {1: 79 * GIB}  # what a job has left behind
         await pool.reservations.parking.unpark(SUSAN, lease)
-        async with asyncio.timeout(60):
-            while GPU not in pool.ledger.leased:
-                await asyncio.sleep(0.02)
+        await until_async(lambda: GPU in pool.ledger.leased)
         assert stage.machine.state(stage.kernel.pid) == "checkpointed"
         stage.machine.others.clear()
         await stands(pool, lease, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import itertools
 import subprocess
 from typing import Any
 
@@ -16,6 +16,7 @@ from benchpool_scheduler.resources.declaring import Resource
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.resources.leases import BUILD_LEASES
 from benchpool_scheduler.resources.pools import NODE_POOLS, POOL_SETTINGS, PROJECTS
+from benchpool_support.waiting import until_async
 
 pytestmark = pytest.mark.kubernetes
 
@@ -130,13 +131,17 @@ async def _police_is_there(connection: Connection, namespace: str) -> None:
     await connection.create(JOB, job("probe"), namespace=namespace)
     accepted = {"status": {"id": "b" * 26}}
     await connection.patch(JOB, "probe", accepted, namespace=namespace, subresource="status")
-    async with asyncio.timeout(120):
-        for gpus in range(2, 1000):
-            try:
-                await connection.patch(JOB, "probe", {"spec": {"cpus": gpus}}, namespace=namespace)
-            except KubeInvalid:
-                return
-            await asyncio.sleep(0.1)
+    cpus = itertools.count(2)
+
+    async def refused() -> bool:
+        spec = {"spec": {"cpus": next(cpus)}}
+        try:
+            await connection.patch(JOB, "probe", spec, namespace=namespace)
+        except KubeInvalid:
+            return True
+        return False
+
+    await until_async(refused)
 
 
 async def test_the_scale_subresource_sets_the_workers(

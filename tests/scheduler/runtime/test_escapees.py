@@ -19,8 +19,8 @@ from benchpool_scheduler.runtime.local import LocalRuntime, simulated, superviso
 from benchpool_scheduler.worker import process_identity
 from benchpool_scheduler.worker.supervisor import process_notes
 from benchpool_support.readable import readable_within
+from benchpool_support.waiting import PATIENCE_S, until_async
 from benchpool_support.workers import (
-    PATIENCE_S,
     Listener,
     cancel,
     end_all_workers,
@@ -64,9 +64,7 @@ async def escapee(runtime: LocalRuntime, worker: WorkerId) -> int:
     """Return the daemon's pid once it is noted."""
     log = (await log_says(runtime, worker, b"all up")).decode()
     pid = int(log.split()[1])
-    async with asyncio.timeout(PATIENCE_S):
-        while pid not in dict(process_notes.noted(str(folder_of(runtime, worker)))):
-            await asyncio.sleep(0.05)
+    await until_async(lambda: pid in dict(process_notes.noted(str(folder_of(runtime, worker)))))
     assert process_identity.stat_fields(pid)[1] != str(os.getpid()).encode()  # type: ignore[index]
     return pid
 
@@ -140,9 +138,7 @@ async def test_what_it_has_started_meanwhile_goes_with_it(
     escaped.append(await escapee(runtime, launch.worker))
     os.kill(supervisor_of(runtime, launch.worker), signal.SIGSTOP)
     go.touch()
-    async with asyncio.timeout(PATIENCE_S):
-        while not late.exists() or not late.read_text().strip():
-            await asyncio.sleep(0.05)
+    await until_async(lambda: late.exists() and late.read_text().strip())
     escaped.append(int(late.read_text()))
     os.kill(supervisor_of(runtime, launch.worker), signal.SIGKILL)
     assert await listener.exit_of(launch.worker) == (None, EndedBy.LOST)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import subprocess
@@ -29,6 +28,7 @@ from benchpool_support.nvml import (
     ScriptedGpu,
     ScriptedLibrary,
 )
+from benchpool_support.waiting import until_async
 from benchpool_support.workers import Listener, log_says, python_launch
 
 A, B = ScriptedGpu("GPU-a"), ScriptedGpu("GPU-b", model="NVIDIA H200", memory_mib=143771)
@@ -328,9 +328,7 @@ async def test_a_driver_that_hangs_keeps_nobody_waiting_for_what_is_known(tmp_pa
     assert len(await runtime.devices()) == 1
     assert source.asked == 2  # it is not asked again while it hangs
     source.free.set()
-    async with asyncio.timeout(60):
-        while len(await runtime.devices()) == 1:
-            await asyncio.sleep(0)
+    await until_async(runtime.devices, holds=lambda found: len(found) != 1)
 
 
 # ------------------------------------------------------------------------------- links

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -28,6 +27,7 @@ from benchpool_scheduler.runtime.local import (
 from benchpool_scheduler.worker import process_identity
 from benchpool_scheduler.worker.supervisor import containment
 from benchpool_support import FOLDER
+from benchpool_support.waiting import until, until_async
 from benchpool_support.workers import (
     Listener,
     cancel,
@@ -121,8 +121,7 @@ async def test_what_ended_while_no_scheduler_ran_is_told_with_its_exit_code(stat
     (worker,) = await run_and_kill_a_scheduler(
         state, worker_id().job, "print('up'); import time; time.sleep(0.3); raise SystemExit(7)"
     )
-    while not (folder(state, worker) / "exit.json").exists():
-        await asyncio.sleep(0.05)
+    await until_async(lambda: (folder(state, worker) / "exit.json").exists())
     async with next_scheduler(state, [worker]) as (_, listener):
         assert await listener.exit_of(worker) == (7, EndedBy.ITSELF)
 
@@ -254,8 +253,10 @@ def test_a_process_lives_and_can_be_killed_as_long_as_one_of_its_threads() -> No
         "ctypes.CDLL(None).pthread_exit(None)"
     )
     with subprocess.Popen([sys.executable, "-c", stays]) as process:
-        while (fields := process_identity.stat_fields(process.pid)) and fields[0] != b"Z":
-            time.sleep(0.01)
+        until(
+            lambda: process_identity.stat_fields(process.pid),
+            holds=lambda fields: not fields or fields[0] == b"Z",
+        )
         ticks = process_identity.start_ticks(process.pid)
         assert ticks is not None
         containment.send([(process.pid, ticks)], signal.SIGKILL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,9 @@ from benchpool_support.pools import (
     python_job,
     reached,
     story,
-    until,
+    until_job,
 )
+from benchpool_support.waiting import until_async
 
 POOL = story(
     """
@@ -42,17 +44,13 @@ def says(pool: Pool) -> str:
 
 async def told(pool: Pool, words: str) -> str:
     """Wait until a problem says these words; return all problems."""
-    async with asyncio.timeout(120):
-        while words not in says(pool):
-            await asyncio.sleep(0.02)
+    await until_async(lambda: words in says(pool))
     return says(pool)
 
 
 async def well_again(pool: Pool) -> None:
     """Wait until no problem is told."""
-    async with asyncio.timeout(120):
-        while says(pool):
-            await asyncio.sleep(0.05)
+    await until_async(lambda: not says(pool))
 
 
 async def submitted(pool: Pool, count: int) -> list[Job]:
@@ -103,6 +101,10 @@ async def test_a_queue_survives_a_scheduler_without_descriptors(tmp_path: Path) 
 
 
 @pytest.mark.slow
+def failed_or_ended(pool: Pool, job: str) -> bool:
+    return bool(says(pool)) or pool.jobs.detail(ADMIN, job).job.ended is not None
+
+
 @needs_root
 async def test_wherever_in_a_start_the_disk_fills_up_the_job_runs_later(tmp_path: Path) -> None:
     with small_disk(tmp_path / "jobs", size="8m", inodes=2000) as disk:
@@ -111,9 +113,7 @@ async def test_wherever_in_a_start_the_disk_fills_up_the_job_runs_later(tmp_path
                 disk.fill()
                 disk.leave(inodes)
                 (job,) = await submitted(pool, 1)
-                async with asyncio.timeout(120):
-                    while not says(pool) and pool.jobs.detail(ADMIN, job.id).job.ended is None:
-                        await asyncio.sleep(0.02)
+                await until_async(partial(failed_or_ended, pool, job.id))
                 disk.make_room()
                 await all_succeed(pool, [job])
             await well_again(pool)
@@ -197,12 +197,12 @@ async def test_retries_are_not_used_up_and_the_job_says_why_it_waits_again(tmp_p
     async with opened(make_pool(tmp_path, configuration=POOL, runtime=runtime)) as pool:
         (job,) = await submitted(pool, 1)
         await told(pool, "No job is started on localhost: its disk is full.")
-        await until(pool, job.id, lambda it: it.state is State.QUEUED)
+        await until_job(pool, job.id, lambda it: it.state is State.QUEUED)
         detail = pool.jobs.detail(ADMIN, job.id)
         assert [attempt.ended_by for attempt in detail.attempts] == ["machine-fault"]
         assert detail.job.state is State.QUEUED
         assert pool.figures.read().drained == 1
-        waits = await until(pool, job.id, _waits_for_a_node)
+        waits = await until_job(pool, job.id, _waits_for_a_node)
         assert "1 node of the pool is not ready" in str(waits.reason)
 
 

@@ -27,7 +27,7 @@ from benchpool_support.pools import (
     python_job,
     reached,
     sleeper,
-    until,
+    until_job,
 )
 from benchpool_support.scripted import ScriptedRuntime, devices
 
@@ -61,7 +61,7 @@ async def test_a_job_that_saves_when_told_loses_nothing_and_is_told_so_at_each_s
     async with opened(make_pool(tmp_path)) as pool:
         job = await pool.jobs.submit(SUSAN, python_job(SAVES_WHEN_TOLD, gpus=4, name="big"))
         claimant = await make_room(pool, job)
-        gone = await until(pool, job.id, lambda now: moment(now)[0] == "saved")
+        gone = await until_job(pool, job.id, lambda now: moment(now)[0] == "saved")
         assert moment(gone)[1] == "saved at step 467, nothing lost"
         (cost,) = pool.jobs.detail(SUSAN, job.id).pauses
         assert cost.saved_step == 467
@@ -69,7 +69,7 @@ async def test_a_job_that_saves_when_told_loses_nothing_and_is_told_so_at_each_s
         assert cost.unsaved_gpu_s < 4 * 5, "four GPUs, and less than 5 s from the save to the end"
         assert "measured when it resumes" in cost.cost
         await pool.jobs.act(JEMMA, claimant.id, "cancel")
-        back = await until(pool, job.id, lambda now: now.state is State.RUNNING)
+        back = await until_job(pool, job.id, lambda now: now.state is State.RUNNING)
         assert moment(back) == ("back", "back: attempt 2")
         (cost,) = back.preemptions
         assert cost.restart_gpu_s is not None
@@ -83,7 +83,7 @@ async def test_a_job_that_saves_nothing_is_told_what_it_lost(tmp_path: Path) -> 
     async with opened(make_pool(tmp_path)) as pool:
         job = await pool.jobs.submit(SUSAN, python_job(NEVER_SAVES, gpus=4, name="big"))
         await make_room(pool, job)
-        gone = await until(pool, job.id, lambda now: moment(now)[0] == "saved")
+        gone = await until_job(pool, job.id, lambda now: moment(now)[0] == "saved")
         said = r"it had just begun, nothing lost|nothing was saved, \d+ s lost"
         assert re.fullmatch(said, moment(gone)[1]), "nothing is lost by a start of a moment"
 
@@ -132,7 +132,7 @@ async def test_the_cost_is_the_time_since_the_last_save_and_the_restart(
     told = WorkerProgress(worker, saved, 0.62, "step 467", {}, saved, 467)
     runtime.say(told)
     runtime.say(WorkerEnded(worker, clock.now(), 143, EndedBy.NOTICE))
-    gone = await until(pool, job.id, lambda now: moment(now)[0] == "saved")
+    gone = await until_job(pool, job.id, lambda now: moment(now)[0] == "saved")
     assert moment(gone)[1] == "saved at step 467, nothing lost"
     assert only(pool, job).lost_gpu_s == 8, "two seconds on four GPUs"
     assert only(pool, job).cost == "8 s of one GPU; its restart is measured when it resumes"
@@ -184,7 +184,7 @@ async def test_a_pause_right_after_the_start_has_lost_nothing_and_earlier_saves_
     await reached(pool, job.id, State.RUNNING)
     saved = clock.now()
     runtime.say(WorkerProgress(second, saved, 0.2, "step 100", {}, saved, 100))
-    await until(pool, job.id, lambda now: now.progress is not None)
+    await until_job(pool, job.id, lambda now: now.progress is not None)
     await pool.jobs.act(SUSAN, job.id, "pause")
     runtime.end(second, 143, EndedBy.NOTICE, at=clock.now())
     await reached(pool, job.id, State.PAUSED)
@@ -251,7 +251,7 @@ async def test_an_attempt_that_starts_over_says_how_far_the_last_one_was(
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
     runtime.say(WorkerProgress(worker, clock.now(), 0.63, "epoch 6"))
-    await until(pool, job.id, lambda now: now.progress is not None)
+    await until_job(pool, job.id, lambda now: now.progress is not None)
     await pool.jobs.act(SUSAN, job.id, "pause")
     runtime.end(worker, 143, EndedBy.NOTICE, at=clock.now())
     await reached(pool, job.id, State.PAUSED)
@@ -263,10 +263,10 @@ async def test_an_attempt_that_starts_over_says_how_far_the_last_one_was(
     assert begun.progress.text is None, "attempt 2 has said nothing yet"
     clock.pass_s(5)
     runtime.say(WorkerProgress(again, clock.now(), 0.03, "epoch 1"))
-    now = await until(pool, job.id, lambda now: now.progress.text == "epoch 1")  # type: ignore[union-attr]
+    now = await until_job(pool, job.id, lambda now: now.progress.text == "epoch 1")  # type: ignore[union-attr]
     assert now.progress is not None
     assert (now.progress.fraction, now.progress.fell_from) == (0.03, 0.63)
     runtime.say(WorkerProgress(again, clock.now(), 0.7, "epoch 7"))
-    now = await until(pool, job.id, lambda now: now.progress.text == "epoch 7")  # type: ignore[union-attr]
+    now = await until_job(pool, job.id, lambda now: now.progress.text == "epoch 7")  # type: ignore[union-attr]
     assert now.progress is not None
     assert now.progress.fell_from is None

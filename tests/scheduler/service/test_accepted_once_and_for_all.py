@@ -19,6 +19,7 @@ from benchpool_support.pools import (
     sleeper,
 )
 from benchpool_support.scripted import ScriptedRuntime, devices
+from benchpool_support.waiting import until_async
 
 
 async def test_many_repeats_with_one_key_are_one_job(tmp_path: Path) -> None:
@@ -97,9 +98,7 @@ async def test_a_full_disk_refuses_new_jobs_and_running_ones_end_when_there_is_r
         with pytest.raises(Unavailable, match="disk is full"):
             await pool.jobs.submit(SUSAN, sleeper())
         runtime.end((await runtime.until_launched(1))[0])
-        async with asyncio.timeout(60):
-            while "events" not in pool.observed.now.problems:
-                await asyncio.sleep(0.01)
+        await until_async(lambda: "events" in pool.observed.now.problems)
         assert pool.jobs.detail(SUSAN, job.id).job.state is State.RUNNING
         assert not pool.views.status(SUSAN).health.ok
         store.commit = commit  # type: ignore[method-assign]

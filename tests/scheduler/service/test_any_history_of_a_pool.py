@@ -35,8 +35,9 @@ from benchpool_scheduler.service.views.gpu_states import GpuStates
 from benchpool_support.clocks import FakeClock
 from benchpool_support.examples import examples
 from benchpool_support.histories import CONFIGURATION, CONFIGURATIONS, GPUS, MACHINE, QUOTAS
-from benchpool_support.pools import ADMIN, HUB, PATIENCE_S, make_pool, sleeper
+from benchpool_support.pools import ADMIN, HUB, make_pool, sleeper
 from benchpool_support.scripted import ScriptedRuntime, devices
+from benchpool_support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 

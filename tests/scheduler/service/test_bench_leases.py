@@ -24,7 +24,7 @@ from benchpool_support.pools import (
     reached,
     sleeper,
     story,
-    until,
+    until_job,
 )
 from benchpool_support.scripted import ScriptedRuntime, devices
 
@@ -231,7 +231,7 @@ async def test_a_new_user_who_finds_no_room_gets_the_bench_back_from_jobs(tmp_pa
         worker, notice = (await runtime.until_noticed(1))[0]
         assert notice.for_ == "benches"
         runtime.end(worker, 143)
-        await until(pool, worker.job, lambda now: now.state is State.QUEUED)
+        await until_job(pool, worker.job, lambda now: now.state is State.QUEUED)
         lease = await pool.benches.reserve(HUB, ask(user="zoe"))
         assert set(lease.gpus).isdisjoint(held.gpus)
 

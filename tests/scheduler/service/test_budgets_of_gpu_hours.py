@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -49,6 +48,7 @@ from benchpool_support.pools import (
     opened,
     reached,
     sleeper,
+    until_job,
 )
 from benchpool_support.scripted import ScriptedRuntime, devices
 
@@ -225,12 +225,11 @@ async def test_what_waits_already_waits_with_its_reason_and_what_had_begun_goes_
         later = await pool.jobs.submit(SUSAN, sleeper(gpus=4))
         clock.pass_s(3 * HOUR_S)
         await pool.housekeeping.look()
-        found = await reached(pool, later.id, State.QUEUED)
-        for _ in range(200):
-            found = pool.jobs.detail(SUSAN, later.id).job
-            if found.reason is not None and found.reason.code == "budget-used-up":
-                break
-            await asyncio.sleep(0.02)
+        found = await until_job(
+            pool,
+            later.id,
+            lambda now: now.reason is not None and now.reason.code == "budget-used-up",
+        )
         assert found.reason is not None
         assert found.reason.text == (
             "The project susan has used up its 10 GPU-hours of this month, and new jobs of it "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -24,8 +23,9 @@ from benchpool_scheduler.service.pool.subscriptions import as_told
 from benchpool_scheduler.store.curve_files import FOLDER, CurveFiles, copy_into, put_back
 from benchpool_scheduler.store.records import DropJob
 from benchpool_support.clocks import FakeClock
-from benchpool_support.pools import JOE, SUSAN, make_pool, opened, reached, sleeper, until
+from benchpool_support.pools import JOE, SUSAN, make_pool, opened, reached, sleeper, until_job
 from benchpool_support.scripted import ScriptedRuntime, devices
+from benchpool_support.waiting import until_async
 
 
 @pytest.fixture
@@ -58,12 +58,11 @@ async def curves(pool: Pool, job: str, **query: int | str) -> JobMetrics:
 
 async def loss_of(pool: Pool, job: str, points: int) -> Curve:
     """Return the loss when so many points of it are there."""
-    async with asyncio.timeout(60):
-        while True:
-            found = (await curves(pool, job)).curves
-            if found and len(found[0].steps) == points:
-                return found[0]
-            await asyncio.sleep(0.01)
+    found = await until_async(
+        lambda: curves(pool, job),
+        holds=lambda found: found.curves and len(found.curves[0].steps) == points,
+    )
+    return found.curves[0]
 
 
 async def test_a_resumed_job_has_one_line_and_what_was_rolled_back_is_gone(
@@ -94,7 +93,7 @@ async def test_the_newest_values_stand_with_the_job_while_it_lives(
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
     runtime.say(losses(worker, clock.now(), s1=3.0, s2=2.5))
-    await until(pool, job.id, lambda now: now.metrics == {"loss": 2.5})
+    await until_job(pool, job.id, lambda now: now.metrics == {"loss": 2.5})
     runtime.end(worker, 0, EndedBy.ITSELF, at=clock.now())
     ended = await reached(pool, job.id, State.SUCCEEDED)
     assert ended.metrics == {}

@@ -21,7 +21,7 @@ from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.runtime import EndedBy, WorkerProgress
 from benchpool_scheduler.service import Pool
 from benchpool_support.clocks import FakeClock
-from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper, until
+from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper, until_job
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 DECEPTIVE = ["\u202efdp.exe", "a\u200bb", "\x1b[31mred", "a\x85b", "\u2066x", "\ufeffx", "a\u2028b"]
@@ -83,7 +83,7 @@ async def test_they_are_shown_in_reasons_and_in_what_workers_say(
     (worker,) = await runtime.until_launched(1)
     await reached(pool, job.id, State.RUNNING)
     runtime.say(WorkerProgress(worker, 0.0, 0.5, "step\u202e5\x1b[2J"))
-    said = await until(pool, job.id, lambda now: now.progress is not None)
+    said = await until_job(pool, job.id, lambda now: now.progress is not None)
     assert said.progress is not None
     assert said.progress.text == "step\\u202e5\\x1b[2J"
     await pool.jobs.act(SUSAN, job.id, "cancel", ActionReason("not\u200b needed"))
@@ -99,7 +99,7 @@ async def test_they_are_shown_in_why_an_attempt_ended(
     (worker,) = await runtime.until_launched(1)
     await reached(pool, job.id, State.RUNNING)
     runtime.end(worker, 1, by, text="it failed with ValueError: a\u202eb\x1b[2J")
-    await until(pool, job.id, lambda now: now.attempt > 1 or now.state in ENDED)
+    await until_job(pool, job.id, lambda now: now.attempt > 1 or now.state in ENDED)
     attempt = pool.ledger.attempt(job.id, 1)
     assert attempt is not None
     assert attempt.workers[0].text == "it failed with ValueError: a\\u202eb\\x1b[2J"

@@ -14,7 +14,7 @@ from benchpool_support.pools import (
     opened,
     reached,
     sleeper,
-    until,
+    until_job,
 )
 
 
@@ -133,7 +133,7 @@ async def test_a_job_that_goes_first_is_named_only_to_who_may_see_it(tmp_path: P
         await lab.start(SUSAN, sleeper(time_limit_s=2400))
         first = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
         second = await pool.jobs.submit(JOE, sleeper())
-        await until(pool, second.id, lambda now: code_of(now) == "reserved-for-others")
+        await until_job(pool, second.id, lambda now: code_of(now) == "reserved-for-others")
         of_admin = reason_of(pool, ADMIN, second.id)
         assert of_admin.numbers["reserved_for"] == first.id
         assert f"kept for job {first.id[:8]} of project vision" in of_admin.text

@@ -21,7 +21,7 @@ from benchpool_support.pools import (
     opened,
     reached,
     sleeper,
-    until,
+    until_job,
 )
 from benchpool_support.scripted import ScriptedRuntime, devices
 
@@ -51,7 +51,7 @@ async def test_a_gang_runs_when_its_last_worker_runs_and_succeeds_with_its_last(
     assert runtime.launched[first].nodes == ("localhost", "localhost")
     assert runtime.launched[first].port == runtime.launched[second].port
     runtime.begin(first)
-    assert (await until(pool, job.id, lambda now: now.attempt == 1)).state is State.STARTING
+    assert (await until_job(pool, job.id, lambda now: now.attempt == 1)).state is State.STARTING
     runtime.begin(second)
     await reached(pool, job.id, State.RUNNING)
     runtime.end(first)
@@ -88,7 +88,7 @@ async def test_a_lost_worker_queues_the_job_again_and_is_no_failure(
     (worker, notice), *_ = await runtime.until_noticed(1)
     assert (worker, notice.kind) == (second, "pause")
     runtime.end(second, 143, EndedBy.NOTICE)
-    again = await until(pool, job.id, lambda now: now.attempt == 2)
+    again = await until_job(pool, job.id, lambda now: now.attempt == 2)
     assert again.preemptions == []
     assert pool.jobs.detail(SUSAN, job.id).attempts[0].ended_by == "lost"
 
@@ -109,7 +109,7 @@ async def test_a_job_that_is_lost_at_once_again_and_again_waits_for_its_user(
         "killed or the machine restarted."
     )
     await pool.jobs.act(SUSAN, job.id, "resume")
-    await until(pool, job.id, lambda now: now.attempt == MOST_LOST + 1)
+    await until_job(pool, job.id, lambda now: now.attempt == MOST_LOST + 1)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ async def test_the_victim_that_saved_last_is_preempted(
         runtime.say(
             WorkerProgress(workers[job.id], clock.now(), 0.5, "x", checkpoint_at=clock.now() - ago)
         )
-        await until(pool, job.id, lambda now: now.progress is not None)
+        await until_job(pool, job.id, lambda now: now.progress is not None)
     await pool.jobs.submit(JOE, sleeper(gpus=2))
     worker, notice = (await runtime.until_noticed(1))[0]
     assert worker.job == new.id

@@ -23,7 +23,7 @@ from benchpool_scheduler.service import Pool
 from benchpool_scheduler.service.cluster_state import snapshots
 from benchpool_scheduler.service.execution import passes
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
-from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper, until
+from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper, until_job
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 
@@ -83,7 +83,7 @@ async def test_a_running_gang_may_get_more_workers(tmp_path: Path) -> None:
         runtime.end(first)
         second = list(runtime.launched)[1]
         runtime.end(second)
-        done = await until(pool, job.id, lambda now: now.ended is not None)
+        done = await until_job(pool, job.id, lambda now: now.ended is not None)
         assert (done.state, done.attempt) == (State.SUCCEEDED, 1)
 
 
@@ -103,5 +103,5 @@ async def test_a_worker_that_is_lost_before_it_joins_changes_nothing_for_the_oth
         # The order in which a scheduler hears of both after its restart.
         runtime.end(first)
         runtime.end(second, None, by)
-        done = await until(pool, job.id, lambda now: now.ended is not None)
+        done = await until_job(pool, job.id, lambda now: now.ended is not None)
         assert (done.state, done.attempt) == (State.SUCCEEDED, 1)

@@ -16,7 +16,7 @@ from benchpool_scheduler.runtime import EndedBy, ReportedRun, WorkerProgress
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.web.job_rows import Reader, job_row
 from benchpool_support.clocks import FakeClock
-from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper, until
+from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper, until_job
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 
@@ -47,7 +47,7 @@ async def test_what_is_saved_stays_done_through_a_pause_until_the_next_save(
     (worker,) = await runtime.until_launched(1)
     at = clock.now()
     runtime.say(WorkerProgress(worker, at, 0.77, "step 77", checkpoint_at=at))
-    await until(pool, job.id, lambda now: fraction(now) == 0.77)
+    await until_job(pool, job.id, lambda now: fraction(now) == 0.77)
     await pool.jobs.act(SUSAN, job.id, "pause")
     await runtime.until_noticed(1)
     runtime.end(worker, 1, EndedBy.NOTICE, at=clock.now())
@@ -56,12 +56,12 @@ async def test_what_is_saved_stays_done_through_a_pause_until_the_next_save(
     again = (await runtime.until_launched(2))[1]
     assert again.attempt == 2
     runtime.say(WorkerProgress(again, clock.now(), None, "cell 1", checkpoint_at=at))
-    said = await until(pool, job.id, lambda now: "cell 1" in words.note(now))
+    said = await until_job(pool, job.id, lambda now: "cell 1" in words.note(now))
     assert fraction(said) == 0.77
     clock.pass_s(60)
     now = clock.now()
     runtime.say(WorkerProgress(again, now, 0.3, "from the start", checkpoint_at=now))
-    said = await until(pool, job.id, lambda now: fraction(now) != 0.77)
+    said = await until_job(pool, job.id, lambda now: fraction(now) != 0.77)
     assert fraction(said) == 0.3, "it has saved what it does now: that is how far it is"
 
 
@@ -73,11 +73,11 @@ async def test_a_save_that_is_told_again_a_little_later_is_no_other_save(
     (worker,) = await runtime.until_launched(1)
     saved = clock.now()
     runtime.say(WorkerProgress(worker, saved, 0.4, "a", checkpoint_at=saved, checkpoint_step=400))
-    await until(pool, job.id, lambda now: fraction(now) == 0.4)
+    await until_job(pool, job.id, lambda now: fraction(now) == 0.4)
     clock.pass_s(60)
     again, now = saved + 2e-5, clock.now()
     runtime.say(WorkerProgress(worker, now, 0.63, "b", checkpoint_at=again, checkpoint_step=400))
-    await until(pool, job.id, lambda now: fraction(now) == 0.63)
+    await until_job(pool, job.id, lambda now: fraction(now) == 0.63)
     await pool.jobs.act(SUSAN, job.id, "pause")
     await runtime.until_noticed(1)
     runtime.end(worker, 1, EndedBy.NOTICE, at=clock.now())
@@ -87,7 +87,7 @@ async def test_a_save_that_is_told_again_a_little_later_is_no_other_save(
     runtime.say(
         WorkerProgress(second, now, 0.41, "once more", checkpoint_at=saved, checkpoint_step=400)
     )
-    said = await until(pool, job.id, lambda now: "once more" in words.note(now))
+    said = await until_job(pool, job.id, lambda now: "once more" in words.note(now))
     assert said.progress is not None
     assert (said.progress.fraction, said.progress.fell_from) == (0.41, 0.63)
 
@@ -99,12 +99,12 @@ async def test_the_time_left_goes_by_the_pace_of_this_attempt_and_is_said_everyw
     (worker,) = await runtime.until_launched(1)
     # It read back half of the whole: that is not its pace.
     runtime.say(WorkerProgress(worker, clock.now(), 0.5, "read back"))
-    said = await until(pool, job.id, lambda now: fraction(now) == 0.5)
+    said = await until_job(pool, job.id, lambda now: fraction(now) == 0.5)
     assert said.progress is not None
     assert said.progress.ends is None
     clock.pass_s(600)
     runtime.say(WorkerProgress(worker, clock.now(), 0.6, "step 60"))
-    said = await until(pool, job.id, lambda now: fraction(now) == 0.6)
+    said = await until_job(pool, job.id, lambda now: fraction(now) == 0.6)
     assert said.progress is not None
     assert said.progress.ends is not None
     assert (said.progress.ends - said.progress.updated).total_seconds() == pytest.approx(2400)
@@ -126,7 +126,7 @@ async def test_a_job_that_succeeded_is_done(pool: Pool, runtime: ScriptedRuntime
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
     runtime.say(WorkerProgress(worker, 0.0, 0.96, "step 288 of 300"))
-    await until(pool, job.id, lambda now: fraction(now) == 0.96)
+    await until_job(pool, job.id, lambda now: fraction(now) == 0.96)
     runtime.end(worker)
     ended = await reached(pool, job.id, State.SUCCEEDED)
     assert fraction(ended) == 1.0
@@ -139,7 +139,7 @@ async def test_panel_page_terminal_and_notebook_say_the_same_figure(
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
     runtime.say(WorkerProgress(worker, 0.0, 0.779, "step 233"))
-    said = await until(pool, job.id, lambda now: fraction(now) is not None)
+    said = await until_job(pool, job.id, lambda now: fraction(now) is not None)
     row = job_row(said, (), (), Reader("susan", admin=False), said.submitted)
     assert f"{row.percent} %" == "77 %"
     assert words.note(said) == "77 % step 233"
@@ -153,7 +153,7 @@ async def test_runs_in_trackers_of_all_attempts_stay_with_the_job_after_its_end(
     (worker,) = await runtime.until_launched(1)
     first, second = (ReportedRun("mlflow", f"https://ml.example/#/runs/{n}") for n in (1, 2))
     runtime.say(WorkerProgress(worker, clock.now(), None, None, runs=(first,)))
-    await until(pool, job.id, lambda now: len(now.tracker_runs) == 1)
+    await until_job(pool, job.id, lambda now: len(now.tracker_runs) == 1)
     await pool.jobs.act(SUSAN, job.id, "pause")
     await runtime.until_noticed(1)
     runtime.end(worker, 1, EndedBy.NOTICE, at=clock.now())

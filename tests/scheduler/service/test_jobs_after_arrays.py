@@ -26,7 +26,7 @@ from benchpool_scheduler.service.views import awaited_jobs
 from benchpool_scheduler.service.views.forecast_chains import chain_of, task_id
 from benchpool_scheduler.store.records import DropJob
 from benchpool_support.clocks import FakeClock
-from benchpool_support.pools import JOE, SUSAN, make_pool, opened, reached, sleeper, until
+from benchpool_support.pools import JOE, SUSAN, make_pool, opened, reached, sleeper, until_job
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 FOLD = JobSubmission(entry=CommandEntry(["python3", "fold.py"]), name="folds")
@@ -197,7 +197,7 @@ async def test_jobs_and_arrays_are_waited_for_together(
     assert said(pool, later.id).startswith(f"Waits for 2 of 2: job {prep.id[:8]} prep")
     assert said(pool, later.id).endswith(f", 1 of 1 job of array {array.id[:8]} folds.")
     await end(runtime, 1)
-    await until(pool, later.id, lambda now: now.awaits[1].outcome is State.SUCCEEDED)
+    await until_job(pool, later.id, lambda now: now.awaits[1].outcome is State.SUCCEEDED)
     await end(runtime, 2)
     await reached(pool, later.id, State.RUNNING)
 

@@ -15,7 +15,16 @@ from benchpool_scheduler.service import Pool
 from benchpool_scheduler.service.cluster_state import snapshots
 from benchpool_scheduler.service.jobs.run_again import run_again
 from benchpool_scheduler.store.records import JobProgress
-from benchpool_support.pools import JOE, SUSAN, decided, make_pool, opened, reached, sleeper, until
+from benchpool_support.pools import (
+    JOE,
+    SUSAN,
+    decided,
+    make_pool,
+    opened,
+    reached,
+    sleeper,
+    until_job,
+)
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 
@@ -105,7 +114,7 @@ async def test_it_waits_for_all_of_several(pool: Pool, runtime: ScriptedRuntime)
     first, second = await running(pool), await running(pool)
     later = await pool.jobs.submit(SUSAN, sleeper(after=(first, second)))
     runtime.end(next(iter(runtime.launched)), 0)
-    waits = await until(pool, later.id, lambda now: any(it.outcome for it in now.awaits))
+    waits = await until_job(pool, later.id, lambda now: any(it.outcome for it in now.awaits))
     assert waits.reason is not None
     assert waits.reason.text == f"Waits for 1 of 2 jobs: job {second[:8]} prep."
     runtime.end([*runtime.launched][1], 0)
@@ -134,7 +143,7 @@ async def test_one_that_is_paused_meanwhile_queues_when_it_is_resumed(
     later = await pool.jobs.submit(SUSAN, sleeper(after=(prep,)))
     await pool.jobs.act(SUSAN, later.id, "pause")
     runtime.end(next(iter(runtime.launched)), 0)
-    await until(pool, later.id, lambda now: now.awaits[0].outcome is State.SUCCEEDED)
+    await until_job(pool, later.id, lambda now: now.awaits[0].outcome is State.SUCCEEDED)
     assert pool.jobs.detail(SUSAN, later.id).job.state is State.PAUSED
     await pool.jobs.act(SUSAN, later.id, "resume")
     await reached(pool, later.id, State.RUNNING)
@@ -210,6 +219,6 @@ async def test_among_those_that_wait_for_gpus_it_is_the_youngest_when_it_joins(
         between = await pool.jobs.submit(SUSAN, sleeper())
         await decided(pool, between.id)
         runtime.end(next(iter(runtime.launched)), 0)
-        await until(pool, later.id, lambda now: now.in_line_since is not None)
+        await until_job(pool, later.id, lambda now: now.in_line_since is not None)
         order = [job.id for job in snapshots.in_line(pool.ledger)]
         assert order.index(between.id) < order.index(later.id)

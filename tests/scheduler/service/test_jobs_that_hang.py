@@ -26,7 +26,7 @@ from benchpool_scheduler.service.execution import recovery
 from benchpool_scheduler.telemetry.sampler import NoSampler, NoWorkers, Sampling
 from benchpool_scheduler.telemetry.samples import GpuSample, HeldSample, WorkerSample
 from benchpool_support.clocks import FakeClock
-from benchpool_support.pools import JOE, SUSAN, make_pool, opened, reached, sleeper, until
+from benchpool_support.pools import JOE, SUSAN, make_pool, opened, reached, sleeper, until_job
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 YAML = """
@@ -180,7 +180,7 @@ async def test_it_is_requeued_where_that_was_asked_for_and_only_as_often_as_it_m
             )
             site.runtime.alive.discard(worker)
             site.runtime.say(end)
-        again = await until(
+        again = await until_job(
             pool, job.id, lambda now: now.state is State.RUNNING and now.attempt == 2
         )
         assert again.reason is None

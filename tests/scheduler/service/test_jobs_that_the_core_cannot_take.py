@@ -28,7 +28,7 @@ from benchpool_support.pools import (
     opened,
     reached,
     sleeper,
-    until,
+    until_job,
 )
 from benchpool_support.scripted import ScriptedRuntime, devices
 
@@ -124,7 +124,7 @@ async def test_the_cause_is_found_by_halving_among_those_that_changed(tmp_path: 
         new = [(await pool.jobs.submit(JOE, sleeper(gpus=6))).id for _ in range(3)]
         failing.jobs = {JobId(new[1])}
         failing.tried = 0
-        shown = await until(
+        shown = await until_job(
             pool, new[1], lambda now: now.reason is not None and now.reason.code == "set-aside"
         )
         assert shown.state is State.QUEUED
@@ -141,7 +141,7 @@ async def test_a_job_that_is_aside_is_tried_again_with_a_new_configuration(tmp_p
         async with pool.ledger.lock:
             job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
             failing.jobs = {JobId(job.id)}
-        await until(
+        await until_job(
             pool, job.id, lambda now: now.reason is not None and now.reason.code == "set-aside"
         )
         failing.jobs = set()

@@ -28,16 +28,16 @@ from benchpool_scheduler.store.sqlite import SqliteStore
 from benchpool_support.pools import (
     ADMIN,
     HUB,
-    PATIENCE_S,
     SUSAN,
     decided,
     opened,
     reached,
     sleeper,
     story,
-    until,
+    until_job,
 )
 from benchpool_support.scripted import ScriptedRuntime, devices
+from benchpool_support.waiting import PATIENCE_S, until_async
 
 FIRST, SECOND, THIRD = "a" * 26, "b" * 26, "c" * 26
 
@@ -217,13 +217,11 @@ async def test_why_a_job_waits_is_announced(site: Site) -> None:
     await site.pool.jobs.submit(SUSAN, sleeper(gpus=6))
     waiting = await site.pool.jobs.submit(SUSAN, sleeper())
     await decided(site.pool, waiting.id)
-    async with asyncio.timeout(PATIENCE_S):
-        while not site.told:
-            await asyncio.sleep(0.01)
+    await until_async(lambda: site.told)
     (told,) = {job.id: job for job in site.told}.values()
     assert told.id == waiting.id
     assert told.reason is not None
-    await until(site.pool, waiting.id, lambda now: now.reason is not None)
+    await until_job(site.pool, waiting.id, lambda now: now.reason is not None)
 
 
 async def test_workers_that_are_written_come_and_go(site: Site) -> None:
@@ -268,7 +266,7 @@ async def test_workers_with_which_a_job_could_never_run_are_put_back(site: Site)
     await site.has(FIRST)
     site.store.inbox.put_nowait(FieldWritten(FIRST, "workers", 9))
     site.store.inbox.put_nowait(FieldWritten(FIRST, "priority", 30))
-    await until(site.pool, FIRST, lambda job: job.priority == 30)
+    await until_job(site.pool, FIRST, lambda job: job.priority == 30)
     assert site.pool.jobs.detail(ADMIN, FIRST).job.workers == 1
     assert "need 18 GPUs and can never run: the pool has" in site.store.kept[FIRST]
 
@@ -282,7 +280,7 @@ async def test_a_priority_that_is_written_changes_whose_turn_it_is(site: Site) -
         await site.has(job)
     site.store.inbox.put_nowait(FieldWritten(THIRD, "priority", 40))
     site.store.inbox.put_nowait(FieldWritten(SECOND, "priority", 30))
-    await until(site.pool, SECOND, lambda job: job.priority == 30)
+    await until_job(site.pool, SECOND, lambda job: job.priority == 30)
     (worker,) = await site.runtime.until_launched(1)
     site.runtime.end(worker, 0)
     await reached(site.pool, THIRD, State.RUNNING)
@@ -293,10 +291,10 @@ async def test_a_name_that_is_written_is_that_of_the_job(site: Site) -> None:
     site.write(FIRST, sleeper(name="old"))
     await site.has(FIRST)
     site.store.inbox.put_nowait(FieldWritten(FIRST, "name", "new"))
-    await until(site.pool, FIRST, lambda job: job.name == "new")
+    await until_job(site.pool, FIRST, lambda job: job.name == "new")
     site.store.inbox.put_nowait(FieldWritten(FIRST, "name", None))
     site.store.inbox.put_nowait(FieldWritten(FIRST, "priority", 30))
-    await until(site.pool, FIRST, lambda job: job.priority == 30)
+    await until_job(site.pool, FIRST, lambda job: job.priority == 30)
     assert site.pool.jobs.detail(ADMIN, FIRST).job.name == "new"
     assert "keeps its name" in site.store.kept[FIRST]
 

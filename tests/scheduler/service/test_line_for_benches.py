@@ -27,9 +27,10 @@ from benchpool_support.pools import (
     opened,
     reached,
     sleeper,
-    until,
+    until_job,
 )
 from benchpool_support.scripted import ScriptedRuntime, devices
+from benchpool_support.waiting import until_async
 
 pytestmark = pytest.mark.slow
 
@@ -87,9 +88,7 @@ async def test_gpus_given_to_a_start_that_the_hub_forgot_are_given_back(tmp_path
         place(await pool.benches.wait_in_line(HUB, line("jemma")))
         # The Hub is killed: it forgets that start, and comes back without it.
         await pool.benches.release(HUB, held.id)
-        async with asyncio.timeout(60):
-            while not pool.benches.leases(HUB):
-                await asyncio.sleep(0.01)
+        await until_async(lambda: pool.benches.leases(HUB))
         for passed in (0.0, GONE_S + 1):
             assert [one.user for one in pool.benches.leases(HUB)] == ["jemma"]
             clock.pass_s(passed)
@@ -116,9 +115,7 @@ async def test_administrators_see_who_waits_for_a_bench_and_others_themselves(
         assert pool.benches.line(JOE) == []
         assert pool.views.status(JOE).bench_line == 2
         await pool.benches.release(HUB, held.id)
-        async with asyncio.timeout(60):
-            while pool.views.status(JOE).bench_line:
-                await asyncio.sleep(0.01)
+        await until_async(lambda: not pool.views.status(JOE).bench_line)
         assert pool.benches.line(ADMIN) == []
 
 
@@ -175,7 +172,7 @@ async def test_nobody_in_line_is_overtaken_by_one_who_does_not_wait(tmp_path: Pa
         await pool.benches.wait_in_line(HUB, line("zoe", gpus=2))
         first, second = [worker for worker, _ in await runtime.until_noticed(2)]
         runtime.end(first, 143)
-        await until(pool, first.job, lambda job: job.state is State.QUEUED)
+        await until_job(pool, first.job, lambda job: job.state is State.QUEUED)
         with pytest.raises(Unavailable, match="are not free"):
             await pool.benches.reserve(HUB, line("jemma").lease)
         waiting = asyncio.ensure_future(asked_until_held(pool, line("zoe", gpus=2)))
@@ -241,6 +238,4 @@ async def test_a_later_start_of_a_server_takes_its_place_over_from_one_that_stil
 
 
 async def until_waiting(pool: Pool) -> None:
-    async with asyncio.timeout(60):
-        while not pool.benches.line(ADMIN):
-            await asyncio.sleep(0)
+    await until_async(lambda: pool.benches.line(ADMIN))

@@ -13,8 +13,9 @@ from benchpool_scheduler.runtime import DeviceState
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.service.housekeeping import slow_timer
 from benchpool_scheduler.store.sqlite import SqliteStore
-from benchpool_support.pools import ADMIN, PATIENCE_S, opened, story
+from benchpool_support.pools import ADMIN, opened, story
 from benchpool_support.scripted import ScriptedRuntime, devices
+from benchpool_support.waiting import PATIENCE_S, until_async
 
 
 class HearingRuntime(ScriptedRuntime):
@@ -40,5 +41,4 @@ async def test_a_gpu_that_breaks_is_seen_as_soon_as_the_runtime_hears_of_it(
         assert GpuState.BROKEN not in {gpu.state for gpu in pool.views.status(ADMIN).gpus}
         runtime.mark(runtime.gpus[0].uuid, DeviceState.BROKEN, "it fell off the bus")
         runtime.news.set()
-        while pool.views.status(ADMIN).gpus[0].state is not GpuState.BROKEN:
-            await asyncio.sleep(0.01)
+        await until_async(lambda: pool.views.status(ADMIN).gpus[0].state is GpuState.BROKEN)

@@ -33,7 +33,7 @@ from benchpool_support.pools import (
     reached,
     sleeper,
     story,
-    until,
+    until_job,
 )
 from benchpool_support.scripted import ScriptedRuntime, machine
 
@@ -119,7 +119,7 @@ async def test_nothing_starts_on_a_node_that_drains_and_what_runs_goes_on(pool: 
     assert (counts[GpuState.CLOSED], counts[GpuState.FREE]) == (2, 0)
     assert "2 closed by administrators, 0 free" in pool.views.status(ADMIN).text
     await pool.nodes.open(ADMIN, busy, NodeOpened())
-    await until(pool, waits.id, lambda job: job.state is not State.QUEUED)
+    await until_job(pool, waits.id, lambda job: job.state is not State.QUEUED)
     assert node(pool, busy).intake is NodeIntake.OPEN
 
 
@@ -162,7 +162,7 @@ async def test_a_shorter_time_limit_does_what_the_reason_advises(pool: Pool) -> 
     assert waits.reason is not None
     advised = int(waits.reason.numbers["time_limit_s"] or 0)
     await pool.jobs.act(SUSAN, waits.id, "change", JobChange(time_limit_s=advised))
-    await until(pool, waits.id, lambda job: job.state is not State.QUEUED)
+    await until_job(pool, waits.id, lambda job: job.state is not State.QUEUED)
 
 
 async def test_a_window_closes_the_node_when_it_begins_and_opens_it_when_it_ends(
@@ -177,10 +177,10 @@ async def test_a_window_closes_the_node_when_it_begins_and_opens_it_when_it_ends
         await pool.nodes.drain(ADMIN, "n2", NodeReason("no fan"))
         await pool.nodes.maintain(ADMIN, "n1", window(pool, 1))
         job = await pool.jobs.submit(SUSAN, sleeper(gpus=1))
-        await until(pool, job.id, closed)
+        await until_job(pool, job.id, closed)
         assert node(pool, "n1").intake is NodeIntake.MAINTENANCE
         await pool.nodes.maintain(ADMIN, "n1", window(pool, -59, lasts_s=60))
-        await until(pool, job.id, lambda it: it.state is not State.QUEUED)
+        await until_job(pool, job.id, lambda it: it.state is not State.QUEUED)
         assert node(pool, "n1").window is None
 
 
@@ -201,7 +201,7 @@ async def test_a_job_that_could_start_is_kept_off_as_the_window_comes_nearer(
     def told(job: Job) -> bool:
         return job.reason is not None and job.reason.code == "nodes-closed"
 
-    assert (await until(pool, waits.id, told)).state is State.QUEUED
+    assert (await until_job(pool, waits.id, told)).state is State.QUEUED
 
 
 async def test_how_many_jobs_may_go_on_beyond_the_beginning_is_told(pool: Pool) -> None:

@@ -25,7 +25,7 @@ from benchpool_support.pools import (
     python_job,
     reached,
     sleeper,
-    until,
+    until_job,
 )
 from benchpool_support.scripted import ScriptedRuntime, devices
 
@@ -77,7 +77,7 @@ async def ran(pool: Pool, clock: FakeClock, ticks: int = 40) -> Job:
 
 async def noted(pool: Pool, job: Job) -> JobUsage:
     """Wait until what was measured is kept."""
-    await until(pool, job.id, lambda _: pool.jobs.usage(ADMIN, job.id).measured is not None)
+    await until_job(pool, job.id, lambda _: pool.jobs.usage(ADMIN, job.id).measured is not None)
     return pool.jobs.usage(SUSAN, job.id)
 
 

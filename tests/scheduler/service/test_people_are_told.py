@@ -38,6 +38,7 @@ from benchpool_support.pools import (
     story,
 )
 from benchpool_support.scripted import ScriptedRuntime, devices
+from benchpool_support.waiting import until_async
 from benchpool_support.webhooks import Receiver, receiving
 
 pytestmark = pytest.mark.slow
@@ -85,9 +86,7 @@ async def came(receiver: Receiver, number: int) -> list[str]:
 async def written(state: Path, id_: str) -> None:
     """Wait until it is on disk that a message was told."""
     file = state / "scheduler" / subscription_files.TOLD
-    async with asyncio.timeout(120):
-        while not file.exists() or id_ not in file.read_text():
-            await asyncio.sleep(0.02)
+    await until_async(lambda: file.exists() and id_ in file.read_text())
 
 
 async def test_a_failure_is_told_once_and_a_restart_tells_it_not_again(
@@ -193,9 +192,9 @@ async def test_a_broken_gpu_is_told_to_administrators_and_to_the_site_alone(
             await pool.housekeeping.see_machines()
             assert await came(receiver, 1) == ["gpu-broken"]
             (told,) = await asyncio.to_thread(of_the_site.wait_for, 1)
-            async with asyncio.timeout(120):
-                while pool.notifier.settings(ADMIN).addresses[0].reached is None:
-                    await asyncio.sleep(0.02)
+            await until_async(
+                lambda: pool.notifier.settings(ADMIN).addresses[0].reached is not None
+            )
             await pool.housekeeping.see_machines()
             assert pool.notifier.settings(SUSAN).addresses[0].reached is None
     assert b"is broken: it fell off the bus." in told.body

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,6 @@ from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import (
     ADMIN,
     HUB,
-    PATIENCE_S,
     SUSAN,
     decided,
     make_pool,
@@ -26,9 +24,10 @@ from benchpool_support.pools import (
     reached,
     sleeper,
     story,
-    until,
+    until_job,
 )
 from benchpool_support.scripted import ScriptedRuntime, machine
+from benchpool_support.waiting import until_async
 
 ROOM = story(
     """
@@ -203,9 +202,7 @@ async def test_a_machine_that_comes_takes_waiting_jobs(
 
 
 async def test_looks_that_see_nothing_new_cause_no_pass(pool: Pool) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not pool.observed.now.latest_pass.passes:
-            await asyncio.sleep(0)
+    await until_async(lambda: pool.observed.now.latest_pass.passes)
     await pool.housekeeping.look()
     inventory, wanted = pool.observed.now.inventory, pool.passes.wanted
     wanted.clear()
@@ -299,7 +296,7 @@ async def test_a_node_that_did_not_take_a_job_is_not_tried_again_for_a_while(
         runtime.end(
             WorkerId(job.id, 1, 0), None, EndedBy.NOT_TAKEN, clock.now(), "h1 is out of GPUs"
         )
-        waiting = await until(pool, job.id, lambda now: now.state is State.QUEUED)
+        waiting = await until_job(pool, job.id, lambda now: now.state is State.QUEUED)
         waiting = await decided(pool, job.id)
         assert waiting.reason is not None
         assert waiting.reason.code == "nodes-excluded"
@@ -326,7 +323,7 @@ async def test_a_node_that_never_takes_a_job_is_tried_ever_more_seldom_and_the_j
         for attempt, length_s in enumerate((5, 20, 80, 320, 600, 600), start=1):
             worker = (await runtime.until_launched(attempt))[-1]
             runtime.end(worker, None, EndedBy.NOT_TAKEN, clock.now(), "h1 is out of GPUs")
-            await until(pool, job.id, lambda now: now.state is State.QUEUED)
+            await until_job(pool, job.id, lambda now: now.state is State.QUEUED)
             waiting = await decided(pool, job.id)
             assert waiting.reason is not None
             assert waiting.reason.numbers["left_out_s"] == length_s
@@ -346,7 +343,9 @@ async def test_a_gang_goes_back_as_a_whole_when_one_node_does_not_take_it(
     ((other, notice),) = await runtime.until_noticed(1)
     assert (other.worker, notice.kind) == (1, "pause")
     runtime.end(other, 143, EndedBy.NOTICE, now)
-    again = await until(pool, job.id, lambda now: now.attempt == 2 and now.state is State.RUNNING)
+    again = await until_job(
+        pool, job.id, lambda now: now.attempt == 2 and now.state is State.RUNNING
+    )
     assert first not in pool.jobs.detail(SUSAN, again.id).attempts[1].nodes
     assert second in ("a1", "a2", "b1")
 

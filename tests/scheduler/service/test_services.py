@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +23,10 @@ from benchpool_scheduler.service import Caller, Pool, ServiceFlow
 from benchpool_scheduler.service.jobs.serving.service_runner import UNOWNED_S
 from benchpool_scheduler.telemetry.samples import GpuSample, HeldSample, Holder
 from benchpool_support.clocks import FakeClock
-from benchpool_support.pools import ADMIN, JOE, PATIENCE_S, SUSAN, make_pool, opened, reached, story
+from benchpool_support.pools import ADMIN, JOE, SUSAN, make_pool, opened, reached, story
 from benchpool_support.scripted import ScriptedRuntime, devices
 from benchpool_support.services import Programs, Requests, served_by, until_service
+from benchpool_support.waiting import until_async
 
 SERVED = JobSubmission(entry=CommandEntry(["serve", "--port={port}"]))
 TEAM = """
@@ -75,11 +75,15 @@ async def until_told_to_end(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock, number: int = 1
 ) -> tuple[WorkerId, Notice]:
     """Let time pass until so many workers were told to end; return the last of them."""
-    async with asyncio.timeout(PATIENCE_S):
-        while len(runtime.notices) < number:
-            clock.pass_s(1)
-            pool.services.runner.want()
-            await asyncio.sleep(0.01)
+
+    def look() -> bool:
+        if len(runtime.notices) >= number:
+            return True
+        clock.pass_s(1)
+        pool.services.runner.want()
+        return False
+
+    await until_async(look, f"{number} workers were told to end")
     return runtime.notices[number - 1]
 
 
@@ -175,11 +179,11 @@ async def test_a_new_version_answers_before_the_old_one_leaves(
         await pool.services.serve(SUSAN, ServiceRequest("llm", SERVED, readiness="/up"))
     newer = ServiceRequest("llm", SERVED, readiness="/up", update=True)
     assert (await pool.services.serve(SUSAN, newer)).version == 2
-    both = await until_service(pool, "llm", ServiceState.READY, replicas=2)
-    async with asyncio.timeout(PATIENCE_S):
-        while [it.phase for it in both.replicas] != ["leaving", "ready"]:
-            await asyncio.sleep(0.01)
-            both = pool.services.show(SUSAN, "llm")
+    await until_service(pool, "llm", ServiceState.READY, replicas=2)
+    await until_async(
+        lambda: pool.services.show(SUSAN, "llm"),
+        holds=lambda now: [it.phase for it in now.replicas] == ["leaving", "ready"],
+    )
     clock.pass_s(30)
     pool.services.runner.want()
     await pool.services.runner.carry_on("llm")

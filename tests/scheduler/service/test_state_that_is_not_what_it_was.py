@@ -23,7 +23,7 @@ from benchpool_support.pools import (
     opened,
     reached,
     sleeper,
-    until,
+    until_job,
 )
 
 
@@ -138,7 +138,7 @@ async def test_what_waits_under_a_hold_says_so_and_starts_when_it_ends(tmp_path:
     hold.write(database(tmp_path), "A page of it was damaged.")
 
     async with opened(make_pool(tmp_path)) as pool:
-        told = await until(pool, waiting.id, lambda job: job.reason is not None)
+        told = await until_job(pool, waiting.id, lambda job: job.reason is not None)
         assert told.reason is not None
         assert (told.reason.code, told.estimated_start) == ("safe-mode", None)
         assert "database was lost or damaged" in told.reason.text

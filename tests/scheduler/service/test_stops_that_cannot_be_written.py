@@ -26,8 +26,9 @@ from benchpool_support.pools import (
     reached,
     sleeper,
     story,
-    until,
+    until_job,
 )
+from benchpool_support.waiting import until_async
 
 TWO = story(
     """
@@ -54,9 +55,7 @@ async def running(pool: Pool, **more: object) -> Job:
 
 async def well_again(pool: Pool) -> None:
     """Wait until no problem is told."""
-    async with asyncio.timeout(120):
-        while says(pool):
-            await asyncio.sleep(0.05)
+    await until_async(lambda: not says(pool))
 
 
 @needs_root
@@ -66,7 +65,7 @@ async def test_a_cancel_on_a_full_disk_ends_the_job_at_once(tmp_path: Path) -> N
             job = await running(pool)
             disk.fill()
             await pool.jobs.act(SUSAN, job.id, "cancel")
-            await until(pool, job.id, lambda it: bool(says(pool)) or it.ended is not None)
+            await until_job(pool, job.id, lambda it: bool(says(pool)) or it.ended is not None)
             assert "What tells 1 worker to stop cannot be written down (No space left" in says(pool)
             ended = await reached(pool, job.id, State.CANCELLED)
             assert ended.reason is not None
@@ -93,7 +92,7 @@ async def test_a_pause_without_a_descriptor_is_carried_out(tmp_path: Path) -> No
         job = await running(pool)
         with no_descriptor_left():
             await pool.jobs.act(SUSAN, job.id, "pause")
-            await until(pool, job.id, lambda it: bool(says(pool)) or it.state is State.PAUSED)
+            await until_job(pool, job.id, lambda it: bool(says(pool)) or it.state is State.PAUSED)
             assert "Too many open files" in says(pool)
         await reached(pool, job.id, State.PAUSED)
         await well_again(pool)
@@ -152,7 +151,7 @@ async def test_a_worker_that_has_ended_is_told_no_more(tmp_path: Path) -> None:
         job = await running(pool)
         with pauses(pool):
             await pool.jobs.act(SUSAN, job.id, "cancel")
-            await until(pool, job.id, lambda _: bool(says(pool)))
+            await until_job(pool, job.id, lambda _: bool(says(pool)))
             runtime.end(WorkerId(job.id, 1, 0), 143)
             await reached(pool, job.id, State.CANCELLED)
             await well_again(pool)
@@ -164,9 +163,7 @@ async def test_a_repeated_cancel_is_told_again(tmp_path: Path) -> None:
         job = await running(pool)
         for times in (1, 2, 3):
             await pool.jobs.act(SUSAN, job.id, "cancel")
-            async with asyncio.timeout(60):
-                while len(runtime.told) < times:
-                    await asyncio.sleep(0)
+            await until_async(lambda: len(runtime.told), holds=times.__le__)
         assert {(told.kind, told.text) for told in runtime.told} == {
             ("cancel", "Cancelled by susan.")
         }

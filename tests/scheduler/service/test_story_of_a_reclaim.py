@@ -16,7 +16,7 @@ from benchpool_support.pools import (
     python_job,
     reached,
     sleeper,
-    until,
+    until_job,
 )
 
 TRAINING = """
@@ -110,7 +110,7 @@ async def test_progress_that_a_worker_writes_is_seen_and_kept(tmp_path: Path) ->
     )
     async with opened(make_pool(tmp_path)) as pool:
         job = await pool.jobs.submit(SUSAN, python_job(say))
-        seen = await until(pool, job.id, lambda now: now.progress is not None)
+        seen = await until_job(pool, job.id, lambda now: now.progress is not None)
         assert seen.progress is not None
         assert (seen.progress.fraction, seen.progress.text) == (0.25, "epoch 1")
         await pool.jobs.act(SUSAN, job.id, "cancel")

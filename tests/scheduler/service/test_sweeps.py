@@ -33,6 +33,7 @@ from benchpool_scheduler.store.records import DropJob
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import ADMIN, JOE, SUSAN, make_pool, opened, reached
 from benchpool_support.scripted import ScriptedRuntime, devices
+from benchpool_support.waiting import until_async
 
 RATES: dict[str, SweptValues] = {"lr": ListedValues([0.1, 0.01, 0.001]), "seed": ListedValues([0])}
 TRAIN = JobSubmission(entry=CommandEntry(["python3", "train.py", "--lr={lr}"]), name="rates")
@@ -59,10 +60,11 @@ def report(runtime: ScriptedRuntime, worker: WorkerId, step: int, loss: float, a
 
 
 async def comes_to(pool: Pool, sweep: str, state: SweepState) -> Sweep:
-    async with asyncio.timeout(120):
-        while (found := await pool.sweeps.show(SUSAN, sweep)).state is not state:
-            await asyncio.sleep(0.01)
-    return found
+    return await until_async(
+        lambda: pool.sweeps.show(SUSAN, sweep),
+        f"the sweep is {state}",
+        holds=lambda found: found.state is state,
+    )
 
 
 async def test_each_combination_is_a_job_with_its_values_and_so_many_run_at_once(

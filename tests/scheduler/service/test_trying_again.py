@@ -13,7 +13,7 @@ from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId, WorkerPr
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.telemetry.samples import GpuSample, HeldSample
 from benchpool_support.clocks import FakeClock
-from benchpool_support.pools import SUSAN, decided, make_pool, opened, reached, sleeper, until
+from benchpool_support.pools import SUSAN, decided, make_pool, opened, reached, sleeper, until_job
 from benchpool_support.scripted import STARTED, ScriptedRuntime, devices, machine
 
 YAML = """
@@ -55,7 +55,7 @@ async def test_a_job_is_tried_again_as_often_as_it_asks_and_not_after_the_same_t
         job = await submitted(pool, retries=3)
         for number, mark in enumerate(["a", "b", "a"], 1):
             worker = (await runtime.until_launched(number))[-1]
-            await until(pool, job.id, lambda now: now.state is State.RUNNING)
+            await until_job(pool, job.id, lambda now: now.state is State.RUNNING)
             fail(runtime, worker, clock, traceback=mark)
         failed = await reached(pool, job.id, State.FAILED)
         assert failed.attempt == 3
@@ -73,7 +73,7 @@ async def test_counts_outlive_the_service(tmp_path: Path) -> None:
         job = await submitted(pool, retries=1)
         fail(runtime, (await runtime.until_launched(1))[0], clock)
         second = (await runtime.until_launched(2))[-1]
-        await until(pool, job.id, lambda now: now.state is State.RUNNING and now.attempt == 2)
+        await until_job(pool, job.id, lambda now: now.state is State.RUNNING and now.attempt == 2)
         await pool.close()
     async with opened(pool_of(tmp_path, runtime, clock)) as pool:
         fail(runtime, second, clock)
@@ -92,7 +92,7 @@ async def test_after_an_xid_it_goes_on_from_its_checkpoint_on_another_node(
     async with opened(pool_of(tmp_path, runtime, clock)) as pool:
         job = await submitted(pool, gpus=4)
         worker = (await runtime.until_launched(1))[0]
-        await until(pool, job.id, lambda now: now.state is State.RUNNING)
+        await until_job(pool, job.id, lambda now: now.state is State.RUNNING)
         first = runtime.launched[worker].nodes[0]
         gpu = runtime.launched[worker].gpus[0]
         pool.metering.live.see([HeldSample(GpuSample(STARTED + 1, 1.0, gpu, xid=79))])
@@ -113,7 +113,7 @@ async def test_where_there_is_one_node_only_it_is_tried_again_there(tmp_path: Pa
         job = await submitted(pool)
         worker = (await runtime.until_launched(1))[0]
         fail(runtime, worker, clock, cause=EndCause.GPU_ERROR)
-        await until(pool, job.id, lambda now: now.state is State.RUNNING and now.attempt == 2)
+        await until_job(pool, job.id, lambda now: now.state is State.RUNNING and now.attempt == 2)
 
 
 async def test_between_two_attempts_it_says_for_how_long_it_waits(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ async def test_between_two_attempts_it_says_for_how_long_it_waits(tmp_path: Path
         )
         clock.pass_s(31.0)
         pool.want_pass()
-        await until(pool, job.id, lambda now: now.state is State.RUNNING and now.attempt == 2)
+        await until_job(pool, job.id, lambda now: now.state is State.RUNNING and now.attempt == 2)
 
 
 @pytest.mark.parametrize("wish", ["pause", "cancel"])
@@ -142,7 +142,7 @@ async def test_what_its_owner_ends_is_not_tried_again(tmp_path: Path, wish: str)
     async with opened(pool_of(tmp_path, runtime, clock)) as pool:
         job = await submitted(pool, retries=3)
         worker = (await runtime.until_launched(1))[0]
-        await until(pool, job.id, lambda now: now.state is State.RUNNING)
+        await until_job(pool, job.id, lambda now: now.state is State.RUNNING)
         await pool.jobs.act(SUSAN, job.id, wish)
         await runtime.until_noticed(1)
         fail(runtime, worker, clock, traceback="a")

@@ -20,6 +20,7 @@ from benchpool_scheduler.service.jobs import uploads
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import JOE, SUSAN, make_pool, opened, reached
 from benchpool_support.scripted import ScriptedRuntime, devices
+from benchpool_support.waiting import until_async
 
 SCRIPT = b"import sys; print('hello from', sys.argv[1])\n"
 SHA = hashlib.sha256(SCRIPT).hexdigest()
@@ -111,9 +112,7 @@ async def test_a_content_that_is_given_up_while_it_is_written_leaves_nothing(
     writer.abort()
     assert left_over(tmp_path) != [], "a thread still writes to it"
     goes_on.set()
-    async with asyncio.timeout(120):
-        while left_over(tmp_path):
-            await asyncio.sleep(0.01)
+    await until_async(lambda: not left_over(tmp_path))
 
 
 async def test_a_content_larger_than_the_limit_is_refused_before_it_is_sent(pool: Pool) -> None:

@@ -33,6 +33,7 @@ from benchpool_support.pools import (
     sleeper,
 )
 from benchpool_support.scripted import ScriptedRuntime, devices
+from benchpool_support.waiting import until_async
 
 TICK_S = 60.0
 
@@ -184,9 +185,9 @@ async def test_a_sampler_that_fails_is_told_and_stops_nothing(tmp_path: Path) ->
 
     clock = FakeClock()
     async with opened(made(tmp_path, clock, ScriptedSampler(fail))) as pool:
-        async with asyncio.timeout(120):
-            while "the driver fell over" not in pool.observed.now.problems.get("telemetry", ""):
-                await asyncio.sleep(0.01)
+        await until_async(
+            lambda: "the driver fell over" in pool.observed.now.problems.get("telemetry", "")
+        )
         job = await pool.jobs.submit(SUSAN, sleeper(project="susan"))
         await reached(pool, job.id, State.RUNNING)
         assert pool.gpu_use.gpus(SUSAN)[0].activity is None
@@ -204,9 +205,7 @@ async def test_a_driver_that_hangs_is_told_and_stops_nothing(
 
     async with opened(made(tmp_path, FakeClock(), ScriptedSampler(hang))) as pool:
         try:
-            async with asyncio.timeout(120):
-                while "telemetry" not in pool.observed.now.problems:
-                    await asyncio.sleep(0.01)
+            await until_async(lambda: "telemetry" in pool.observed.now.problems)
             job = await pool.jobs.submit(SUSAN, sleeper(project="susan"))
             await reached(pool, job.id, State.RUNNING)
         finally:
@@ -274,13 +273,11 @@ async def test_a_simulated_gpu_is_as_active_as_the_processes_of_its_holder(tmp_p
     async with opened(make_pool(tmp_path, sampling=Sampling(NoSampler(), 1.0))) as pool:
         job = await pool.jobs.submit(SUSAN, python_job(SPIN, project="susan"))
         await reached(pool, job.id, State.RUNNING)
-        async with asyncio.timeout(60):
-            while True:
-                await asyncio.sleep(0.2)
-                rows = pool.gpu_use.gpus(SUSAN)
-                (own,) = [row for row in rows if row.mine]
-                if own.activity:
-                    break
+        rows = await until_async(
+            lambda: pool.gpu_use.gpus(SUSAN),
+            holds=lambda rows: any(row.activity for row in rows if row.mine),
+        )
+        (own,) = [row for row in rows if row.mine]
         assert own.simulated
         free = [row for row in rows if not row.mine and row.activity is not None]
         assert {row.activity for row in free} == {0.0}

@@ -25,7 +25,7 @@ from benchpool_support.pools import (
     opened,
     reached,
     sleeper,
-    until,
+    until_job,
 )
 from benchpool_support.scripted import ScriptedRuntime, devices
 
@@ -128,7 +128,7 @@ async def test_the_note_of_an_ended_job_has_what_its_agents_reported(tmp_path: P
             await pool.metering.look()
         runtime.end(worker, 0, at=clock.now())
         await reached(pool, job.id, State.SUCCEEDED)
-        await until(pool, job.id, lambda _: pool.jobs.usage(ADMIN, job.id).measured is not None)
+        await until_job(pool, job.id, lambda _: pool.jobs.usage(ADMIN, job.id).measured is not None)
         found = pool.jobs.usage(SUSAN, job.id)
         assert found.measured is not None
         assert (found.measured.covered_s, found.measured.active_s) == (400.0, 300.0)

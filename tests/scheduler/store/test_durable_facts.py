@@ -30,6 +30,7 @@ from benchpool_scheduler.store.records import (
 )
 from benchpool_scheduler.store.sqlite import SqliteStore, file_system_of
 from benchpool_support.asking import asking
+from benchpool_support.waiting import until_async
 
 
 def job(name: str, **more: object) -> JobRecord:
@@ -214,11 +215,9 @@ async def test_the_file_shrinks_when_jobs_have_left(
     jobs = [job(f"j{number}x") for number in range(1000)]
     await store.commit(*(AddJob(one, b"x" * 4000) for one in jobs))
     async with asyncio.timeout(120):
-        while (tmp_path / "pool.sqlite").stat().st_size < 4_000_000:
-            await asyncio.sleep(0.05)
+        await until_async(lambda: (tmp_path / "pool.sqlite").stat().st_size >= 4_000_000)
         await store.commit(*(DropJob(one.id) for one in jobs))
-        while (tmp_path / "pool.sqlite").stat().st_size > 200_000:
-            await asyncio.sleep(0.05)
+        await until_async(lambda: (tmp_path / "pool.sqlite").stat().st_size <= 200_000)
     await store.close()
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -22,6 +22,7 @@ from benchpool_support.nvml import (
     UNKNOWN,
 )
 from benchpool_support.nvml_drivers import GPU, SLICED, Driver, second_look, told
+from benchpool_support.waiting import until
 
 
 def nothing_told(found: Mapping[str, GpuSample]) -> bool:
@@ -168,14 +169,14 @@ def test_each_error_is_told_once_and_only_what_is_one(driver: Driver) -> None:
     odd = replace(GPU, uuid="GPU-b", xids=[1], event_type=1 << 20)
     driver.tell([replace(GPU, xids=[79]), odd])
     sampler = NvmlSampler()
-    seen: list[tuple[str, int]] = []
-    deadline, look = time.monotonic() + 120.0, 0
-    while not seen and time.monotonic() < deadline:
-        look += 1
-        found = told(sampler, float(look), "GPU-a", "GPU-b")
-        seen += [(it.gpu, it.xid) for it in found.values() if it.xid is not None]
-        time.sleep(0.01)  # a thread waits for them
-    found = told(sampler, float(look + 1), "GPU-a", "GPU-b")
+    looks = itertools.count(1)
+
+    def look() -> list[tuple[str, int | None]]:
+        found = told(sampler, float(next(looks)), "GPU-a", "GPU-b")
+        return [(it.gpu, it.xid) for it in found.values() if it.xid is not None]
+
+    seen = until(look)  # a thread waits for them
+    found = told(sampler, float(next(looks)), "GPU-a", "GPU-b")
     sampler.close()
     assert seen == [("GPU-a", 79)]
     assert [it.xid for it in found.values()] == [None, None]

@@ -25,7 +25,8 @@ from benchpool_support.kube_hub import (
     running,
 )
 from benchpool_support.loopback import free_port
-from benchpool_support.replicas import Replica, Site, until
+from benchpool_support.replicas import Replica, Site
+from benchpool_support.waiting import until
 
 pytestmark = pytest.mark.kubernetes
 

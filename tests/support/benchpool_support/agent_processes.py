@@ -9,9 +9,7 @@ from pathlib import Path
 
 from benchpool_scheduler.runtime.kubernetes import agent_config, agent_zipapp
 from benchpool_scheduler.runtime.kubernetes.agent import paths
-
-PATIENCE_S = 120.0
-"""How long a test waits for its end."""
+from benchpool_support.waiting import PATIENCE_S
 
 ELSEWHERE = """
 import sys

@@ -22,7 +22,7 @@ from benchpool_scheduler.runtime.local import LocalRuntime, simulated
 from benchpool_scheduler.service import Pool, allowed_environment
 from benchpool_scheduler.store.records import Change
 from benchpool_scheduler.store.sqlite import SqliteStore
-from benchpool_support.pools import JOE, SUSAN, python_job, reached, story, until
+from benchpool_support.pools import JOE, SUSAN, python_job, reached, story, until_job
 
 CONFIGURATION = story(
     """
@@ -73,7 +73,7 @@ async def drive(pool: Pool, journal: Path) -> tuple[Job, Job]:
     env = {"JOURNAL": str(journal)}
     big = await pool.jobs.submit(SUSAN, python_job(TRAIN, gpus=2, name="big", key="big", env=env))
     print(big.id, flush=True)
-    await until(pool, big.id, lambda it: it.state is State.RUNNING or bool(it.preemptions))
+    await until_job(pool, big.id, lambda it: it.state is State.RUNNING or bool(it.preemptions))
     small = await pool.jobs.submit(JOE, python_job(SHORT, name="small", key="small", env=env))
     print(small.id, flush=True)
     return (

@@ -25,6 +25,7 @@ from benchpool_scheduler.contract import State
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.service import Pool
 from benchpool_support.pools import ADMIN, SUSAN, make_pool, python_job, reached, sleeper, story
+from benchpool_support.waiting import PATIENCE_S, until_async
 
 SOURCE = Path(__file__).with_suffix(".c")
 
@@ -42,7 +43,6 @@ with open(os.environ["JOURNAL"], "a") as file:
     file.write(os.environ["BENCHPOOL_JOB_NAME"] + " " + os.environ["BENCHPOOL_ATTEMPT"] + "\\n")
 """
 
-PATIENCE_S = 120.0
 
 T = TypeVar("T")
 
@@ -123,10 +123,11 @@ async def tell(pool: Pool, journal: Path, name: str) -> None:
 
 async def settled(pool: Pool) -> None:
     """Wait until nothing is held and nothing is wrong."""
-    while pool.views.status(ADMIN).health.problems or any(
-        gpu.job is not None for gpu in pool.views.status(ADMIN).gpus
-    ):
-        await asyncio.sleep(0.05)
+    await until_async(
+        lambda: pool.views.status(ADMIN),
+        "nothing is held and nothing is wrong",
+        holds=lambda now: not now.health.problems and all(gpu.job is None for gpu in now.gpus),
+    )
 
 
 async def round_of(pool: Pool, journal: Path, name: str) -> str | None:

@@ -17,7 +17,7 @@ import psutil
 from benchpool_scheduler.worker import records
 from benchpool_support.findings import KilledSupervisor
 from benchpool_support.loopback import free_port
-from benchpool_support.waiting import PATIENCE_S, POLL_S, processor_seconds, until
+from benchpool_support.waiting import MOST_POLL_S, PATIENCE_S, processor_seconds, until
 from benchpool_support.workstation import COMMAND, RunningWorkstation, choose_ports
 
 AWAY_S = (0.0, 1.0)
@@ -77,7 +77,7 @@ class Machine:
         while not self._enough.is_set():
             assert self._process is not None
             with suppress(subprocess.TimeoutExpired):
-                self._process.wait(POLL_S)
+                self._process.wait(MOST_POLL_S)
                 self._enough.wait(self.chance.uniform(*AWAY_S))
                 if not self._enough.is_set():
                     self._begin()

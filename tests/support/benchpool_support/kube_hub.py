@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import venv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -152,7 +151,7 @@ class KubeHub:
             logged = (self.folder / "hub.log").stat().st_size
             return logged, {} if process is None else processor_seconds(family(process.pid))
 
-        until(up_or_over, f"the Hub of {self.folder} answers", READY_S, progress)
+        until(up_or_over, f"the Hub of {self.folder} answers", READY_S, progress=progress)
         assert process is None or process.poll() is None, f"the Hub ended\n{self.log[-4000:]}"
 
     def stop(self, number: int = signal.SIGTERM) -> None:
@@ -175,15 +174,16 @@ class KubeHub:
             _end(-group)
 
     def until(self, holds: Callable[[], Any], seconds: float = 120.0) -> Any:
-        """Return what ``holds`` returns as soon as that is true."""
-        deadline = time.monotonic() + seconds
-        while not (found := holds()):
-            if self.process is not None and self.process.poll() is not None:
-                raise AssertionError(f"the Hub ended\n{self.log[-4000:]}")
-            if time.monotonic() > deadline:
-                raise AssertionError(f"not within {seconds} s\n{self.log[-6000:]}")
-            time.sleep(0.1)
-        return found
+        """Return what ``holds`` returns as soon as that is true; fail when the Hub has ended."""
+
+        def look() -> Any:
+            if found := holds():
+                return found
+            ended = self.process is not None and self.process.poll() is not None
+            assert not ended, f"the Hub ended\n{self.log[-4000:]}"
+            return found
+
+        return until(look, lambda: f"the Hub's log ends\n{self.log[-6000:]}", seconds)
 
     # ------------------------------------------------------------------ what people do
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -12,6 +11,7 @@ from benchpool_scheduler.kube import Connection, Kind
 from benchpool_scheduler.kube.kinds import DEFINITIONS, NAMESPACES
 from benchpool_scheduler.resources.definitions import RESOURCES, definition
 from benchpool_scheduler.resources.policies import accepted_stays
+from benchpool_support.waiting import until_async
 
 T = TypeVar("T")
 ADMISSION = "admissionregistration.k8s.io"
@@ -48,12 +48,12 @@ async def _police(connection: Connection) -> None:
 
 
 async def _established(connection: Connection, name: str) -> None:
-    while True:
+    async def look() -> bool:
         known = await connection.get(DEFINITIONS, name)
         conditions = known.get("status", {}).get("conditions") or []  # null at first
-        if any(it["type"] == "Established" and it["status"] == "True" for it in conditions):
-            return
-        await asyncio.sleep(0.05)
+        return any(it["type"] == "Established" and it["status"] == "True" for it in conditions)
+
+    await until_async(look, f"{name} is established")
 
 
 @asynccontextmanager
@@ -73,15 +73,3 @@ async def empty(connection: Connection, *kinds: Kind) -> None:
         listing: Any = await connection.list(kind)
         for item in listing.items:
             await connection.delete(kind, item["metadata"]["name"])
-
-
-async def until(
-    ask: Callable[[], Awaitable[T]], holds: Callable[[T], bool], patience_s: float = 10.0
-) -> T:
-    """Ask again until something holds of the answer; return it. Errors: TimeoutError."""
-    async with asyncio.timeout(patience_s):
-        while True:
-            answer = await ask()
-            if holds(answer):
-                return answer
-            await asyncio.sleep(0.05)

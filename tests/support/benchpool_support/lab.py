@@ -8,7 +8,7 @@ from benchpool_scheduler.contract import Job, JobSubmission, State
 from benchpool_scheduler.runtime import WorkerId
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_support.clocks import FakeClock
-from benchpool_support.pools import make_pool, reached, story, until
+from benchpool_support.pools import make_pool, reached, story, until_job
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 LAB = """
@@ -63,4 +63,4 @@ class Lab:
 
 async def estimated(pool: Pool, job: str) -> Job:
     """Return a job once its start is estimated."""
-    return await until(pool, job, lambda now: now.estimated_start is not None)
+    return await until_job(pool, job, lambda now: now.estimated_start is not None)

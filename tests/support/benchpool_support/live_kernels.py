@@ -11,8 +11,7 @@ from typing import Any
 import httpx
 
 from benchpool_support import terminals
-
-WITHIN_S = 120.0
+from benchpool_support.waiting import PATIENCE_S, until_async
 
 
 def start(server: httpx.Client) -> str:
@@ -27,12 +26,11 @@ async def until_connected(server: httpx.Client) -> None:
 
     JupyterLab calls a kernel idle before it is connected, and forgets a cell that is run then.
     """
-    async with asyncio.timeout(WITHIN_S):
-        while True:
-            kernels = server.get("api/kernels").json()
-            if kernels and all(_is_ready(it) for it in kernels):
-                return
-            await asyncio.sleep(0.05)
+    await until_async(
+        lambda: server.get("api/kernels").json(),
+        "all kernels are connected and idle",
+        holds=lambda kernels: kernels and all(map(_is_ready, kernels)),
+    )
 
 
 def _is_ready(kernel: Mapping[str, Any]) -> bool:
@@ -57,7 +55,7 @@ async def run(server: httpx.Client, kernel: str, code: str, *, until: str = "idl
     }
     printed = ""
     where = f"api/kernels/{kernel}/channels"
-    async with terminals.socket(server, where) as socket, asyncio.timeout(WITHIN_S):
+    async with terminals.socket(server, where) as socket, asyncio.timeout(PATIENCE_S):
         await socket.write_message(json.dumps(request))
         while True:
             told = json.loads(await socket.read_message() or "{}")

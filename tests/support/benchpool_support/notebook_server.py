@@ -6,9 +6,8 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import httpx
 
 from benchpool_scheduler.workstation import jupyter
 from benchpool_support import direct
+from benchpool_support.waiting import until
 
 TOKEN = "token-of-the-page"
 START_S = 120.0
@@ -96,17 +96,16 @@ def _hang_up_as_usual() -> None:
 
 
 def _address(process: subprocess.Popen[bytes], runtime: Path, log: Path) -> str:
-    until = time.monotonic() + START_S
-    while time.monotonic() < until and process.poll() is None:
+    def look() -> str | None:
+        assert process.poll() is None, f"the notebook server ended:\n{log.read_text()}"
         for path in runtime.glob(f"jpserver-{process.pid}.json"):
-            try:
+            with suppress(ValueError):  # half written
                 url: str = json.loads(path.read_text())["url"]
-            except ValueError:
-                continue  # half written
-            if _answers(url):
-                return url
-        time.sleep(0.05)
-    raise RuntimeError(f"the notebook server did not start:\n{log.read_text()}")
+                if _answers(url):
+                    return url
+        return None
+
+    return str(until(look, lambda: f"the notebook server starts:\n{log.read_text()}", START_S))
 
 
 def _answers(url: str) -> bool:

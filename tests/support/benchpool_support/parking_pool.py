@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -24,6 +23,7 @@ from benchpool_support.bench_lines import line
 from benchpool_support.pools import HUB, SUSAN, make_pool, opened, story
 from benchpool_support.scripted import ScriptedRuntime
 from benchpool_support.scripted_cuda import GPU, OTHER, ScriptedMachine
+from benchpool_support.waiting import until_async
 
 GIB = 2**30
 LENDING = """
@@ -100,9 +100,8 @@ def parking_pool(
 
 async def stands(pool: Pool, lease: str, *steps: ParkStep | None) -> ParkedBench | None:
     """Wait until a bench stands there; None for one that is parked no more."""
-    async with asyncio.timeout(120):
-        while True:
-            found = {it.lease: it for it in pool.reservations.parking.benches(HUB)}.get(lease)
-            if (None if found is None else found.step) in steps:
-                return found
-            await asyncio.sleep(0.02)
+    return await until_async(
+        lambda: {it.lease: it for it in pool.reservations.parking.benches(HUB)}.get(lease),
+        f"the bench stands at one of {steps}",
+        holds=lambda found: (None if found is None else found.step) in steps,
+    )

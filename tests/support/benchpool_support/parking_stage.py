@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from benchpool_support.pools import HUB
 from benchpool_support.scripted import ScriptedRuntime
 from benchpool_support.scripted_cuda import GPU, ScriptedMachine
 from benchpool_support.serving import Served, served
+from benchpool_support.waiting import until_async
 
 SECRET = "servers-own-token-0123456789"
 GIB = 2**30
@@ -71,9 +71,7 @@ class ParkingStage:
 
     async def stands(self, step: ParkStep | None) -> None:
         """Wait until the bench stands there; None for one that is not parked."""
-        async with asyncio.timeout(120):
-            while self.step() is not step:
-                await asyncio.sleep(0.05)
+        await until_async(lambda: self.step() is step)
 
     def step(self) -> ParkStep | None:
         found = self.pool.client("susan").parked_benches()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,10 @@ from benchpool_scheduler.runtime import (
 )
 from benchpool_scheduler.runtime.kubernetes import ClusterSettings, KubernetesRuntime
 from benchpool_scheduler.service.process.identifiers import new_job_id
+from benchpool_support.waiting import PATIENCE_S, until_async
 
 SECRET = b"of tests" * 4
 KWOK = {"key": "kwok.x-k8s.io/node", "operator": "Exists", "effect": "NoSchedule"}
-PATIENCE_S = 100.0
 
 
 def settings_for(namespace: str, **more: Any) -> ClusterSettings:
@@ -160,7 +160,7 @@ class Stand:
             state = self.runtime._registry.state(worker)
             return state is not None and state.pod is not None
 
-        await self.until(look)
+        await until_async(look)
 
     def interrupt_once(self, kind: kinds.Kind) -> None:
         """Let the API server be away when an object of this kind is created, once."""
@@ -217,11 +217,7 @@ class Stand:
     async def until_pods(self, job: str, count: int) -> list[dict[str, Any]]:
         """Wait until a job has so many pods."""
 
-        async def look() -> bool:
-            return len(await self.pods(job)) == count
-
-        await self.until(look)
-        return await self.pods(job)
+        return await until_async(lambda: self.pods(job), holds=lambda found: len(found) == count)
 
     async def until_on(self, job: str, nodes: list[str]) -> None:
         """Wait until the pods of a job that were let go are on these nodes, by index.
@@ -234,37 +230,23 @@ class Stand:
             pods = await self.pods(job)
             return [pod["spec"]["nodeName"] for pod in pods if "nodeName" in pod["spec"]] == nodes
 
-        await self.until(look)
+        await until_async(look)
 
     async def until_pod(self, name: str, holds: Callable[[Any], bool]) -> dict[str, Any]:
         """Wait until something holds of a pod, and return it."""
-        found: list[dict[str, Any]] = []
-
-        async def look() -> bool:
-            found[:] = [
-                await self.connection.get(kinds.PODS, name, namespace=self.settings.namespace)
-            ]
-            return holds(found[0])
-
-        await self.until(look)
-        return found[0]
+        namespace = self.settings.namespace
+        found: dict[str, Any] = await until_async(
+            lambda: self.connection.get(kinds.PODS, name, namespace=namespace), holds=holds
+        )
+        return found
 
     async def until_seen(self, name: str) -> None:
         """Wait until the runtime knows of a pod."""
-
-        async def look() -> bool:
-            return any(
-                pod.name == name and pod.namespace == self.settings.namespace
-                for pod in self.runtime.seen_pods
-            )
-
-        await self.until(look)
-
-    async def until(self, look: Callable[[], Awaitable[bool]]) -> None:
-        """Wait until something holds that nobody tells."""
-        async with asyncio.timeout(PATIENCE_S):
-            while not await look():
-                await asyncio.sleep(0.05)
+        await until_async(
+            lambda: [(pod.namespace, pod.name) for pod in self.runtime.seen_pods],
+            f"the runtime knows of {name}",
+            holds=lambda seen: (self.settings.namespace, name) in seen,
+        )
 
     async def devices(self) -> list[Device]:
         """Return the GPUs of the nodes of this test."""
@@ -272,17 +254,11 @@ class Stand:
 
     async def until_devices(self, states: str) -> list[Device]:
         """Wait until the GPUs are as these letters say: usable, foreign, broken."""
-
-        async def look() -> bool:
-            seen = "".join(device.state[0] for device in await self.devices())
-            self.last = seen
-            return seen == states
-
-        try:
-            await self.until(look)
-        except TimeoutError:
-            raise AssertionError(f"the GPUs are {self.last}, not {states}") from None
-        return await self.devices()
+        return await until_async(
+            self.devices,
+            f"the GPUs are {states}",
+            holds=lambda found: "".join(device.state[0] for device in found) == states,
+        )
 
     async def _all(self, workers: Sequence[WorkerId], kind: type[WorkerEvent]) -> list[WorkerEvent]:
         def found() -> list[WorkerEvent]:

@@ -6,7 +6,8 @@ from typing import Any
 
 from benchpool_cluster.access import Access
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
-from benchpool_support.replicas import Site, until
+from benchpool_support.replicas import Site
+from benchpool_support.waiting import until
 
 
 def command(**more: Any) -> JobSubmission:

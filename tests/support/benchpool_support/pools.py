@@ -17,8 +17,7 @@ from benchpool_scheduler.runtime import Runtime
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
 from benchpool_scheduler.service import Caller, Clock, Pool, allowed_environment
 from benchpool_scheduler.store.sqlite import SqliteStore
-
-PATIENCE_S = 120.0
+from benchpool_support.waiting import PATIENCE_S
 
 SUSAN = Caller("susan")
 JOE = Caller("joe")
@@ -87,7 +86,7 @@ async def cancel_everything(pool: Pool) -> None:
         if job.ended is None:
             await pool.jobs.act(ADMIN, job.id, "cancel")
     for job in pool.jobs.select(ADMIN, all=True):
-        await until(pool, job.id, lambda now: now.ended is not None)
+        await until_job(pool, job.id, lambda now: now.ended is not None)
 
 
 def python_job(code: str, **more: Any) -> JobSubmission:
@@ -100,7 +99,7 @@ def sleeper(**more: Any) -> JobSubmission:
     return JobSubmission(entry=CommandEntry(["sleep", "1000"]), **more)
 
 
-async def until(pool: Pool, job: str, holds: Callable[[Job], bool]) -> Job:
+async def until_job(pool: Pool, job: str, holds: Callable[[Job], bool]) -> Job:
     """Wait until something holds of a job; return the job as it then is."""
     async with asyncio.timeout(PATIENCE_S):
         now = pool.jobs.detail(ADMIN, job).job
@@ -116,9 +115,11 @@ async def until(pool: Pool, job: str, holds: Callable[[Job], bool]) -> Job:
 
 async def reached(pool: Pool, job: str, *states: State) -> Job:
     """Wait until a job is in one of these states."""
-    return await until(pool, job, lambda now: now.state in states)
+    return await until_job(pool, job, lambda now: now.state in states)
 
 
 async def decided(pool: Pool, job: str) -> Job:
     """Wait until a pass has decided about a queued job."""
-    return await until(pool, job, lambda now: now.reason is None or now.reason.code != "next-pass")
+    return await until_job(
+        pool, job, lambda now: now.reason is None or now.reason.code != "next-pass"
+    )

@@ -10,9 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 
 from benchpool_scheduler.worker.shell_terminal import CHUNK, set_size
-
-PATIENCE_S = 120.0
-"""How long a test waits for what must be printed."""
+from benchpool_support.waiting import PATIENCE_S
 
 
 class PseudoTerminal:

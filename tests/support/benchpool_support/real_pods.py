@@ -18,6 +18,7 @@ from benchpool_scheduler.kube import Connection, kinds
 from benchpool_scheduler.runtime import SnapshotEntry, WorkerId
 from benchpool_scheduler.runtime.kubernetes import ClusterSettings
 from benchpool_support.pods import Stand
+from benchpool_support.waiting import until_async
 
 
 class Bundle:
@@ -88,17 +89,11 @@ class RealStand(Stand):
 
     async def until_logged(self, worker: WorkerId, words: str) -> str:
         """Wait until a worker has written something."""
-
-        async def look() -> bool:
-            return words in await self.log(worker)
-
-        try:
-            await self.until(look)
-        except TimeoutError:
-            raise AssertionError(
-                f"{words!r} is not in the log: {await self.log(worker)!r}; told: {self.told}"
-            ) from None
-        return await self.log(worker)
+        return await until_async(
+            lambda: self.log(worker),
+            lambda: f"{words!r} is in the log; told: {self.told}",
+            holds=lambda log: words in log,
+        )
 
     async def until_said_in_its_pod(self, worker: WorkerId, words: str) -> None:
         """Wait until a worker has written something, by the cluster's own word."""
@@ -109,7 +104,7 @@ class RealStand(Stand):
         async def look() -> bool:
             return words in (await self.connection.request("GET", path)).decode()
 
-        await self.until(look)
+        await until_async(look)
 
 
 def url(at: tuple[str, int]) -> str:

@@ -9,8 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,11 +23,11 @@ from benchpool_scheduler.client import Client, Credentials
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_support import direct
 from benchpool_support.loopback import free_port
+from benchpool_support.waiting import PATIENCE_S, until
 
 T = TypeVar("T")
 
 PREFIX = "/services/benchpool/"
-PATIENCE_S = 180.0
 SECRET = "s" * 40
 
 
@@ -235,23 +234,10 @@ class Site:
     def started(self, name: str | None = None) -> Replica:
         """Start a replica and wait until the pool is served there."""
         replica = self.start(name)
-        try:
-            until(replica.serves)
-        except AssertionError:
-            raise AssertionError(replica.log.read_text()[-4000:]) from None
+        until(replica.serves, lambda: f"{replica.name} serves\n{replica.log.read_text()[-4000:]}")
         return replica
 
     def close(self) -> None:
         """End what is left."""
         for replica in self.replicas:
             replica.kill()
-
-
-def until(look: Callable[[], T], seconds: float = PATIENCE_S) -> T:
-    """Wait for another process: until a look finds something, and return that."""
-    deadline = time.monotonic() + seconds
-    while not (found := look()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"it did not come about in {seconds:g} s")
-        time.sleep(0.05)
-    return found

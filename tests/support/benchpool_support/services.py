@@ -7,7 +7,8 @@ import asyncio
 from benchpool_scheduler.contract.serving import PoolService, ServiceState
 from benchpool_scheduler.service import Pool, ServiceFlow
 from benchpool_scheduler.service.jobs.serving.readiness import ReplicaPlace
-from benchpool_support.pools import ADMIN, PATIENCE_S
+from benchpool_support.pools import ADMIN
+from benchpool_support.waiting import until_async
 
 
 class Requests:
@@ -75,10 +76,13 @@ async def until_service(
     pool: Pool, name: str, state: ServiceState, replicas: int = 1
 ) -> PoolService:
     """Wait until a service is so, with so many replicas in all."""
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            now = pool.services.show(ADMIN, name)
-            if now.state is state and len(now.replicas) == replicas:
-                return now
-            pool.services.runner.want()
-            await asyncio.sleep(0.01)
+
+    def look() -> PoolService:
+        pool.services.runner.want()
+        return pool.services.show(ADMIN, name)
+
+    return await until_async(
+        look,
+        f"service {name} is {state} with {replicas} replicas",
+        holds=lambda now: now.state is state and len(now.replicas) == replicas,
+    )

@@ -33,7 +33,7 @@ from benchpool_scheduler.runtime.parker import Parker
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.store.sqlite import SqliteStore
 from benchpool_scheduler.telemetry import NO_SAMPLING, Sampling
-from benchpool_support.pools import PATIENCE_S
+from benchpool_support.waiting import PATIENCE_S
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ import httpx
 from tornado.httpclient import HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
-WITHIN_S = 60.0
+from benchpool_support.waiting import PATIENCE_S
 
 
 @asynccontextmanager
@@ -38,7 +38,10 @@ async def left_open(server: httpx.Client, *lines: str, until: str) -> tuple[str,
     """Type lines into a new terminal and leave it; return its name and what it shows so far."""
     name = server.post("api/terminals").json()["name"]
     shown = ""
-    async with socket(server, f"terminals/websocket/{name}") as terminal, asyncio.timeout(WITHIN_S):
+    async with (
+        socket(server, f"terminals/websocket/{name}") as terminal,
+        asyncio.timeout(PATIENCE_S),
+    ):
         for line in lines:
             await terminal.write_message(json.dumps(["stdin", f"{line}\r"]))
         while until not in shown:

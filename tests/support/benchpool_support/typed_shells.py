@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from benchpool_scheduler.runtime.shells import ShellChannel
-
-PATIENCE_S = 120.0
-"""How long a test waits for what must be printed."""
+from benchpool_support.waiting import PATIENCE_S
 
 CATCHES = (
     b"""sh -c 'trap "n=2" INT; n=; echo "<$((1+6))>"; while :; do """

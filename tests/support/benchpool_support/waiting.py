@@ -1,43 +1,145 @@
-"""Waits that end when nothing moves any more, however slow the machine is."""
+"""The one way to wait in tests: until something holds, however slow the machine is."""
 
 from __future__ import annotations
 
+import asyncio
+import inspect
+import linecache
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 import psutil
 
 T = TypeVar("T")
 
-PATIENCE_S = 300.0
-POLL_S = 0.2
+PATIENCE_S = 120.0
+"""Default patience of a wait, in seconds."""
+
+POLL_S = 0.01
+MOST_POLL_S = 0.1
+"""Interval between two looks: the first one and the longest one, in seconds."""
+
 IN_ALL = 10
-"""A wait takes at most so many times its patience, also while something moves."""
+"""Limit of a wait while something moves, in multiples of its patience."""
+
+MOST_SEEN = 4000
+"""Limit of what an error shows of the last look, in characters."""
+
+
+class Overdue(AssertionError):
+    """What was awaited did not come."""
 
 
 def until(
-    holds: Callable[[], T],
-    what: str,
+    look: Callable[[], T],
+    what: str | Callable[[], object] = "",
     seconds: float = PATIENCE_S,
-    progress: Callable[[], object] = lambda: None,
+    *,
+    holds: Callable[[T], object] = bool,
+    progress: Callable[[], object] | None = None,
 ) -> T:
-    """Wait until something holds and return it.
+    """Look again until something holds of what is found, and return that.
 
     Args:
-        seconds: How long nothing may change of what ``progress`` returns.
+        what: What is awaited, or a callable that returns it; the source line of ``look`` if empty.
+        seconds: Limit of the wait. With ``progress``: of the time in which nothing moves.
+        holds: What has to hold; by default what is found has to be truthy.
+        progress: Returns something that changes while there is progress.
+
+    Raises:
+        Overdue: Nothing came in time. The message shows what was last seen.
     """
     began = moved = time.monotonic()
-    before = progress()
-    while not (found := holds()):
-        time.sleep(POLL_S)
-        now, after = time.monotonic(), progress()
-        if after != before:
+    before, pause = progress and progress(), POLL_S
+    while not holds(found := look()):
+        time.sleep(pause)
+        pause = min(MOST_POLL_S, pause * 1.5)
+        now = time.monotonic()
+        if progress and (after := progress()) != before:
             before, moved = after, now
-        assert now < moved + seconds, f"nothing moved for {seconds:g} s: {what}"
-        assert now < began + IN_ALL * seconds, f"not within {IN_ALL * seconds:g} s: {what}"
+        if now >= moved + seconds:
+            raise _overdue(
+                "nothing moved for" if progress else "not within", seconds, what, found, look
+            )
+        if now >= began + IN_ALL * seconds:
+            raise _overdue("not within", IN_ALL * seconds, what, found, look)
     return found
+
+
+@overload
+async def until_async(
+    look: Callable[[], Awaitable[T]],
+    what: str | Callable[[], object] = "",
+    seconds: float = PATIENCE_S,
+    *,
+    holds: Callable[[T], object] = bool,
+) -> T: ...
+
+
+@overload
+async def until_async(
+    look: Callable[[], T],
+    what: str | Callable[[], object] = "",
+    seconds: float = PATIENCE_S,
+    *,
+    holds: Callable[[T], object] = bool,
+) -> T: ...
+
+
+async def until_async(
+    look: Callable[[], Any],
+    what: str | Callable[[], object] = "",
+    seconds: float = PATIENCE_S,
+    *,
+    holds: Callable[[Any], object] = bool,
+) -> Any:
+    """Wait as ``until`` does, without blocking the event loop; ``look`` may be asynchronous."""
+    found: Any = None
+    pause = 0.0
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            while True:
+                found = look()
+                if inspect.isawaitable(found):
+                    found = await found
+                if holds(found):
+                    return found
+                await asyncio.sleep(pause)
+                pause = min(MOST_POLL_S, pause * 1.5 or POLL_S)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise _overdue("not within", seconds, what, found, look) from None
+
+
+def stays(holds: Callable[[], object], seconds: float) -> None:
+    """Check that something holds all the time; for what no later event can prove."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        assert holds(), f"it ended within {seconds:g} s: {_name(holds)}"
+        time.sleep(POLL_S)
+
+
+def _overdue(
+    how: str,
+    seconds: float,
+    what: str | Callable[[], object],
+    seen: object,
+    look: Callable[[], object],
+) -> Overdue:
+    awaited = (what() if callable(what) else what) or _name(look)
+    return Overdue(f"{how} {seconds:g} s: {awaited}\nlast seen: {repr(seen)[-MOST_SEEN:]}")
+
+
+def _name(look: Callable[[], object]) -> str:
+    """Return the source line of a function, with its place."""
+    code = getattr(look, "__code__", None)
+    if code is None:
+        return repr(look)
+    line = linecache.getline(code.co_filename, code.co_firstlineno).strip()
+    return f"{code.co_filename}:{code.co_firstlineno}: {line}"
 
 
 def processor_seconds(processes: Iterable[psutil.Process]) -> dict[int, float]:

@@ -24,9 +24,7 @@ from benchpool_scheduler.runtime import (
     WorkerStarted,
 )
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
-
-PATIENCE_S = 120.0
-"""How long a test waits for what must happen."""
+from benchpool_support.waiting import PATIENCE_S
 
 _numbers = itertools.count()
 

@@ -30,6 +30,7 @@ from benchpool_scheduler.workstation.ports import Ports
 from benchpool_scheduler.workstation.state import StateFolder
 from benchpool_support import direct
 from benchpool_support.loopback import free_port
+from benchpool_support.waiting import until
 from benchpool_support.workers import kill_workers
 
 READY_S = 280.0
@@ -155,20 +156,23 @@ class RunningWorkstation:
 
     def wait_server(self, user: str, name: str = "") -> dict[str, Any]:
         """Wait until a server is ready; return the Hub's model of it."""
-        deadline = time.monotonic() + SERVER_S
-        while time.monotonic() < deadline:
-            server: dict[str, Any] = self.servers(user).get(name) or {}
-            if server.get("ready"):
-                return server
-            time.sleep(POLL_S)
-        raise AssertionError(f"server {name!r} of {user} is not ready: {self.servers(user)}")
+        found = until(
+            lambda: self.servers(user),
+            f"server {name!r} of {user} is ready",
+            SERVER_S,
+            holds=lambda servers: servers.get(name, {}).get("ready"),
+        )
+        server: dict[str, Any] = found[name]
+        return server
 
     def wait_stopped(self, user: str, name: str = "") -> None:
         """Wait until a server is gone."""
-        deadline = time.monotonic() + SERVER_S
-        while name in self.servers(user):
-            assert time.monotonic() < deadline, f"server {name!r} of {user} does not stop"
-            time.sleep(POLL_S)
+        until(
+            lambda: self.servers(user),
+            f"server {name!r} of {user} has stopped",
+            SERVER_S,
+            holds=lambda servers: name not in servers,
+        )
 
     def servers(self, user: str) -> dict[str, Any]:
         """Return the user's servers that run or start, by name."""
@@ -182,10 +186,11 @@ class RunningWorkstation:
 
         A Hub that has just started answers 500 while it still looks whether the server lives.
         """
-        deadline = time.monotonic() + 120
-        while (answer := self.hub.delete(_server(user, name))).status_code == 500:
-            assert time.monotonic() < deadline, answer.text
-            time.sleep(0.2)
+        answer = until(
+            lambda: self.hub.delete(_server(user, name)),
+            f"the Hub stops server {name!r} of {user}",
+            holds=lambda answer: answer.status_code != 500,
+        )
         assert answer.status_code in (202, 204, 404), answer.text
         self.wait_stopped(user, name)
 
@@ -210,25 +215,24 @@ class RunningWorkstation:
 
     def wait_leases(self, user: str, gpus: int, timeout_s: float = WAIT_S) -> None:
         """Wait until a user holds exactly this many build GPUs."""
-        deadline, held = time.monotonic() + timeout_s, -1
-        while time.monotonic() < deadline:
-            held = sum(len(lease["gpus"]) for lease in self.leases(user))
-            if held == gpus:
-                return
-            time.sleep(POLL_S)
-        raise AssertionError(f"{user} holds {held} GPUs, not {gpus}")
+        until(
+            lambda: sum(len(lease["gpus"]) for lease in self.leases(user)),
+            f"{user} holds {gpus} GPUs",
+            timeout_s,
+            holds=lambda held: held == gpus,
+        )
 
     # ------------------------------------------------------------------ jobs
 
     def wait_job(self, id_: str, state: str, timeout_s: float = WAIT_S) -> dict[str, Any]:
         """Wait until a job is in this state; return it."""
-        deadline = time.monotonic() + timeout_s
-        while True:
-            job: dict[str, Any] = self.scheduler.get(f"/jobs/{id_}").json()["job"]
-            if job["state"] == state:
-                return job
-            assert time.monotonic() < deadline, f"job {id_} is {job['state']}, not {state}: {job}"
-            time.sleep(POLL_S)
+        job: dict[str, Any] = until(
+            lambda: self.scheduler.get(f"/jobs/{id_}").json()["job"],
+            f"job {id_} is {state}",
+            timeout_s,
+            holds=lambda job: job["state"] == state,
+        )
+        return job
 
     def wait_logins(self, number: int, timeout_s: float = WAIT_S) -> list[tuple[str, str]]:
         """Wait until the audit trail tells of so many logins; return who, and what became of it."""
@@ -239,14 +243,13 @@ class RunningWorkstation:
         self, action: str, number: int, timeout_s: float = WAIT_S
     ) -> list[dict[str, Any]]:
         """Wait until the audit trail has so many records of an action; return them."""
-        deadline = time.monotonic() + timeout_s
-        while True:
-            page = self.scheduler.get("/audit", params={"action": action}).json()
-            found: list[dict[str, Any]] = page["records"]
-            if len(found) >= number:
-                return found
-            assert time.monotonic() < deadline, f"the audit trail tells of {found}"
-            time.sleep(POLL_S)
+        found: list[dict[str, Any]] = until(
+            lambda: self.scheduler.get("/audit", params={"action": action}).json()["records"],
+            f"the audit trail has {number} records of {action}",
+            timeout_s,
+            holds=lambda found: len(found) >= number,
+        )
+        return found
 
     # ------------------------------------------------------------------ processes and events
 
@@ -293,14 +296,17 @@ class RunningWorkstation:
 
 def _child(parent: int, word: str) -> int:
     """Return the child of a process that has this word in its command line."""
-    deadline = time.monotonic() + READY_S
-    while time.monotonic() < deadline:
+
+    def look() -> int | None:
         for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
             with contextlib.suppress(OSError):
                 if word in Path(f"/proc/{child}/cmdline").read_text():
                     return int(child)
-        time.sleep(POLL_S)
-    raise AssertionError(f"process {parent} has no child {word}")
+        return None
+
+    found = until(look, f"process {parent} has a child {word}")
+    assert found is not None
+    return found
 
 
 def _server(user: str, name: str) -> str:

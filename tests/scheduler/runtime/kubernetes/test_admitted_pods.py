@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,7 +15,8 @@ from benchpool_scheduler.kube import connect, kinds
 from benchpool_scheduler.runtime import EndedBy, Launch, WorkerId
 from benchpool_scheduler.runtime.admitted import AdmittedWorkload
 from benchpool_scheduler.runtime.kubernetes.admitted.namespaces import AdmittedNamespace
-from benchpool_support.pods import KWOK, PATIENCE_S, Stand, pause, settings_for
+from benchpool_support.pods import KWOK, Stand, pause, settings_for
+from benchpool_support.waiting import until_async
 
 pytestmark = pytest.mark.kubernetes
 
@@ -82,14 +82,10 @@ def deployment(replicas: int) -> dict[str, Any]:
 
 async def until_admitted(stand: Stand, *pods: int) -> list[AdmittedWorkload]:
     """Wait until there are workloads without a problem that have so many pods each."""
-    found: list[AdmittedWorkload] = []
-
-    async def look() -> bool:
-        found[:] = [one for one in stand.runtime.admits.admitted() if not one.problem]
-        return sorted(len(one.pods) for one in found) == sorted(pods)
-
-    await stand.until(look)
-    return found
+    return await until_async(
+        lambda: [one for one in stand.runtime.admits.admitted() if not one.problem],
+        holds=lambda found: sorted(len(one.pods) for one in found) == sorted(pods),
+    )
 
 
 def launches(one: AdmittedWorkload, *nodes: str, attempt: int = 1) -> list[Launch]:
@@ -142,7 +138,7 @@ async def test_one_that_is_preempted_is_deleted_and_its_owner_makes_another_that
         there = admitting.runtime.admits.admitted()
         return [one.job == first.job for one in there] == [False] and there[0].waiting
 
-    await admitting.until(another)
+    await until_async(another)
 
 
 async def test_a_gang_of_a_job_starts_together(admitting: Stand) -> None:
@@ -190,5 +186,4 @@ async def test_why_one_waits_is_in_its_annotation(admitting: Stand) -> None:
         pod = await admitting.connection.get(kinds.PODS, first.pods[0], namespace=team)
         return bool(pod["metadata"].get("annotations", {}).get(names.REASON) == "no GPU is free")
 
-    async with asyncio.timeout(PATIENCE_S):
-        await admitting.until(said)
+    await until_async(said)

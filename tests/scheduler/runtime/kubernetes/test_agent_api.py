@@ -17,6 +17,7 @@ from benchpool_scheduler.runtime.kubernetes.agent.link import Link, LinkAway
 from benchpool_scheduler.runtime.kubernetes.agent.link import LinkRefused as LinkRefused
 from benchpool_scheduler.worker import log_reader
 from benchpool_support.served_agents import TOKENS, WORKER, ServedAgents
+from benchpool_support.waiting import until_async
 
 
 @pytest.fixture
@@ -83,8 +84,7 @@ async def test_a_worker_that_ends_while_its_archive_comes_leaves_none(served: Se
         yield b"first half "
         async with asyncio.timeout(120):
             folder = served.agent_api.carried(WORKER.job, "results", 0).parent
-            while not folder.exists() or not list(folder.iterdir()):
-                await asyncio.sleep(0.01)
+            await until_async(lambda: folder.exists() and list(folder.iterdir()))
         served.worker_of(1).over = True
         yield b"second half"
 
@@ -97,9 +97,7 @@ async def test_a_worker_that_ends_while_its_archive_comes_leaves_none(served: Se
 async def test_a_notice_arrives_while_the_agent_asks(served: ServedAgents) -> None:
     async with served.client() as client:
         asking = asyncio.create_task(client.get("notice", params={"wait_s": 60}))
-        async with asyncio.timeout(120):
-            while not served.agent_api.listens(WORKER):
-                await asyncio.sleep(0.01)
+        await until_async(lambda: served.agent_api.listens(WORKER))
         served.agent_api.notify(WORKER, Notice("pause", 30.0, "joe", "room"))
         answer = await asking
         assert answer.json() | {"grace_s": 0} == {

@@ -39,6 +39,7 @@ from benchpool_support import fake_driver
 from benchpool_support.nvml import ScriptedGpu
 from benchpool_support.pods import launches
 from benchpool_support.real_pods import Bundle, RealStand
+from benchpool_support.waiting import until_async
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(900)]
 
@@ -181,14 +182,14 @@ async def test_a_nodes_agent_tells_whose_gpu_does_what_and_what_its_worker_uses(
         mine = told.get(launch.gpus[0])
         return mine is not None and mine.of == worker and mine.activity == percent / 100
 
-    await real.until(lambda: look(70))
+    await until_async(lambda: look(70))
     assert set(told) == set(slots)  # every GPU of the node, free ones too
     assert [it.of for slot, it in told.items() if slot != launch.gpus[0]] == [None] * 3
     assert {it.memory_used_gib for it in told.values()} == {1.0}
 
     driver.tell(gpus(10))  # the driver says something else, while the agent runs
-    await real.until(lambda: look(10))
-    await real.until(lambda: enough(used, look(10)))
+    await until_async(lambda: look(10))
+    await until_async(lambda: enough(used, look(10)))
     busy = sum(it.cpu_s for it in used) / sum(it.span_s for it in used)
     assert 0.05 < busy < (os.cpu_count() or 1) + 0.5, (
         f"{busy} cores"

@@ -13,6 +13,7 @@ from benchpool_cluster.control_plane import ControlPlane
 from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.runtime import NodeFacts
 from benchpool_support.pods import KWOK, Stand, launches, random_name
+from benchpool_support.waiting import until_async
 
 pytestmark = pytest.mark.kubernetes
 
@@ -143,7 +144,7 @@ async def test_a_short_dip_is_no_loss(stand: Stand, plane: ControlPlane) -> None
     gone = {"status": {"allocatable": {"nvidia.com/gpu": "0"}, "capacity": {"nvidia.com/gpu": "0"}}}
     before = await stand.until_devices("u" * 12)
     plane.access.patch(status, gone)
-    await stand.until(lambda: _heard(stand, a))
+    await until_async(lambda: _heard(stand, a))
     assert await stand.devices() == before
     back = {"status": {"allocatable": {"nvidia.com/gpu": "4"}, "capacity": {"nvidia.com/gpu": "4"}}}
     plane.access.patch(status, back)

@@ -10,6 +10,7 @@ from benchpool_scheduler.runtime import Pinned
 from benchpool_scheduler.runtime.kubernetes.images import ImageView, pin
 from benchpool_scheduler.runtime.kubernetes.volumes import WHOSE
 from benchpool_support.pods import KWOK, Stand
+from benchpool_support.waiting import until_async
 
 A, B = "a" * 64, "b" * 64
 
@@ -97,4 +98,4 @@ async def test_the_runtime_knows_what_the_kubelet_says_a_notebook_runs(
     async def pinned() -> bool:
         return stand.runtime.pinned("susan@lab", "lab/nb:1") == Pinned(f"lab/nb@sha256:{A}")
 
-    await stand.until(pinned)
+    await until_async(pinned)

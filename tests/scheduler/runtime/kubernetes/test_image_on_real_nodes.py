@@ -12,6 +12,7 @@ from benchpool_cluster.cluster import Cluster
 from benchpool_scheduler.runtime.kubernetes.volumes import WHOSE
 from benchpool_support.pods import launches
 from benchpool_support.real_pods import Bundle, RealStand
+from benchpool_support.waiting import until_async
 
 pytestmark = pytest.mark.kubernetes
 
@@ -62,7 +63,7 @@ async def test_a_job_runs_by_the_digest_that_the_notebooks_kubelet_names(
     async def known() -> bool:
         return "no running notebook" not in real.runtime.pinned("susan", image).why
 
-    await real.until(known)
+    await until_async(known)
     found = real.runtime.pinned("susan", image)
     assert (found.image, found.why[:24]) == (image, "it was loaded into the n")
     real_space.cluster.access.delete(real_space.path("pods", "loaded"), 0)
@@ -76,7 +77,7 @@ async def test_a_job_runs_by_the_digest_that_the_notebooks_kubelet_names(
     async def pinned() -> bool:
         return real.runtime.pinned("susan", image).image == pulled
 
-    await real.until(pinned)
+    await until_async(pinned)
     bundle = Bundle(train_py="print('in the same image')")
     real.bundle.add(bundle)
     (launch,) = launches(

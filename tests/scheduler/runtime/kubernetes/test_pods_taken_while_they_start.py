@@ -18,6 +18,7 @@ from benchpool_scheduler.kube import KubeNotFound, kinds
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId
 from benchpool_support.pods import launches
 from benchpool_support.real_pods import RealStand
+from benchpool_support.waiting import until_async
 
 COUNT = int(os.environ.get("BENCHPOOL_TAKEN", "24"))
 SEED = int(os.environ.get("BENCHPOOL_SEED", "1"))
@@ -45,7 +46,7 @@ async def until_bound(real: RealStand, worker: WorkerId) -> str:
             isinstance(event, WorkerEnded) and event.worker == worker for event in real.told
         )
 
-    await real.until(look)
+    await until_async(look)
     return found[0] if found else ""
 
 

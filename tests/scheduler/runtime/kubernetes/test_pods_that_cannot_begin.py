@@ -14,6 +14,7 @@ from benchpool_scheduler.runtime.kubernetes.attempt_registry import AttemptState
 from benchpool_scheduler.runtime.kubernetes.node_backoff import SEVERAL
 from benchpool_scheduler.runtime.kubernetes.pod_status import Trouble
 from benchpool_support.pods import Stand, launches, pause
+from benchpool_support.waiting import until_async
 
 pytestmark = pytest.mark.kubernetes
 
@@ -51,7 +52,7 @@ async def test_a_node_that_several_jobs_could_not_use_is_left_alone_for_a_while(
     ended = await stand.ended(*(launch.worker for launch in jobs))
     assert {told.by for told in ended} == {EndedBy.NOT_TAKEN}
     taint(plane, a)
-    await stand.until(lambda: _is_ready(stand, a))
+    await until_async(lambda: _is_ready(stand, a))
     devices = await stand.until_devices("bbbb" + "uuuuuuuu")
     assert "cannot take it" in str(devices[0].note)
 
@@ -88,7 +89,7 @@ async def test_a_quota_of_the_namespace_is_told_in_its_own_words(
             plane.access.find(f"/apis/batch/v1{space.removeprefix('/api/v1')}/jobs/{name}") is None
         )
 
-    await stand.until(gone)
+    await until_async(gone)
 
 
 @pytest.mark.parametrize("kept", ["count/jobs.batch", "count/secrets", "count/services"])
@@ -111,7 +112,7 @@ async def test_a_quota_on_what_an_attempt_consists_of_leaves_nothing_behind(
     async def gone() -> bool:
         return plane.access.find(f"/apis/batch/v1/namespaces/{space}/jobs/{name}") is None
 
-    await stand.until(gone)
+    await until_async(gone)
 
 
 async def test_a_limit_range_is_a_reason_to_wait(stand: Stand, plane: ControlPlane) -> None:

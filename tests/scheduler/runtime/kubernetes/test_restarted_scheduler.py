@@ -13,6 +13,7 @@ from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.runtime import EndedBy, Launch, WorkerId
 from benchpool_scheduler.runtime.kubernetes import manifests
 from benchpool_support.pods import Stand, launches, pause
+from benchpool_support.waiting import until_async
 
 pytestmark = pytest.mark.kubernetes
 
@@ -57,7 +58,7 @@ async def test_a_good_end_is_told_though_its_pod_was_deleted_while_it_was_away(
         job = await stand.connection.get(kinds.JOBS, name, namespace=space)
         return bool(job["status"].get("completedIndexes") == "0")
 
-    await stand.until(counted)
+    await until_async(counted)
     await stand.connection.delete(kinds.PODS, pod["metadata"]["name"], namespace=space)
     await stand.until_pods(first.job, 1)
     after = await stand.restarted([first, second])
@@ -84,7 +85,7 @@ async def test_a_good_end_is_told_though_its_pod_went_while_the_scheduler_was_op
         if kind == kinds.JOBS:
             ends = {"metadata": {"annotations": {"tests/exit": "0"}}}
             await stand.connection.patch(kinds.PODS, pod["metadata"]["name"], ends, namespace=space)
-            await stand.until(counted)
+            await until_async(counted)
             await stand.connection.delete(kinds.PODS, pod["metadata"]["name"], namespace=space)
             await stand.until_pods(worker.job, 0)
         return found
@@ -125,7 +126,7 @@ async def test_what_a_stopped_leader_still_made_when_it_went_on_is_deleted(stand
             await after.connection.list(kinds.JOBS, namespace=after.settings.namespace)
         ).items
 
-    await after.until(gone)
+    await until_async(gone)
     assert after.told == []
 
 

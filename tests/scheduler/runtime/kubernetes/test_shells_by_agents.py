@@ -23,9 +23,9 @@ from benchpool_support.pods import launches, settings_for
 from benchpool_support.real_pods import Bundle
 from benchpool_support.served_agents import TOKENS, WORKER, ServedAgents
 from benchpool_support.typed_shells import CATCHES, CATCHING, CAUGHT, TypedShell, ready
+from benchpool_support.waiting import until_async
 
 SLEEPS = ("python3", "-c", "print('up', flush=True); import time; time.sleep(1000)")
-PATIENCE_S = 120.0
 
 Started = Callable[[Launch], AgentProcess]
 
@@ -79,7 +79,7 @@ async def started(served: ServedAgents, tmp_path: Path) -> AsyncIterator[Started
 async def agent(served: ServedAgents, started: Started) -> AgentProcess:
     """An agent whose command runs."""
     agent = started(one(env={"PATH": os.environ["PATH"], "MARK": "m"}))
-    await until(lambda: log_reader.read(served.folders.worker(WORKER), 0, 9)[1] == b"up\n")
+    await until_async(lambda: log_reader.read(served.folders.worker(WORKER), 0, 9)[1] == b"up\n")
     return agent
 
 
@@ -90,12 +90,6 @@ def one(**more: object) -> Launch:
 
 def cancel() -> Notice:
     return Notice("cancel", 1.0, "susan", "enough")
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not holds():
-            await asyncio.sleep(0.02)
 
 
 async def opened(served: ServedAgents) -> AgentShell:
@@ -156,7 +150,7 @@ async def test_one_that_ignores_the_end_of_its_terminal_is_killed(
     await shell.channel.write(b"trap '' HUP; echo de''af; while :; do sleep 1; done\n")
     await shell.until(b"deaf")
     await shell.channel.close()
-    await until(lambda: not os.path.exists(f"/proc/{pid}"))
+    await until_async(lambda: not os.path.exists(f"/proc/{pid}"))
 
 
 async def test_all_of_a_long_output_comes_in_its_order(
@@ -180,7 +174,7 @@ async def test_one_that_takes_nothing_of_what_is_typed_can_be_left(
     for _ in range(4):
         await shell.channel.write(b"x" * 30_000)
     await shell.channel.close()
-    await until(lambda: not os.path.exists(f"/proc/{pid}"))
+    await until_async(lambda: not os.path.exists(f"/proc/{pid}"))
 
 
 async def test_one_that_a_scheduler_does_not_know_after_its_start_hangs_up(
@@ -189,7 +183,7 @@ async def test_one_that_a_scheduler_does_not_know_after_its_start_hangs_up(
     shell = await entered(served)
     pid = await pid_of(shell)
     await served.restart()
-    await until(lambda: not os.path.exists(f"/proc/{pid}"))
+    await until_async(lambda: not os.path.exists(f"/proc/{pid}"))
     await entered(served)
 
 
@@ -209,7 +203,7 @@ async def test_there_is_none_before_the_command_has_begun(
     with pytest.raises(OSError, match="the worker's command has not begun yet"):
         await opened(served)
     held.let.set()
-    await until(lambda: log_reader.read(served.folders.worker(WORKER), 0, 9)[1] == b"up\n")
+    await until_async(lambda: log_reader.read(served.folders.worker(WORKER), 0, 9)[1] == b"up\n")
     await entered(served)
 
 

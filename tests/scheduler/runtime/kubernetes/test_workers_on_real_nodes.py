@@ -16,6 +16,7 @@ from benchpool_support import direct
 from benchpool_support.gate_stage import staged
 from benchpool_support.pods import launches, pause
 from benchpool_support.real_pods import Bundle, RealStand
+from benchpool_support.waiting import until_async
 
 pytestmark = pytest.mark.kubernetes
 
@@ -204,7 +205,7 @@ async def test_a_service_in_a_pod_is_asked_at_its_address_through_the_gate(
     async def answers() -> bool:
         return await readiness.answers(readiness.ReplicaPlace(host, 8000, "/"))
 
-    await real.until(answers)
+    await until_async(answers)
     async with staged() as stage, direct.AsyncClient() as client:
         stage.directory.set("web", backends=(Backend(worker.job, host, 8000),))
         page = await client.get(f"{stage.url}s/web/", headers={"Authorization": "token susan"})

@@ -26,6 +26,7 @@ from benchpool_scheduler.store.kubernetes import KubernetesStore
 from benchpool_scheduler.store.kubernetes.cache import CachedJob
 from benchpool_scheduler.store.kubernetes.write_priority import WritePriority
 from benchpool_scheduler.store.records import AddJob, JobRecord, Note, SaveAsked, SaveJob
+from benchpool_support.waiting import PATIENCE_S, until_async
 
 pytestmark = pytest.mark.kubernetes
 JOBS = TRAINING_JOBS.kind
@@ -54,7 +55,7 @@ class Desk:
 
     async def told(self) -> Written:
         """Return what the store tells next."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             return await anext(self.news)
 
     async def edit(self, **spec: Any) -> None:
@@ -63,10 +64,7 @@ class Desk:
 
     async def until(self, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """Return the object when something holds of it."""
-        async with asyncio.timeout(60):
-            while not holds(found := await self.found()):
-                await asyncio.sleep(0.05)
-        return found
+        return await until_async(self.found, holds=holds)
 
     async def found(self) -> dict[str, Any]:
         """Return the object."""
@@ -101,10 +99,8 @@ def refusal(job: dict[str, Any]) -> str | None:
 
 async def seen(desk: Desk, generation: int) -> None:
     """Wait until the store has heard of an edit."""
-    async with asyncio.timeout(60):
-        items = desk.store.reflector.items
-        while items[desk.namespace, "one"].generation < generation:
-            await asyncio.sleep(0.01)
+    items = desk.store.reflector.items
+    await until_async(lambda: items[desk.namespace, "one"].generation >= generation)
 
 
 async def test_an_edit_before_the_acceptance_is_put_back_with_a_sentence(desk: Desk) -> None:
@@ -169,9 +165,7 @@ async def test_an_edit_while_a_job_is_being_refused_is_looked_at_anew(desk: Desk
 async def test_a_job_that_was_deleted_before_its_acceptance_is_not_made_again(desk: Desk) -> None:
     told = await desk.send()
     await desk.connection.delete(JOBS, "one", namespace=desk.namespace)
-    async with asyncio.timeout(60):
-        while (desk.namespace, "one") in desk.store.reflector.items:
-            await asyncio.sleep(0.01)
+    await until_async(lambda: (desk.namespace, "one") not in desk.store.reflector.items)
     await desk.store.commit(AddJob(record_of(told), told.submission))
     assert await desk.told() == JobGone(told.id)
     assert (await desk.connection.list(JOBS, namespace=desk.namespace)).items == ()

@@ -29,6 +29,7 @@ from benchpool_scheduler.store.records import (
     SaveJob,
     WorkerRecord,
 )
+from benchpool_support.waiting import until_async
 
 JOB = JobRecord(
     id="01hzxk8qj9v4e2c5t7m3n6p8ra",
@@ -112,10 +113,11 @@ async def events_of(connection: Connection, namespace: str, name: str) -> dict[s
 
 async def wait_for(connection: Connection, namespace: str, name: str, *wanted: str) -> Any:
     """Return the events of a job when these are among them."""
-    async with asyncio.timeout(120):
-        while not set(wanted) <= set(found := await events_of(connection, namespace, name)):
-            await asyncio.sleep(0.05)
-    return found
+    return await until_async(
+        lambda: events_of(connection, namespace, name),
+        f"events {wanted} of {name}",
+        holds=lambda found: set(wanted) <= set(found),
+    )
 
 
 @pytest.mark.kubernetes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -40,7 +41,7 @@ from benchpool_scheduler.store.records import (
     UseRecord,
 )
 from benchpool_support.job_records import T, add, job, started, status_of
-from benchpool_support.kubernetes import until
+from benchpool_support.waiting import until_async
 
 pytestmark = pytest.mark.kubernetes
 JOBS = TRAINING_JOBS.kind
@@ -133,8 +134,9 @@ async def test_a_job_says_in_kubernetes_what_becomes_of_it(
     await store.commit(add(record))
     reason = Note("fair-share-reached", "Vision has its share of 4 GPUs.", "Wait.", {"share": 4})
     store.tell({record.id: WaitReport(reason, T + 10, T + 20, None)})
-    await until(lambda: status_of(connection, namespace, record.id), lambda it: "reason" in it)
-    waits = await status_of(connection, namespace, record.id)
+    waits = await until_async(
+        lambda: status_of(connection, namespace, record.id), holds=lambda it: "reason" in it
+    )
     assert waits["reason"]["numbers"] == {"share": 4}
     assert waits["estimatedStart"] == {
         "earliest": "2027-01-15T08:00:10.125000Z",
@@ -197,9 +199,8 @@ async def test_that_workers_run_is_written_later_and_with_the_next_change(
     record = replace(record, state=JobState.RUNNING, started=T + 5)
     await store.commit(SaveJob(record), SaveAttempt(run))
     assert connection.writes == before
-    await until(
-        lambda: status_of(connection, namespace, record.id), lambda it: it["state"] == "running"
-    )
+    status = partial(status_of, connection, namespace, record.id)
+    await until_async(status, holds=lambda it: it["state"] == "running")
     again = make_store()
     assert (await again.open()).jobs == (record,)
 
@@ -263,7 +264,7 @@ async def test_objects_belong_to_who_uploaded_them_and_are_forgotten_when_unused
     assert set(await store.unused_objects(4e9)) <= {a, b}
     await store.commit(DropJob(brief.id))
     await store.commit(add(record, SnapshotFile("train.py", a, 3)))
-    await until(lambda: store.unused_objects(4e9), bool)
+    await until_async(lambda: store.unused_objects(4e9))
     assert set(await store.unused_objects(4e9)) == {b, c}
     assert store.objects_of("susan", [a, b, c]) == {a, b}
     assert store.objects_of("../joe", [a, b, c]) == {b}

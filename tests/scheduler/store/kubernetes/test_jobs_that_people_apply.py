@@ -36,6 +36,7 @@ from benchpool_scheduler.store.records import (
     SaveJob,
     SaveLease,
 )
+from benchpool_support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.kubernetes
 JOBS = TRAINING_JOBS.kind
@@ -58,7 +59,7 @@ async def apply(connection: Connection, namespace: str, name: str, **spec: Any) 
 
 
 async def following(news: AsyncIterator[Written]) -> Written:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         return await anext(news)
 
 

@@ -19,6 +19,7 @@ from benchpool_scheduler.service.process.identifiers import new_job_id
 from benchpool_scheduler.store.inbound import SuspendWritten
 from benchpool_scheduler.store.kubernetes import KubernetesStore
 from benchpool_scheduler.store.records import AddJob, JobRecord, Note, SaveJob
+from benchpool_support.waiting import until_async
 
 pytestmark = pytest.mark.kubernetes
 JOBS = TRAINING_JOBS.kind
@@ -39,9 +40,7 @@ SUBMISSION = msgspec.json.encode(JobSubmission(entry=CommandEntry(["true"])))
 
 
 async def _waits(said: list[str | None]) -> None:
-    async with asyncio.timeout(60):
-        while not said or said[-1] is None:
-            await asyncio.sleep(0.1)
+    await until_async(lambda: said and said[-1] is not None)
 
 
 @pytest.mark.parametrize("how", ["killed", "frozen"])

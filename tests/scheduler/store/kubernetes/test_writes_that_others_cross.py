@@ -20,7 +20,7 @@ from benchpool_scheduler.store.records import (
     SaveJob,
 )
 from benchpool_support.job_records import T, add, job, started, status_of
-from benchpool_support.kubernetes import until
+from benchpool_support.waiting import until_async
 
 pytestmark = pytest.mark.kubernetes
 JOBS = TRAINING_JOBS.kind
@@ -129,7 +129,10 @@ async def test_a_late_write_of_an_old_leader_does_not_stay(
     await new.open()
     theirs, other = started(record, "node-b/0")
     await old.commit(SaveJob(theirs), SaveAttempt(other))
-    await until(lambda: status_of(connection, namespace, record.id), lambda it: it["epoch"] == 2)
+    await until_async(
+        lambda: status_of(connection, namespace, record.id),
+        holds=lambda it: it["epoch"] == 2,
+    )
     status = await status_of(connection, namespace, record.id)
     assert (status["state"], status.get("attempts", [])) == ("queued", [])
 
@@ -145,7 +148,7 @@ async def test_a_guard_that_says_no_lets_nothing_through(
     await store.open()
     record = job()
     await store.commit(add(record))
-    await until(lambda: status_of(connection, namespace, record.id), bool)
+    await until_async(lambda: status_of(connection, namespace, record.id))
     writes = connection.writes
 
     def no() -> None:
@@ -181,7 +184,7 @@ async def test_while_the_api_server_is_away_a_commit_waits_and_says_so(
     monkeypatch.setattr(connection, "request", closed)
     record, run = started(record, "node-a/0")
     commit = asyncio.ensure_future(store.commit(SaveJob(record), SaveAttempt(run)))
-    await until(lambda: asyncio.sleep(0, said), bool)
+    await until_async(lambda: said)
     assert not commit.done()
     assert said[0] is not None
     assert "running jobs go on" in said[0]
@@ -189,10 +192,11 @@ async def test_while_the_api_server_is_away_a_commit_waits_and_says_so(
     with contextlib.suppress(asyncio.CancelledError):
         await commit
     away = False
-    await until(
-        lambda: status_of(connection, namespace, record.id), lambda it: it.get("attempt") == 1
+    await until_async(
+        lambda: status_of(connection, namespace, record.id),
+        holds=lambda it: it.get("attempt") == 1,
     )
-    await until(lambda: asyncio.sleep(0, said), lambda it: it[-1] is None)
+    await until_async(lambda: said[-1] is None)
 
 
 async def test_an_object_that_somebody_deleted_holds_nothing_up(
