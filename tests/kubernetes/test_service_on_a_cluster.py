@@ -168,7 +168,10 @@ def test_why_a_job_waits_is_said_at_its_object(
     first = client.submit(command(gpus=4, workers=3))
     running(access, site, first.id, count=3)
     second = client.submit(command())
-    reason = until(lambda: written(access, site, second.id).get("status", {}).get("reason"))
+    reason = until(
+        lambda: written(access, site, second.id).get("status", {}).get("reason"),
+        holds=lambda reason: reason and reason["code"] != "next-pass",
+    )
     assert reason["code"] == client.why(second.id).reason.code  # type: ignore[union-attr]
     assert "Waits for 1 GPU: 0 of 12 are free" in reason["text"]
 

@@ -165,8 +165,11 @@ def test_gpus_that_a_foreign_pod_takes_are_counted_and_come_back(
         # Three workers of two GPUs: the other node has room for two of them, this one for none.
         gang = submit(site, "susan", 5, gpus=2, workers=3)
         site.wait_job(gang, "queued")
-        until(lambda: site.job(gang)["status"].get("reason") is not None)
-        assert re.search(r"\d", site.job(gang)["status"]["reason"]["text"])
+        until(
+            lambda: site.job(gang)["status"].get("reason", {}).get("text", ""),
+            "the reason has numbers",
+            holds=lambda text: re.search(r"\d", text),
+        )
         assert record.lives == []
     site.wait_job(gang, "succeeded")
     found = record.complete()

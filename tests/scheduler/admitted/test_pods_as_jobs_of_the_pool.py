@@ -24,6 +24,7 @@ from benchpool_support.pools import (
     sleeper,
     story,
     until_job,
+    waiting,
 )
 from benchpool_support.scripted import devices
 from benchpool_support.waiting import PATIENCE_S, until_async
@@ -77,10 +78,9 @@ async def test_it_waits_by_the_rules_and_says_why(
     await accepted(pool, DONE)
     states = {State.RUNNING, State.QUEUED}
     one = await until_job(pool, DONE, lambda it: it.state in states and it.reason is None)
-    waits = await until_job(pool, OTHER, lambda it: it.reason is not None)
+    assert (await waiting(pool, OTHER)).numbers
+    waits = pool.jobs.detail(ADMIN, OTHER).job
     assert (one.state, waits.state) == (State.RUNNING, State.QUEUED)
-    assert waits.reason is not None
-    assert waits.reason.numbers
 
 
 async def test_what_can_never_run_is_said_on_the_pod(
@@ -148,7 +148,7 @@ async def test_pods_whose_job_was_cancelled_are_told_so(
     await accepted(pool, DONE)
     await accepted(pool, OTHER)
     await reached(pool, DONE, State.RUNNING)
-    await until_job(pool, OTHER, lambda it: it.reason is not None)
+    await waiting(pool, OTHER)
     await pool.jobs.act(SUSAN, OTHER, "cancel")
     async with asyncio.timeout(PATIENCE_S):
         said = await runtime.admits.until_said(OTHER, "has ended")
@@ -172,7 +172,7 @@ async def test_a_pod_counts_as_what_it_asks_for(
     runtime.admits.put(workload(gpus=2), workload(OTHER, gpus=2, pods=("b",)))
     await accepted(pool, DONE)
     await accepted(pool, OTHER)
-    await until_job(pool, OTHER, lambda it: it.reason is not None)
+    await waiting(pool, OTHER)
     with pytest.raises(Refused) as refused:
         await pool.jobs.act(ADMIN, OTHER, "change", asked)
     assert refused.value.code == "pods-are-fixed"

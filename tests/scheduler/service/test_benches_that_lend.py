@@ -29,7 +29,7 @@ from benchpool_support.pools import (
     reached,
     sleeper,
     story,
-    until_job,
+    waiting,
 )
 from benchpool_support.scripted import ScriptedRuntime, devices
 
@@ -77,8 +77,8 @@ async def test_what_may_not_be_paused_is_never_lent_a_bench_gpu(tmp_path: Path) 
         await pool.jobs.submit(JOE, sleeper(preemptible=False))
         waits = await pool.jobs.submit(JOE, sleeper(preemptible=False))
         await runtime.until_launched(1)
-        now = await until_job(pool, waits.id, lambda job: job.reason is not None)
-        assert now.state is State.QUEUED
+        await waiting(pool, waits.id)
+        assert pool.jobs.detail(JOE, waits.id).job.state is State.QUEUED
         assert len(lease(await pool.benches.wait_in_line(HUB, line(gpus=2))).gpus) == 2
 
 

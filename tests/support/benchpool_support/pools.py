@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchpool_scheduler.configuration import Configuration, load
-from benchpool_scheduler.contract import CommandEntry, Job, JobSubmission, State
+from benchpool_scheduler.contract import CommandEntry, Job, JobSubmission, Reason, State
 from benchpool_scheduler.hub import Directory, StaticDirectory
 from benchpool_scheduler.runtime import Runtime
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
@@ -116,6 +116,18 @@ async def until_job(pool: Pool, job: str, holds: Callable[[Job], bool]) -> Job:
 async def reached(pool: Pool, job: str, *states: State) -> Job:
     """Wait until a job is in one of these states."""
     return await until_job(pool, job, lambda now: now.state in states)
+
+
+async def waiting(pool: Pool, job: str) -> Reason:
+    """Wait until a pass has found why a queued job waits, and return that."""
+    found = await until_job(pool, job, lambda now: of_a_pass(now.reason))
+    assert found.reason is not None
+    return found.reason
+
+
+def of_a_pass(reason: Reason | None) -> bool:
+    """Return whether a pass has found this reason: ``next-pass`` stands until then."""
+    return reason is not None and reason.code != "next-pass"
 
 
 async def decided(pool: Pool, job: str) -> Job:
