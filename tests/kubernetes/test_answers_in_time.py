@@ -27,11 +27,11 @@ from benchpool_support.waiting import until
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(400)]
 
-MOST_S = 10.0
-"""Clients and proxies give up later than that."""
+LIMIT_S = 30.0
+"""Limit of an answer, in seconds: long after the product's own, and before a lease is over."""
 SENDERS = 4
-LEASE_S = "15"
-"""As the chart has it: a leader goes on for 10 s without an API server."""
+LEASE_S = "45"
+"""A leader goes on for 30 s without an API server, as it would for 10 s by the chart."""
 
 
 @dataclass
@@ -39,11 +39,10 @@ class Answers:
     """What people were answered who submit all the time, each with the same key until accepted.
 
     Attributes:
-        seconds: How long each answer took. ``jobs``: by key, the job that was accepted.
-        wrong: Answers that are neither an acceptance nor a refusal with ``Retry-After``.
+        jobs: By key, the job that was accepted.
+        wrong: What is neither an acceptance nor a refusal with ``Retry-After``, in time.
     """
 
-    seconds: list[float] = field(default_factory=list)
     told: Counter[str] = field(default_factory=Counter)
     jobs: dict[str, str] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
@@ -51,7 +50,7 @@ class Answers:
 
     def send(self, url: str, number: int) -> None:
         """Submit again and again; the last submission is brought to its end."""
-        with direct.Client(trust_env=False, timeout=180) as client:
+        with direct.Client(trust_env=False, timeout=LIMIT_S) as client:
             turn = 0
             while not self.enough.is_set():
                 turn += 1
@@ -61,9 +60,11 @@ class Answers:
         body = msgspec.json.encode(JobSubmission(entry=CommandEntry(["train"]), key=key))
         headers = {"Authorization": "token susan", "Content-Type": "application/json"}
         while key not in self.jobs:
-            began = time.monotonic()
-            answer = client.post(f"{url}/api/v1/jobs", content=body, headers=headers)
-            self.seconds.append(time.monotonic() - began)
+            try:
+                answer = client.post(f"{url}/api/v1/jobs", content=body, headers=headers)
+            except httpx.HTTPError as error:
+                self.wrong.append(f"no answer within {LIMIT_S:g} s: {error!r}")
+                return
             if answer.is_success:
                 self.told["accepted"] += 1
                 self.jobs[key] = answer.json()["id"]
@@ -76,9 +77,13 @@ class Answers:
 
     def hold(self) -> None:
         """Fail unless all was answered in time, with what it should be."""
-        print(f"{len(self.seconds)} answers, {dict(self.told)}, longest {max(self.seconds):.1f} s")
+        print(f"{dict(self.told)}")
         assert self.wrong == []
-        assert max(self.seconds) < MOST_S
+
+    @property
+    def refused(self) -> int:
+        """Return how many were told to come again."""
+        return self.told.total() - self.told["accepted"]
 
 
 @contextmanager
@@ -157,7 +162,8 @@ def test_an_api_server_that_is_stopped_keeps_nobody_waiting(
         plane.processes.freeze("kube-apiserver")
         try:
             leader.ended()  # it could not renew its lease
-            time.sleep(12)  # nobody leads, for longer than anybody may wait
+            refused = answers.refused  # nobody leads
+            until(lambda: answers.refused > refused + SENDERS)
         finally:
             plane.processes.thaw("kube-apiserver")
         before = len(answers.jobs)
@@ -176,11 +182,12 @@ def test_an_api_server_that_is_stopped_for_seconds_costs_no_job(
         until(lambda: len(answers.jobs) > SENDERS)
         plane.processes.freeze("kube-apiserver")
         try:
-            time.sleep(4)
+            until(lambda: answers.refused > 0)
         finally:
             plane.processes.thaw("kube-apiserver")
         before = len(answers.jobs)
         until(lambda: len(answers.jobs) > before + SENDERS)
-        assert leader.leads()
+        assert leader.process.poll() is None
+        assert not standby.leads()
     answers.hold()
     assert made(access, site) == answers.jobs

@@ -158,7 +158,7 @@ class Replica:
     def answers(self) -> bool:
         """Tell whether it is alive by its own word."""
         try:
-            return direct.get(f"{self.url}/api/v1/health", timeout=2).is_success
+            return direct.get(f"{self.url}/api/v1/health", timeout=30).is_success
         except httpx.HTTPError:
             return False
 
@@ -210,7 +210,7 @@ class Site:
             "BENCHPOOL_URL_FOR_WORKERS": "http://127.0.0.1:1/services/benchpool/",
             "BENCHPOOL_TOLERATIONS": "nvidia.com/gpu,kwok.x-k8s.io/node",
             "BENCHPOOL_SERVER_SECRET": SECRET,
-            "BENCHPOOL_LEADER_LEASE_S": "12",
+            "BENCHPOOL_LEADER_LEASE_S": "15",
             "JUPYTERHUB_API_URL": self.hub,
             "JUPYTERHUB_API_TOKEN": secrets.token_hex(8),
             "JUPYTERHUB_BASE_URL": "/",
