@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from benchpool_cluster import kwok_nodes
 from benchpool_cluster.control_plane import ControlPlane
+from benchpool_support.waiting import stays
 
 pytestmark = pytest.mark.kubernetes
 PODS = "/api/v1/namespaces/default/pods"
@@ -32,12 +31,14 @@ def test_a_gated_pod_runs_on_a_kwok_node_once_it_is_let_go(control_plane: Contro
     kwok_nodes.add(access, "fake-1", gpus=8)
     kwok_nodes.wait_ready(access, "fake-1")
     access.create(PODS, pod("gated", gpus=2, gate="benchpool.io/admission"))
-    time.sleep(1)
+    access.create(PODS, pod("free", gpus=1))
+    access.wait(f"{PODS}/free", lambda seen: seen["status"]["phase"] == "Running")
     assert access.get(f"{PODS}/gated")["spec"].get("nodeName") is None
     access.patch(f"{PODS}/gated", [{"op": "remove", "path": "/spec/schedulingGates"}], "json")
     running = access.wait(f"{PODS}/gated", lambda seen: seen["status"]["phase"] == "Running")
     assert running["spec"]["nodeName"] == "fake-1"
     access.delete(f"{PODS}/gated")
+    access.delete(f"{PODS}/free")
     kwok_nodes.remove(access, "fake-1")
 
 
@@ -67,7 +68,6 @@ def test_a_frozen_controller_manager_does_nothing_until_it_goes_on(
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "late"}}
     access.create("/api/v1/namespaces", space)
     account = "/api/v1/namespaces/late/serviceaccounts/default"
-    time.sleep(1)
-    assert access.find(account) is None
+    stays(lambda: access.find(account) is None, 1)
     control_plane.processes.thaw("kube-controller-manager")
     access.wait(account, bool)

@@ -140,7 +140,7 @@ def test_the_receiver_of_webhooks_takes_what_is_genuine_and_nothing_else(service
 
 def _listens(url: str) -> bool:
     try:
-        direct.get(url, timeout=5)
+        direct.get(url, timeout=30)
     except httpx.ConnectError:
         return False
     return True

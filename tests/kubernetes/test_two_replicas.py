@@ -147,7 +147,7 @@ def test_while_the_api_server_is_away_jobs_run_on_and_nothing_is_lost(
         restarted = site.start("restarted")
         until(restarted.answers)
         assert standby.answers()
-        answer = direct.get(f"{standby.url}/api/v1/jobs", timeout=10)
+        answer = direct.get(f"{standby.url}/api/v1/jobs", timeout=60)
         assert answer.status_code == 503
         assert answer.headers["Retry-After"] == "2"
         assert answer.json()["error"]["code"] == "standing-by"

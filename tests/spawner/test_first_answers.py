@@ -64,10 +64,11 @@ class Server:
     """What the Hub knows of where a server is; it answers when it is let."""
 
     def __init__(self, answers: asyncio.Event) -> None:
-        self.ip, self.port, self._answers = "", 0, answers
+        self.ip, self.port, self._answers, self.asked = "", 0, answers, 0
 
     async def wait_up(self, timeout: float, http: bool, extra_path: str) -> None:
         assert (timeout > 3600, http, extra_path) == (True, True, "api")
+        self.asked += 1
         await self._answers.wait()
 
 
@@ -138,9 +139,9 @@ async def test_a_hub_that_is_started_before_the_answer_waits_for_it_too(
     assert (spawner.server.ip, spawner.server.port) == ("127.0.0.1", 8123)
     later = restarted(spawner)
     told = asyncio.create_task(later.poll())
-    done, _ = await asyncio.wait([told], timeout=0.3)
-    assert not done
+    await until_async(lambda: spawner.server.asked == 2)
     assert await later.poll() is None  # who asks again, to stop it, does not wait
+    assert not told.done()
     spawner.answers.set()
     assert await told is None
     assert await starting == ("127.0.0.1", 8123)

@@ -79,7 +79,7 @@ def test_a_process_is_ended_by_identity_and_no_other_one() -> None:
     first_line(process)
     known = identity(process.pid)
     assert known is not None
-    assert processes.end(process.pid, known + "0", patience_s=1, kill=True)
+    assert processes.end(process.pid, known + "0", patience_s=120, kill=True)
     assert process.poll() is None  # that was another process with this number
     assert processes.end(process.pid, known, patience_s=120, kill=False)
     assert process.wait() == -signal.SIGTERM

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +35,11 @@ def typed(up: RunningWorkstation, *words: str) -> str:
     return done.stdout
 
 
-def refused(state: Path) -> tuple[str, float]:
-    """Return by which sentence a start is refused, and after how many seconds."""
-    begun = time.monotonic()
+def refused(state: Path) -> str:
+    """Return by which sentence a start is refused."""
     with pytest.raises(DidNotStart) as ended, start(state):
         pass
-    return json.loads(ended.value.output)["error"]["message"], time.monotonic() - begun
+    return str(json.loads(ended.value.output)["error"]["message"])
 
 
 @pytest.mark.timeout(300)
@@ -80,14 +78,13 @@ def test_a_job_and_a_bench_outlive_both_databases(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_what_cannot_be_read_at_all_is_told_in_seconds_and_left_alone(tmp_path: Path) -> None:
+def test_what_cannot_be_read_at_all_is_told_and_left_alone(tmp_path: Path) -> None:
     state = tmp_path / "state"
     with start(state):
         pass
     database = state / "scheduler" / "pool.sqlite"
     with sqlite3.connect(database) as db:
         db.execute("PRAGMA user_version = 99")
-    sentence, seconds = refused(state)
+    sentence = refused(state)
     assert str(database) in sentence
     assert "version 99" in sentence
-    assert seconds < 60  # by the clock of a busy machine; nothing waits for a time-out

@@ -91,7 +91,7 @@ def register() -> None:
             request_serializer=_bytes,
             response_deserializer=CLASSES["Empty"].FromString,
         )
-        call(wish, timeout=5)
+        call(wish, timeout=30)
 
 
 def run(gpus: Path) -> None:

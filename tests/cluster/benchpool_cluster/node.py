@@ -149,10 +149,10 @@ class Node:
         for name in (self.gpus, self.kubelet):
             self.plane.processes.kill(name)
         members = list(self._members())
-        self.plane.processes.stop(self.containerd, seconds=5)
+        self.plane.processes.stop(self.containerd)
         for pid in members:
             end(pid)
-        in_time(lambda: not any(_alive(pid) for pid in members), 10)
+        in_time(lambda: not any(_alive(pid) for pid in members), 60)
         cgroups.remove(self.cgroup)
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -40,7 +40,7 @@ class Processes:
         self.kill(name)
         self._spawn(name, self._known(name)["command"])
 
-    def stop(self, name: str, seconds: float = 15) -> None:
+    def stop(self, name: str, seconds: float = 30) -> None:
         """Ask a process to end and wait for it; after ``seconds`` it is killed."""
         self._signal(name, signal.SIGCONT)
         self._signal(name, signal.SIGTERM)

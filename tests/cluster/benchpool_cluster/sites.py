@@ -98,8 +98,8 @@ class Site:
     def ready(self) -> bool:
         """Say whether hub and scheduler answer through the proxy."""
         try:
-            health = httpx.get(f"{self.url}{SERVICE}/api/v1/health", timeout=5, trust_env=False)
-            hub = httpx.get(f"{self.url}/hub/health", timeout=5, trust_env=False)
+            health = httpx.get(f"{self.url}{SERVICE}/api/v1/health", timeout=30, trust_env=False)
+            hub = httpx.get(f"{self.url}/hub/health", timeout=30, trust_env=False)
         except httpx.HTTPError:
             return False
         return health.text == '{"ok":true}' and hub.is_success

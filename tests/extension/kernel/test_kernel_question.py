@@ -208,7 +208,6 @@ def test_a_kernel_answers_and_stays_as_it_is(kernel: Any) -> None:
     assert answer.names["xs"].shares == ["ys"]
     assert answer.history == ["xs = [1]; ys = xs; n = 3", "%time len(xs)", "1/0", "xs"]
     assert answer.first == 1
-    assert answer.seconds < 5
 
 
 @pytest.mark.slow

@@ -28,6 +28,7 @@ from benchpool_scheduler.kube import (
 from benchpool_scheduler.kube import reflector as reflectors
 from benchpool_scheduler.kube.failures import KubeStatus
 from benchpool_scheduler.kube.kinds import CONFIG_MAPS
+from benchpool_support.waiting import stays
 
 pytestmark = pytest.mark.kubernetes
 LABELS = {"for": "tests"}
@@ -220,8 +221,8 @@ async def test_an_outage_delays_news_and_loses_none(
             await wire.cut()
             await connection.delete(CONFIG_MAPS, "gone", namespace=namespace)
             await connection.create(CONFIG_MAPS, a_map("new", b="2"), namespace=namespace)
-            await asyncio.sleep(1)  # it meets a closed door a few times
-            assert (namespace, "gone") in reflector.items
+            # It meets a closed door a few times.
+            await asyncio.to_thread(stays, lambda: (namespace, "gone") in reflector.items, 1)
             await wire.open(port)
             await until(lambda: Appeared((namespace, "new"), {"b": "2"}) in seen)
             assert Vanished((namespace, "gone"), {"a": "1"}) in seen

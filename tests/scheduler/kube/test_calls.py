@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 
 import pytest
@@ -123,10 +122,8 @@ async def test_an_api_server_that_is_away_is_told_in_words(tmp_path: Path) -> No
     )
     async with connect(config, patience=RetryPolicy(total_s=0.3, first_s=0.05)) as away:
         assert away.namespace == "here"
-        begun = time.monotonic()
         with pytest.raises(KubeUnavailable, match=r"127\.0\.0\.1:9 has not done GET") as told:
             await away.get(NAMESPACES, "default")
-        assert time.monotonic() - begun < 60
         numbers = told.value.numbers
         assert isinstance(numbers["tries"], int)
         assert numbers["tries"] > 1

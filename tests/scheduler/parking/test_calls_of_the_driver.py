@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,10 +59,8 @@ def test_a_call_that_hangs_is_given_up_and_the_next_one_is_answered(
     with LibcudaDriver({**TIMES_S, "lock": 0.2}) as driver:
         driver.version()
         machine.faults(lock="hang")
-        began = time.monotonic()
         with pytest.raises(CallHung, match=r"no answer within 0\.2 s"):
             driver.lock(process.pid)
-        assert time.monotonic() - began < TIMES_S["lock"]
         assert driver.state(process.pid) is CudaState.RUNNING
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -168,8 +167,7 @@ async def test_however_many_look_each_gpu_is_measured_once(tmp_path: Path) -> No
     clock, sampler = FakeClock(), ScriptedSampler(busy(0.5))
     async with opened(made(tmp_path, clock, sampler)) as pool:
         await looked(pool, clock)
-        while sampler.calls < 2:  # the pool's own first look
-            await asyncio.sleep(0.01)
+        await until_async(lambda: sampler.calls >= 2)  # the pool's own first look
         before = sampler.calls
         for _ in range(50):
             pool.gpu_use.gpus(SUSAN)

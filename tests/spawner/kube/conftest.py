@@ -169,7 +169,7 @@ def admitter(access: Access, scheduler: Scheduler) -> Iterator[Admitter]:
     thread.start()
     yield made
     made.end()
-    thread.join(10)
+    thread.join(60)
 
 
 @pytest.fixture(scope="module", params=["6.1", "5.5.4"])

@@ -124,7 +124,7 @@ class Machine:
 
         def served() -> bool:
             with suppress(httpx.HTTPError):
-                return httpx.get(api, timeout=5, trust_env=False).status_code == 401
+                return httpx.get(api, timeout=30, trust_env=False).status_code == 401
             return False
 
         try:

@@ -45,6 +45,6 @@ def free_port() -> int:
 def answers(url: str) -> bool:
     """Tell whether a page answers well."""
     try:
-        return direct.get(url, timeout=5).status_code == 200
+        return direct.get(url, timeout=30).status_code == 200
     except httpx.HTTPError:
         return False

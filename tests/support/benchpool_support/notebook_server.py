@@ -84,7 +84,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """
     process.terminate()
     try:
-        process.wait(20)
+        process.wait(60)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait(120)
@@ -110,6 +110,6 @@ def _address(process: subprocess.Popen[bytes], runtime: Path, log: Path) -> str:
 
 def _answers(url: str) -> bool:
     try:
-        return direct.get(f"{url}api", timeout=5).status_code == 200
+        return direct.get(f"{url}api", timeout=30).status_code == 200
     except httpx.TransportError:
         return False

@@ -118,5 +118,5 @@ def scripted_benches() -> Iterator[ScriptedBenches]:
         yield benches
     finally:
         server.shutdown()
-        thread.join(10)
+        thread.join(60)
         server.server_close()
