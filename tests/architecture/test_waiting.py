@@ -45,6 +45,10 @@ ALLOWED = {
     "spawner/test_lease_desk.py::test_giving_back_does_not_hold_up_the_end_of_a_server": (
         ITS_LIMIT
     ),
+    "workstation/test_slow_disks.py"
+    "::test_a_hub_can_write_while_the_copy_of_its_database_is_flushed": (
+        "a lock that is held makes it fail at once"
+    ),
     "suite.py::run": STANDS_ALONE,
     "support/benchpool_support/forked.py::Fork.wait": STANDS_ALONE,
     "support/benchpool_support/failing_calls.py::patiently": "what it tries may raise",
