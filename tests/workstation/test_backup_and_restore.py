@@ -55,7 +55,7 @@ def test_a_copy_brings_back_jobs_and_users_and_ends_nothing_that_runs(tmp_path: 
         after = running_job(up, "after")
         assert b"already runs" in benchpool("restore", str(copy), "--state", str(state), status=4)
         kinds = {it.name.rpartition("-")[2] for it in (state / "backups").iterdir()}
-        assert kinds == {"asked", "daily"}
+        assert kinds == {"asked"}
 
     (state / "scheduler" / "pool.sqlite").write_bytes(b"")
     (state / "hub" / "jupyterhub.sqlite").unlink()
