@@ -54,8 +54,7 @@ def test_a_sweep_is_sent_followed_and_shown_with_its_best_first(
     over = until(
         lambda: (now := sweep(benchpool, id_))["state"] == "over" and now,
         "the sweep is over",
-        60,
-        lambda: len(benchpool("jobs", "--json").out),
+        progress=lambda: len(benchpool("jobs", "--json").out),
     )
     assert over["text"] == "3 of 3 trials begun: 3 done. The lowest loss is 0, of trial 1."
     assert [row["parameters"] for row in over["trials"]] == [{"lr": 0.1}, {"lr": 0.5}, {"lr": 1.0}]
@@ -113,8 +112,7 @@ def test_the_tasks_of_an_array_run_with_their_numbers(benchpool: Benchpool, fold
     over = until(
         lambda: (now := sweep(benchpool, id_))["state"] == "over" and now,
         "the array is over",
-        60,
-        lambda: len(benchpool("jobs", "--json").out),
+        progress=lambda: len(benchpool("jobs", "--json").out),
     )
     assert [row["parameters"]["array_task_id"] for row in over["trials"]] == [2, 4, 6]
     texts = {file.parent.name: file.read_text() for file in folder.rglob("fold.txt")}
@@ -136,8 +134,7 @@ def test_a_notebook_gets_the_values_in_its_cells(
     over = until(
         lambda: (now := sweep(benchpool, said.out.split()[0]))["state"] == "over" and now,
         "the sweep is over",
-        120,
-        lambda: len(benchpool("jobs", "--json").out),
+        progress=lambda: len(benchpool("jobs", "--json").out),
     )
     assert [(row["parameters"], row["value"]) for row in over["trials"]] == [
         ({"rate": 0.25}, 0.25),
