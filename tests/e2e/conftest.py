@@ -27,7 +27,7 @@ projects:
   - {name: joe, parent: research, quota: 2, members: [joe]}
   - {name: jemma, parent: research, quota: 2, members: [jemma]}
   - {name: nora, parent: research, members: [nora]}
-policy: {grace_s: 60}
+policy: {grace_s: 120}
 """
 
 

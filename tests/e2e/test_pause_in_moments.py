@@ -100,7 +100,7 @@ def test_a_pause_is_seen_in_its_three_moments_in_toast_badge_and_row(
     jemma.send_file("use_two.py", gpus=2)
 
     # First: who needs the room, and how long is left to save.
-    needs = re.compile(r"jemma needs 2 GPUs: saving, \d+ s left")
+    needs = re.compile(r"jemma needs 2 GPUs: saving, \d+ (s|min) left")
     told = toast(susan, "jemma needs 2 GPUs: saving until")
     expect(told).to_be_visible(timeout=2 * PATIENCE_MS)
     expect(moment(susan.row("long"))).to_have_text(needs)
@@ -145,7 +145,7 @@ def test_what_an_administrator_pauses_says_why_everywhere_and_is_not_resumed_by_
 
     # It saves: who paused it and why, in each place.
     said = "paused by root (new driver on lab1): saving".replace("root", administrator.name)
-    left = re.compile(re.escape(said) + r", \d+ s left")
+    left = re.compile(re.escape(said) + r", \d+ (s|min) left")
     told = toast(susan, f"“long”: {said} until")
     expect(told).to_be_visible(timeout=2 * PATIENCE_MS)
     expect(moment(susan.row("long"))).to_have_text(left)

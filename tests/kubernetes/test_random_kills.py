@@ -304,7 +304,7 @@ def lab(access: Access, nodes: tuple[str, ...], tmp_path: Path) -> Iterator[Lab]
         stack.callback(forks.close)
         hub = ForkedHub(tmp_path / "hub", python, access.kubeconfig, address, namespace, notebooks)
         hub.forks = forks
-        more = {"JUPYTERHUB_API_TOKEN": SERVICE_TOKEN, "BENCHPOOL_LEADER_LEASE_S": "12"}
+        more = {"JUPYTERHUB_API_TOKEN": SERVICE_TOKEN, "BENCHPOOL_LEADER_LEASE_S": "15"}
         site = Site(hub.api_url, access.kubeconfig, namespace, tmp_path, CONFIGURATION, more)
         stack.callback(site.close)
         stack.enter_context(running(hub))

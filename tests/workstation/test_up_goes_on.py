@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import signal
 import subprocess
@@ -146,6 +147,7 @@ async def test_a_start_is_waited_for_as_long_as_something_happens(late: str) -> 
 
 
 async def test_a_start_in_which_nothing_happens_any_more_has_failed(late: str) -> None:
+    _Late.ready_at = math.inf
     with pytest.raises(TimeoutError):
         await wait_until(AwaitedAddress(late), 0.5, progress=lambda: "stands still")
     await asyncio.sleep(0)

@@ -204,7 +204,7 @@ def test_more_streams_than_the_limit_are_refused(tmp_path: Path) -> None:
 
 
 def test_more_requests_than_the_limit_are_refused_until_time_passes(tmp_path: Path) -> None:
-    rate = Rate(per_s=5, burst=3)
+    rate = Rate(per_s=0.01, burst=3)
     with served(tmp_path / "state", rate=rate) as service, service.client("susan") as susan:
         for _ in range(3):
             susan.jobs()

@@ -126,7 +126,7 @@ def test_patience_outlasts_a_restart_of_the_service(tmp_path: Path) -> None:
 
 
 def test_only_what_may_be_repeated_is_sent_again() -> None:
-    with answering(503, b"") as credentials, Client(credentials, patience_s=0.5) as client:
+    with answering(503, b"") as credentials, Client(credentials, patience_s=3.0) as client:
         with pytest.raises(Unavailable):
             client.send(Operations.submit.ask(given(run("pass"))))
         assert len(SEEN) == 1

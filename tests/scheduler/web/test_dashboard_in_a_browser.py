@@ -17,6 +17,7 @@ from benchpool_support.browser import Seen
 from benchpool_support.full_stage import LATER, MINE, NOW, THEIRS, WAITS
 from benchpool_support.keys import focused, hangs_out, tab_to
 from benchpool_support.stage import StagedPool, job, reason
+from benchpool_support.waiting import until_async
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
@@ -151,7 +152,7 @@ async def test_a_job_is_paused_and_resumed_by_keyboard_alone(
     await page.keyboard.press("Enter")
     await expect(page.locator("#flash")).to_contain_text("resnet is paused until you resume it.")
     await expect(page.locator("#speech")).to_contain_text("resnet is paused")
-    assert await focused(page) == "Resume resnet"
+    await until_async(lambda: focused(page), holds=lambda on: on == "Resume resnet")
     await page.wait_for_timeout(800)  # what has just appeared cannot be pressed by accident
     await page.keyboard.press("Enter")
     await expect(page.locator("#flash")).to_contain_text("resnet waits in the queue again.")
@@ -171,7 +172,7 @@ async def test_an_administrator_cancels_with_a_reason_by_keyboard(
     loss = page.get_by_text(re.compile(r"It has run [\w ]+ on 1 GPU;")).locator("visible=true")
     await expect(loss).to_have_count(1)
     await page.keyboard.press("Escape")
-    assert await focused(page) == "Cancel bert …"
+    await until_async(lambda: focused(page), holds=lambda on: on == "Cancel bert …")
     await page.keyboard.press("Enter")
     await expect(page.locator("input[name=reason]:focus")).to_have_count(1)
     await page.keyboard.type("power cut")

@@ -57,7 +57,9 @@ def _text(record: logging.LogRecord) -> str:
     cause = ""
     if record.exc_info:
         cause = "\n" + logging.Formatter().formatException(record.exc_info)
-    return f"{record.name}: {record.getMessage()}{cause}"
+    # Said when the task is collected as garbage.
+    late = " (of this test or an earlier one)" if "was never retrieved" in record.msg else ""
+    return f"{record.name}: {record.getMessage()}{late}{cause}"
 
 
 @pytest.fixture(autouse=True)

@@ -26,7 +26,14 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],  # the machine may be, whoever draws what
 )
 settings.register_profile("fast", settings.get_profile("repeatable"), max_examples=WHOLE // 10)
-settings.register_profile("soak", max_examples=WHOLE, deadline=None, database=None, print_blob=True)
+settings.register_profile(
+    "soak",
+    max_examples=WHOLE,
+    deadline=None,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("repeatable")
 
 _NO_CONSTANTS = Constants()
