@@ -14,7 +14,7 @@ import pytest
 from benchpool_cluster import kwok_nodes, sharing
 from benchpool_cluster.access import Access, from_kubeconfig
 from benchpool_cluster.cluster import Cluster
-from benchpool_cluster.control_plane import ControlPlane
+from benchpool_cluster.control_plane import ControlPlane, Timing
 from benchpool_cluster.processes import Processes
 
 GIVEN = "BENCHPOOL_TEST_KUBECONFIG"
@@ -35,7 +35,8 @@ def control_plane(
     stash = request.config.stash
     if PLANE not in stash:
         folder = tmp_path_factory.mktemp("control-plane")
-        plane = ControlPlane(folder, Processes(folder / "run", tied=True))
+        timing = Timing(node_grace=45)  # kwok speaks for all nodes, and late on a busy machine
+        plane = ControlPlane(folder, Processes(folder / "run", tied=True), timing=timing)
         request.config.add_cleanup(plane.processes.kill_all)
         plane.start()
         kwok_nodes.start(plane.processes, plane.access.kubeconfig)

@@ -28,13 +28,13 @@ KWOK = {"key": "kwok.x-k8s.io/node", "operator": "Exists", "effect": "NoSchedule
 
 
 def settings_for(namespace: str, **more: Any) -> ClusterSettings:
-    """Return settings for nodes without containers, impatient where a test must wait."""
+    """Return settings for nodes without containers: a site is more patient with its pods."""
     quick: dict[str, Any] = {
         "tolerations": (KWOK,),
-        "unschedulable_s": 2.0,
-        "pull_s": 8.0,
+        "unschedulable_s": 15.0,
+        "pull_s": 30.0,
         "refused_s": 60.0,
-        "dip_s": 3.0,
+        "dip_s": 15.0,
     }
     return ClusterSettings(
         **{
