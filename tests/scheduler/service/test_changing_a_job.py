@@ -21,6 +21,7 @@ from benchpool_support.pools import (
     opened,
     reached,
     sleeper,
+    until_job,
 )
 from benchpool_support.scripted import ScriptedRuntime, devices
 
@@ -109,8 +110,7 @@ async def test_what_a_reason_advises_can_be_done(pool: Pool) -> None:
     held = await pool.jobs.submit(SUSAN, sleeper(gpus=4))
     await reached(pool, held.id, State.RUNNING)
     large = await pool.jobs.submit(SUSAN, sleeper(gpus=4))
-    await decided(pool, large.id)
-    waiting = pool.jobs.detail(SUSAN, large.id).job
+    waiting = await until_job(pool, large.id, lambda job: bool(advised(job)))
     assert waiting.reason is not None
     assert [(it.name, it.text) for it in advised(waiting)] == [("gpus", "2")]
     assert "It would start now with 2 GPUs" in waiting.reason.remedy

@@ -17,6 +17,7 @@ from benchpool_scheduler.runtime import Runtime
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
 from benchpool_scheduler.service import Caller, Clock, Pool, allowed_environment
 from benchpool_scheduler.store.sqlite import SqliteStore
+from benchpool_support.scripted import ScriptedRuntime
 from benchpool_support.waiting import PATIENCE_S
 
 SUSAN = Caller("susan")
@@ -54,6 +55,8 @@ def make_pool(
     **more: Any,
 ) -> Pool:
     """Return a pool that is not open yet, by default with real processes and simulated GPUs."""
+    if isinstance(runtime, ScriptedRuntime):
+        runtime.by_the_wall = clock is None
     return Pool(
         SqliteStore(state / "scheduler"),
         LocalRuntime(state, simulated(gpus)) if runtime is None else runtime,

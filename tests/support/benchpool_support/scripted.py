@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -46,6 +47,7 @@ class ScriptedRuntime(SimulatedRuntime):
     def __init__(self, gpus: Sequence[Device], *, start_at_once: bool = True) -> None:
         super().__init__(gpus)
         self.start_at_once = start_at_once
+        self.by_the_wall = False  # the pool's clock is the real one, which may be past STARTED
         self.launched: dict[WorkerId, Launch] = {}
         self.notices: list[tuple[WorkerId, Notice]] = []
         self.forgotten: list[str] = []
@@ -93,7 +95,7 @@ class ScriptedRuntime(SimulatedRuntime):
         """Note the launch; the worker runs at once where the test wants that."""
         self.launched[launch.worker] = launch
         if self.start_at_once:
-            self.begin(launch.worker, STARTED)
+            self.begin(launch.worker, max(STARTED, time.time()) if self.by_the_wall else STARTED)
         await self._tell()
 
     async def stop(self, worker: WorkerId, notice: Notice) -> None:
