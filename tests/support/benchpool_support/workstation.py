@@ -72,7 +72,11 @@ class RunningWorkstation:
         self.config = config or state / "benchpool.yaml"
         self.events: queue.Queue[dict[str, Any]] = queue.Queue()
         self._lines: queue.Queue[str | None] = queue.Queue()
+        self._errors: list[str] = []
         threading.Thread(target=self._read, daemon=True).start()
+        # A pipe that nobody reads stops who writes to it.
+        self._reads_errors = threading.Thread(target=self._read_errors, daemon=True)
+        self._reads_errors.start()
         self.ready = self._wait_ready()
         self.hub = self._client(self.ready["hub_api"])
         self.scheduler = self._client(self.ready["scheduler_api"])
@@ -91,6 +95,9 @@ class RunningWorkstation:
                     self.events.put(event)
         self._lines.put(None)
 
+    def _read_errors(self) -> None:
+        self._errors.extend(self.process.stderr or ())
+
     def _wait_ready(self) -> dict[str, Any]:
         seen: list[str] = []
         deadline = time.monotonic() + READY_S
@@ -102,8 +109,8 @@ class RunningWorkstation:
                 raise DidNotStart(None, "".join(seen), f"no ready line in {READY_S} s") from None
             if line is None:
                 assert self.process.stderr is not None
-                errors = self.process.stderr.read()
-                raise DidNotStart(self.process.wait(), "".join(seen), errors)
+                self._reads_errors.join(END_S)
+                raise DidNotStart(self.process.wait(), "".join(seen), "".join(self._errors))
             seen.append(line)
             with contextlib.suppress(ValueError):
                 ready: dict[str, Any] = json.loads(line)
