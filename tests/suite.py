@@ -1,6 +1,8 @@
 """Run the tests in stages, then run what failed once more, by itself.
 
-    python tests/suite.py test [--record DIR] [PYTEST OPTION...]
+    python tests/suite.py test [--record DIR] [FILE...] [PYTEST OPTION...]
+
+Files, folders or names of tests run in one stage, instead of those of the suite.
 
 Stages run one after the other. Tests that failed then run again in one process with nothing beside
 it. Those that pass now are *flaky*: they are printed with their first failure and written to
@@ -218,10 +220,18 @@ def told(fact: dict[str, Any]) -> str:
     return f"{fact['test']} ({fact['part']}, load average {fact['load']:.1f})\n{text}\n"
 
 
-def run_suite(name: str, options: Sequence[str]) -> Results:
+def stages_of(name: str, options: Sequence[str]) -> tuple[tuple[Stage, ...], list[str]]:
+    """Return the stages of a suite, or one of the tests that are named, and the other options."""
+    named = [one for one in options if (ROOT / one.partition("::")[0]).exists()]
+    others = [one for one in options if one not in named]
+    return ((Stage("named tests", tuple(named)),) if named else SUITES[name]), others
+
+
+def run_suite(name: str, arguments: Sequence[str]) -> Results:
     """Run the stages of a suite, then what failed in them once more."""
     results, failed = Results(), list[tuple[Stage, list[dict[str, Any]]]]()
-    for stage in SUITES[name]:
+    stages, options = stages_of(name, arguments)
+    for stage in stages:
         print(f"\n=== Stage: {stage.name}", flush=True)
         began = time.monotonic()
         failures, counts, broken = run_stage(stage, options)

@@ -22,7 +22,7 @@ suite.SUITES["sample"] = (suite.Stage("sample", ("tests",), suite.spread(2)),)
 suite.ROOT = pathlib.Path({root!r})
 suite.LEFT_S = {left_s}
 suite.MOST_FLAKY = {most}
-sys.exit(suite.main(["sample", "--record", {record!r}, "-p", "no:cacheprovider"]))
+sys.exit(suite.main(["sample", "--record", {record!r}, "-p", "no:cacheprovider", *{options!r}]))
 """
 BY_CHANCE = """\
 from pathlib import Path
@@ -57,7 +57,9 @@ class Ran:
     counts: str
 
 
-def ran(root: Path, *sources: str, most: int = 5, left_s: float = 60.0) -> Ran:
+def ran(
+    root: Path, *sources: str, most: int = 5, left_s: float = 60.0, options: tuple[str, ...] = ()
+) -> Ran:
     """Run these tests as a suite of one stage."""
     tests = root / "tests"
     tests.mkdir()
@@ -72,6 +74,7 @@ def ran(root: Path, *sources: str, most: int = 5, left_s: float = 60.0) -> Ran:
         record=str(root / "record"),
         most=most,
         left_s=left_s,
+        options=options,
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -134,6 +137,19 @@ def test_the_record_keeps_the_flaky_tests_of_other_suites(tmp_path: Path) -> Non
     assert "test_first_no_then_yes_0" in flaky
 
 
+def test_named_tests_run_alone(tmp_path: Path) -> None:
+    found = ran(
+        tmp_path, ALWAYS, "def test_fine():\n    pass\n", options=("tests/test_sample_1.py",)
+    )
+    assert (found.status, found.counts) == (0, "1 0 0"), found.output
+
+
 def test_a_file_that_cannot_be_read_fails_the_run(tmp_path: Path) -> None:
     found = ran(tmp_path, "import nothing_of_this_name\n")
     assert found.status == 1, found.output
+
+
+def test_the_table_of_flaky_tests_is_as_its_example_says() -> None:
+    command = [sys.executable, "-m", "doctest", str(checkout.ROOT / "tests/flaky.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == ""
