@@ -2972,8 +2972,8 @@ export interface components {
          * Liveness
          * @description Answer of ``health``: the service answers. How it fares is in ``Status.health``.
          *
-         *     ``start`` identifies the start of ``benchpool up`` to which the service belongs; None on a
-         *     cluster.
+         *     ``start`` identifies the start of ``benchpool up`` to which the service belongs; it is left out
+         *     on a cluster.
          */
         Liveness: {
             ok: boolean;

@@ -211,11 +211,11 @@ class Status(Struct, frozen=True):
     url: str = ""
 
 
-class Liveness(Struct, frozen=True):
+class Liveness(Struct, frozen=True, omit_defaults=True):
     """Answer of ``health``: the service answers. How it fares is in ``Status.health``.
 
-    ``start`` identifies the start of ``benchpool up`` to which the service belongs; None on a
-    cluster.
+    ``start`` identifies the start of ``benchpool up`` to which the service belongs; it is left out
+    on a cluster.
     """
 
     ok: bool
