@@ -15,26 +15,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import checkout  # noqa: F401
 from tables import machine
 
+from benchpool_support.busy import busy
+
 COMMAND = (sys.executable, "-c", "from benchpool_scheduler.cli import main; main()")
-
-
-@contextmanager
-def busy(loops: int) -> Iterator[None]:
-    """Keep this many processors busy meanwhile."""
-    started = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
-    try:
-        yield
-    finally:
-        for one in started:
-            one.kill()
-            one.wait()
 
 
 class Start:

@@ -14,23 +14,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).with_name("support")))
+
+from benchpool_support.busy import busy
+
 SUITE = Path(__file__).with_name("suite.py")
-
-
-@contextmanager
-def busy(loops: int) -> Iterator[None]:
-    """Keep this many processors busy meanwhile."""
-    started = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
-    try:
-        yield
-    finally:
-        for one in started:
-            one.kill()
-            one.wait()
 
 
 def table(runs: int, load: int, flaky: Counter[str], failed: Counter[str]) -> str:
