@@ -62,10 +62,7 @@ def test_servers_can_listen_on_held_ports(folder: state.StateFolder) -> None:
             listening(port).close()
 
 
-def test_held_ports_are_not_given_to_connections_and_servers_of_others(
-    folder: state.StateFolder,
-) -> None:
-    """A socket bound to port 0 tries all ports that are free; a held one is not."""
+def test_a_held_port_is_taken_for_other_programs(folder: state.StateFolder) -> None:
     with ports.held(folder, 0, LOOPBACK) as held, pytest.raises(OSError, match="in use"):
         socket.socket().bind((LOOPBACK, held.numbers.hub))
 
