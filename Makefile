@@ -8,10 +8,10 @@ KIND :=
 else
 KIND := -$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 endif
-VENV := $(CURDIR)/.venv$(KIND)
+VENV := .venv$(KIND)
 BIN := $(VENV)/bin
 STAMPS := .stamps$(KIND)
-NODE_HOME := $(CURDIR)/.node
+NODE_HOME := .node
 LABEXTENSION := extension/benchpool/labextension
 FRONT_END := $(shell find extension/src extension/style extension/schema -type f 2>/dev/null) \
 	extension/package.json extension/package-lock.json extension/tsconfig.json
@@ -20,9 +20,9 @@ SOURCES := $(shell find spawner scheduler extension/benchpool hub_config -type f
 	-not -path '*/__pycache__/*' -not -path '*/labextension/*') pyproject.toml
 
 # Node from the wheel lies in the virtual environment, so its folder is always on the path.
-export PATH := $(BIN):$(PATH)
+export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-export BENCHPOOL_NODE_HOME := $(NODE_HOME)
+export BENCHPOOL_NODE_HOME := $(CURDIR)/$(NODE_HOME)
 # Without compiled modules on disk each process of the tests compiles all of them again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -83,7 +83,7 @@ test-z2jh: $(STAMPS)/install $(STAMPS)/dev
 	@if [ -z "$(CHART)" ]; then \
 		echo "No chart was given, so nothing was tested. CHART=DIR names an unpacked one:"; \
 		echo "helm pull jupyterhub/jupyterhub --version 4.4.0 --untar"; \
-	else BENCHPOOL_Z2JH_CHART="$(abspath $(CHART))" \
+	else BENCHPOOL_Z2JH_CHART="$$(realpath "$(CHART)")" \
 		$(BIN)/python -m pytest tests/helm/test_on_the_chart_of_zero_to_jupyterhub.py $(ARGS); fi
 
 # Each orchestrator brings hundreds of packages of its own, so it has an environment of its own with
@@ -165,7 +165,7 @@ $(STAMPS)/labextension: $(STAMPS)/python $(FRONT_END)
 	cd extension && npm ci --silent --no-progress && npm run --silent build:prod
 	mkdir -p $(VENV)/share/jupyter/labextensions/@benchpool
 	rm -rf $(VENV)/share/jupyter/labextensions/@benchpool/lab
-	ln -s $(CURDIR)/$(LABEXTENSION) $(VENV)/share/jupyter/labextensions/@benchpool/lab
+	ln -s "$(CURDIR)/$(LABEXTENSION)" $(VENV)/share/jupyter/labextensions/@benchpool/lab
 	@touch $@
 
 $(STAMPS)/python: $(STAMPS)/venv pyproject.toml
@@ -198,12 +198,12 @@ $(STAMPS)/dev: $(STAMPS)/python
 
 # The scheduler's source is found by its folder: the client needs no build.
 $(STAMPS)/orchestrator-%: $(STAMPS)/venv integrations/%/constraints.txt integrations/%/pyproject.toml
-	rm -rf $(CURDIR)/.venv-$*$(KIND)
-	$(PYTHON) -m venv $(CURDIR)/.venv-$*$(KIND)
-	$(CURDIR)/.venv-$*$(KIND)/bin/python -m pip install -q --no-deps -r integrations/$*/constraints.txt
-	$(CURDIR)/.venv-$*$(KIND)/bin/python -m pip install -q --no-deps --no-build-isolation -e integrations/$*
-	echo $(CURDIR)/scheduler >$$($(CURDIR)/.venv-$*$(KIND)/bin/python -c \
-		'import sysconfig; print(sysconfig.get_path("purelib"))')/benchpool.pth
+	rm -rf .venv-$*$(KIND)
+	$(PYTHON) -m venv .venv-$*$(KIND)
+	.venv-$*$(KIND)/bin/python -m pip install -q --no-deps -r integrations/$*/constraints.txt
+	.venv-$*$(KIND)/bin/python -m pip install -q --no-deps --no-build-isolation -e integrations/$*
+	echo "$(CURDIR)/scheduler" >"$$(.venv-$*$(KIND)/bin/python -c \
+		'import sysconfig; print(sysconfig.get_path("purelib"))')/benchpool.pth"
 	@touch $@
 
 # Tests drive the system's Chromium, without a window where there is such a package; nothing is
