@@ -109,7 +109,7 @@ def _build(program: Program, target: Path) -> None:
     half = target.with_suffix(".half")
     command = ["go", "build", "-p", "2", "-trimpath", "-ldflags", program.linker]
     done = subprocess.run(
-        ["nice", "-n", "10", *command, "-o", str(half), program.package],
+        [*command, "-o", str(half), program.package],
         cwd=places.GO / program.module,
         env=os.environ | {"CGO_ENABLED": "0"},
         capture_output=True,

@@ -154,7 +154,7 @@ def _tool() -> list[str]:
     root = _folder() / f"storage-{driver}"
     where = ["--root", str(root), "--runroot", str(_folder() / f"running-{driver}")]
     # what buildah mounts to work on an image vanishes with each of its commands
-    tool = ["unshare", "--mount", "--propagation", "private", "nice", "-n", "10", "buildah"]
+    tool = ["unshare", "--mount", "--propagation", "private", "buildah"]
     return [*tool, *where, "--storage-driver", driver]
 
 
