@@ -32,6 +32,7 @@ def try_case(case: Case) -> CaseOutcome:
         differences.append(f"pass {played.restless} changed something although nothing happened")
     elif not differences:
         differences = list(_differences(case, played))
+    differences = [*played.broken, *differences]
     return CaseOutcome(case, "FAIL" if differences else "ok", tuple(differences), played)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from benchpool_scheduler.core.cluster.invariants import violations
 from benchpool_scheduler.core.effects import after as after
 from benchpool_scheduler.core.model import JobId, Plan, Preempt, Snapshot, Start
 from benchpool_scheduler.core.plan import decide
@@ -19,6 +20,7 @@ class Played:
         moved: Jobs that kept running on other nodes.
         slowest_ms: The longest pass.
         restless: The first pass in which something changed although nothing should; None so far.
+        broken: What the first plan that breaks a rule would do; empty so far.
     """
 
     snapshot: Snapshot
@@ -28,6 +30,7 @@ class Played:
     moved: set[JobId] = field(default_factory=set)
     slowest_ms: float = 0.0
     restless: int | None = None
+    broken: tuple[str, ...] = ()
 
 
 def play(snapshot: Snapshot, rounds: int) -> Played:
@@ -54,6 +57,9 @@ def step(played: Played) -> None:
     played.slowest_ms = max(played.slowest_ms, (time.perf_counter() - begin) * 1000)
     played.plan = plan
     played.passes += 1
+    if not played.broken:
+        found = violations(played.snapshot, plan)
+        played.broken = tuple(f"pass {played.passes} breaks {one}" for one in found)
     moved = {c.job for c in plan.commands if isinstance(c, Start) and c.job in c.after}
     played.moved |= moved
     played.preempted |= {c.job for c in plan.commands if isinstance(c, Preempt)} - moved

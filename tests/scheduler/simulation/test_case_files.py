@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from benchpool_scheduler.core.model import Plan, Snapshot, Start
+from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.errors import InvalidInput
-from benchpool_scheduler.simulation import report, run, run_shares
+from benchpool_scheduler.simulation import passes, report, run, run_shares
 
 GOOD = """
 version: 1
@@ -53,6 +56,26 @@ def test_a_case_that_fails_says_the_difference_and_status_1(tmp_path: Path) -> N
         "FAIL borrow: a is queued, not running; preempted [a], not []",
         "0 ok, 1 failed, 0 skipped",
     ]
+
+
+def test_a_plan_that_breaks_a_rule_fails_the_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R1, R8 and R10 are checked after each pass, whatever the case expects."""
+
+    def lying(snapshot: Snapshot) -> Plan:
+        plan = decide(snapshot)
+        starts = [command for command in plan.commands if isinstance(command, Start)]
+        lies = [replace(one, workers=snapshot.jobs[0].held[:1], after=()) for one in starts]
+        return replace(plan, commands=tuple(lies))
+
+    monkeypatch.setattr(passes, "decide", lying)
+    text = GOOD[: GOOD.index("expect:")]
+    status, lines = printed(file(tmp_path, text))
+    assert status == 1
+    assert lines[0].startswith(
+        "FAIL borrow: pass 1 breaks R1: GPU n0/0 on node n0 would be held by a and b"
+    )
 
 
 def test_a_case_that_needs_a_missing_ability_is_skipped_by_its_name(

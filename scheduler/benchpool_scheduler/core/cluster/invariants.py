@@ -1,0 +1,261 @@
+"""What every plan must keep, counted anew from the snapshot and the plan alone (R1, R8, R10).
+
+Nothing of the pass that made the plan is used: a fault in what the pass keeps cannot hide itself.
+Only what the plan changes is judged, so what was wrong before it is not held against it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from benchpool_scheduler.core.jobs.amounts import RESOURCES, WHOLE_GPU, Amounts, exact, first_over
+from benchpool_scheduler.core.jobs.tree import Tree
+from benchpool_scheduler.core.model import (
+    Activity,
+    GpuId,
+    JobFacts,
+    JobId,
+    NodeName,
+    Plan,
+    Snapshot,
+    Start,
+    Worker,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A rule that the pool would break after a plan.
+
+    Attributes:
+        rule: The number of the rule, e.g. ``R1``.
+        text: What would be wrong, with names and numbers.
+    """
+
+    rule: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.text}"
+
+
+Placed = tuple[JobFacts, Worker]
+"""A worker and its job."""
+
+
+def violations(snapshot: Snapshot, plan: Plan) -> tuple[Violation, ...]:
+    """Return the rules that a plan breaks; none when it can be applied.
+
+    >>> from benchpool_scheduler.core.model import Node, Plan, Project, ProjectName
+    >>> job, gpu = JobFacts(JobId("j"), ProjectName("p")), GpuId("g")
+    >>> pool = Snapshot(
+    ...     nodes=(Node(NodeName("n"), (gpu,)),),
+    ...     projects=(Project(ProjectName("p")),),
+    ...     jobs=(job, JobFacts(JobId("k"), ProjectName("p"))),
+    ... )
+    >>> worker = Worker(NodeName("n"), (gpu,))
+    >>> twice = Plan((Start(JobId("j"), (worker,)), Start(JobId("k"), (worker,))), {}, {})
+    >>> [str(violation) for violation in violations(pool, twice)]
+    ['R1: GPU g on node n would be held by j and k']
+    """
+    if not plan.commands:
+        return ()
+    after = _Applied.of(snapshot, plan)
+    return (
+        *_shared_gpus(after),
+        *_missing_gpus(after),
+        *_early_starts(after),
+        *_broken_gangs(after),
+        *_full_nodes(after),
+        *_passed_bounds(after),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Applied:
+    """A pool whose plan has taken effect: who holds which workers.
+
+    Attributes:
+        jobs: Every job as it was before the plan.
+        held: The workers of each job that has any, promised ones included, leaving ones not.
+        given: The workers that the plan gives, by job.
+        taken: The workers that it takes, by job.
+    """
+
+    snapshot: Snapshot
+    plan: Plan
+    jobs: Mapping[JobId, JobFacts]
+    held: Mapping[JobId, tuple[Worker, ...]]
+    given: Mapping[JobId, tuple[Worker, ...]]
+    taken: Mapping[JobId, tuple[Worker, ...]]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, plan: Plan) -> _Applied:
+        given: dict[JobId, tuple[Worker, ...]] = {}
+        taken: dict[JobId, tuple[Worker, ...]] = {}
+        for command in plan.commands:
+            changed = given if isinstance(command, Start) else taken
+            changed[command.job] = (*changed.get(command.job, ()), *command.workers)
+        held: dict[JobId, tuple[Worker, ...]] = {}
+        for job in snapshot.jobs:
+            stay = () if job.activity is Activity.TERMINATING else job.held
+            if job.id in taken:
+                stay = tuple(worker for worker in stay if worker not in taken[job.id])
+            if workers := (*stay, *given.get(job.id, ())):
+                held[job.id] = workers
+        jobs = {job.id: job for job in snapshot.jobs}
+        return cls(snapshot, plan, jobs, held, given, taken)
+
+    def starts(self) -> Iterator[Start]:
+        """Yield the plan's starts, in their order."""
+        return (command for command in self.plan.commands if isinstance(command, Start))
+
+    def placed(self) -> Iterator[Placed]:
+        """Yield every worker that is held after the plan."""
+        for name, workers in self.held.items():
+            for worker in workers:
+                yield self.jobs[name], worker
+
+    def placed_before(self) -> Iterator[Placed]:
+        """Yield every worker that was held before the plan, by who is leaving too."""
+        for job in self.snapshot.jobs:
+            for worker in job.held:
+                yield job, worker
+
+
+# --------------------------------------------------------------------------- R1
+
+
+def _shared_gpus(after: _Applied) -> Iterator[Violation]:
+    """Find GPUs that the plan gives and that more than one worker would hold."""
+    given = {(w.node, gpu) for workers in after.given.values() for w in workers for gpu in w.gpus}
+    for (node, gpu), found in _holders(after.placed()).items():
+        if len(found) > 1 and (node, gpu) in given and not _fit_in_one(found):
+            names = " and ".join(job.id for job, _ in found)
+            yield Violation("R1", f"GPU {gpu} on node {node} would be held by {names}")
+
+
+def _holders(placed: Iterable[Placed]) -> Mapping[tuple[NodeName, GpuId], list[Placed]]:
+    found: dict[tuple[NodeName, GpuId], list[Placed]] = defaultdict(list)
+    for job, worker in placed:
+        for gpu in worker.gpus:
+            found[worker.node, gpu].append((job, worker))
+    return found
+
+
+def _fit_in_one(holders: Collection[Placed]) -> bool:
+    """Tell whether these are parts of one GPU, all of one project, and one GPU in sum at most."""
+    parts = [WHOLE_GPU if worker.part is None else worker.part for _, worker in holders]
+    return sum(parts) <= WHOLE_GPU and len({job.project for job, _ in holders}) == 1
+
+
+def _missing_gpus(after: _Applied) -> Iterator[Violation]:
+    """Find GPUs that are given although they are not there, or their node is not ready."""
+    nodes = {node.name: node for node in after.snapshot.nodes}
+    for name, workers in after.given.items():
+        for worker in workers:
+            node = nodes.get(worker.node)
+            if node is None or not node.ready or not set(worker.gpus) <= set(node.gpus):
+                gpus = ", ".join(worker.gpus) or "no GPU"
+                yield Violation("R1", f"{name} would get {gpus} of node {worker.node}")
+
+
+def _early_starts(after: _Applied) -> Iterator[Violation]:
+    """Find starts on GPUs that are held by a job for whose end the start does not wait."""
+    holders = _holders(after.placed_before())
+    for start in after.starts():
+        for worker in start.workers:
+            placed = (one for gpu in worker.gpus for one in holders.get((worker.node, gpu), ()))
+            for holder, held in placed:
+                apart = worker.part is None or held.part is None
+                if apart and holder.id not in start.after:
+                    text = f"{start.job} would start on {worker.node} before {holder.id} leaves"
+                    yield Violation("R1", text)
+
+
+def _full_nodes(after: _Applied) -> Iterator[Violation]:
+    """Find nodes of which the plan gives out more CPUs or memory than there are."""
+    used = {worker.node for workers in after.given.values() for worker in workers}
+    now, before = _by_node(after.placed()), _by_node(after.placed_before())
+    for node in after.snapshot.nodes:
+        if node.name in used:
+            cpus, memory = exact(node.cpus or 0, node.memory_gib or 0)
+            bounds = (
+                None,
+                None if node.cpus is None else max(cpus, before[node.name].cpus),
+                None if node.memory_gib is None else max(memory, before[node.name].memory),
+            )
+            if (over := first_over(now[node.name], bounds)) is not None:
+                held = f"{now[node.name][over]} of {bounds[over]}"
+                yield Violation("R1", f"{held} {RESOURCES[over]} of {node.name} would be held")
+
+
+def _by_node(placed: Iterable[Placed]) -> Mapping[NodeName, Amounts]:
+    found: dict[NodeName, Amounts] = defaultdict(Amounts)
+    for job, worker in placed:
+        found[worker.node] += _request(job)
+    return found
+
+
+def _request(job: JobFacts) -> Amounts:
+    """Return what one worker of the job takes."""
+    gpus = job.spec.gpus * WHOLE_GPU if job.fraction is None else job.fraction
+    return Amounts(gpus, *exact(job.spec.cpus, job.spec.memory_gib))
+
+
+# --------------------------------------------------------------------------- R10
+
+
+def _broken_gangs(after: _Applied) -> Iterator[Violation]:
+    """Find gangs that the plan leaves below their least or above their most."""
+    for name in sorted({*after.given, *after.taken}):
+        job, count = after.jobs[name], len(after.held.get(name, ()))
+        least, most, before = job.spec.least_workers, job.spec.workers, len(job.held)
+        if 0 < count < min(least, before or least):
+            yield Violation("R10", f"{name} would have {count} workers, its least is {least}")
+        elif count > max(most, before):
+            yield Violation("R10", f"{name} would have {count} workers, its most is {most}")
+    for start in after.starts():
+        job = after.jobs[start.job]
+        if not job.held and len(start.workers) < job.spec.least_workers and not _adds(after, start):
+            count = len(start.workers)
+            yield Violation("R10", f"{start.job} would start with {count} workers")
+
+
+def _adds(after: _Applied, start: Start) -> bool:
+    """Tell whether it adds to a smallest gang that an earlier start of the plan is."""
+    first = next(one for one in after.starts() if one.job == start.job)
+    return first is not start
+
+
+# --------------------------------------------------------------------------- R8
+
+
+def _passed_bounds(after: _Applied) -> Iterator[Violation]:
+    """Find limits, and quotas of work that may not be paused, that the plan passes."""
+    tree = Tree(after.snapshot.projects)
+    touched = {index for name in after.given for index in tree.of(after.jobs[name].project).path}
+    for firm in (False, True):
+        now = _by_project(tree, after.placed(), firm=firm)
+        before = _by_project(tree, after.placed_before(), firm=firm)
+        for index in sorted(touched):
+            branch = tree.branches[index]
+            over = first_over(now[index], branch.firm_quota if firm else branch.limit)
+            if over is not None and now[index][over] > before[index][over]:
+                what = "its quota, with work that may not be paused" if firm else "its limit"
+                text = (
+                    f"{branch.name} would hold {now[index][over]} {RESOURCES[over]}, above {what}"
+                )
+                yield Violation("R8", text)
+
+
+def _by_project(tree: Tree, placed: Iterable[Placed], *, firm: bool) -> Mapping[int, Amounts]:
+    """Return what each project holds with all below it; of firm work only, if asked."""
+    found: dict[int, Amounts] = defaultdict(Amounts)
+    for job, _ in placed:
+        if not firm or not job.spec.preemptible:
+            for index in tree.of(job.project).path:
+                found[index] += _request(job)
+    return found

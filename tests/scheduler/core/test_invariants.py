@@ -1,0 +1,179 @@
+"""What no plan may do is found in the plan and the snapshot alone (R1, R8, R10)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from benchpool_scheduler.core.cluster.invariants import violations
+from benchpool_scheduler.core.model import (
+    Command,
+    GpuId,
+    JobFacts,
+    JobId,
+    Node,
+    NodeName,
+    Plan,
+    Preempt,
+    Snapshot,
+    Start,
+    Worker,
+)
+from benchpool_scheduler.core.plan import decide
+from benchpool_support.boxes import box, node, pool_of, project, queued, running
+
+BOX = NodeName("box")
+
+
+def on(*gpus: int, name: NodeName = BOX, part: int | None = None) -> Worker:
+    return Worker(name, tuple(GpuId(f"{name}/{gpu}") for gpu in gpus), part)
+
+
+def start(job: str, *workers: Worker, after: tuple[str, ...] = ()) -> Start:
+    return Start(JobId(job), workers, tuple(map(JobId, after)))
+
+
+def preempt(job: str, *workers: Worker) -> Preempt:
+    return Preempt(JobId(job), workers, None, "R15", 0.0)
+
+
+def told(pool: Snapshot, *commands: Command) -> list[str]:
+    return [str(found) for found in violations(pool, Plan(commands, {}, {}))]
+
+
+TWO_WAIT = box(2, [project("a", 2)], [queued("one", "a"), queued("two", "a")])
+ONE_RUNS = box(2, [project("a", 2)], [running("old", "a"), queued("new", "a")])
+GANG = box(4, [project("a", 4)], [queued("gang", "a", workers=3, min_workers=2)])
+
+
+def test_a_gpu_given_twice_is_found() -> None:
+    assert told(TWO_WAIT, start("one", on(0)), start("two", on(0))) == [
+        "R1: GPU box/0 on node box would be held by one and two"
+    ]
+
+
+def test_a_gpu_of_a_job_that_stays_is_found() -> None:
+    assert told(ONE_RUNS, start("new", on(0), after=("old",))) == [
+        "R1: GPU box/0 on node box would be held by old and new"
+    ]
+
+
+def test_a_start_that_does_not_wait_for_the_holder_to_leave_is_found() -> None:
+    leaves = preempt("old", on(0))
+    assert told(ONE_RUNS, leaves, start("new", on(0), after=("old",))) == []
+    assert told(ONE_RUNS, leaves, start("new", on(0))) == [
+        "R1: new would start on box before old leaves"
+    ]
+
+
+def test_a_gpu_that_is_not_there_is_found() -> None:
+    assert told(TWO_WAIT, start("one", on(7))) == ["R1: one would get box/7 of node box"]
+    elsewhere = on(0, name=NodeName("gone"))
+    assert told(TWO_WAIT, start("one", elsewhere)) == ["R1: one would get gone/0 of node gone"]
+
+
+def test_a_node_that_is_not_ready_is_found() -> None:
+    nodes = tuple(replace(one, ready=False) for one in TWO_WAIT.nodes)
+    assert told(replace(TWO_WAIT, nodes=nodes), start("one", on(0))) == [
+        "R1: one would get box/0 of node box"
+    ]
+
+
+def test_parts_of_a_gpu_share_it_up_to_the_whole() -> None:
+    pool = box(
+        1,
+        [project("a", 2), project("b", 2)],
+        [queued("half", "a", fraction=500), queued("more", "a", fraction=600)],
+    )
+    other = replace(pool.jobs[1], project=pool.projects[1].name, fraction=500)
+    half, more = start("half", on(0, part=500)), start("more", on(0, part=600))
+    twice = "R1: GPU box/0 on node box would be held by half and more"
+    assert told(pool, half) == []
+    assert told(pool, half, more) == [twice]
+    of_two = replace(pool, jobs=(pool.jobs[0], other))
+    assert told(of_two, half, start("more", on(0, part=500))) == [twice]
+
+
+@pytest.mark.parametrize(("cpus", "gib"), [(3, 64), (64, 3)])
+def test_more_cpus_or_memory_than_a_node_has_are_found(cpus: int, gib: int) -> None:
+    jobs = [queued(name, "a", cpus=2, memory_gib=2) for name in ("one", "two")]
+    pool = pool_of([node("box", 2, cpus=cpus, memory_gib=gib)], [project("a", 2)], jobs)
+    assert told(pool, start("one", on(0))) == []
+    found = told(pool, start("one", on(0)), start("two", on(1)))
+    assert len(found) == 1
+    assert found[0].endswith(f"{'CPUs' if cpus == 3 else 'memory'} of box would be held")
+
+
+def test_a_gang_below_its_least_is_found() -> None:
+    assert told(GANG, start("gang", on(0), on(1))) == []
+    assert "R10: gang would have 1 workers, its least is 2" in told(GANG, start("gang", on(0)))
+
+
+def test_a_gang_above_its_most_is_found() -> None:
+    assert told(GANG, start("gang", *(on(gpu) for gpu in range(4)))) == [
+        "R10: gang would have 4 workers, its most is 3"
+    ]
+
+
+def test_a_gang_that_is_cut_below_its_least_is_found() -> None:
+    pool = box(4, [project("a")], [running("gang", "a", workers=3, min_workers=2)])
+    assert told(pool, preempt("gang", on(2))) == []
+    assert told(pool, preempt("gang", on(1), on(2))) == [
+        "R10: gang would have 1 workers, its least is 2"
+    ]
+    assert told(pool, preempt("gang", on(0), on(1), on(2))) == []
+
+
+def test_a_gang_that_starts_in_two_pieces_is_found() -> None:
+    """Its second piece may wait for others, its smallest gang may not be cut for that."""
+    pool = box(
+        4, [project("a")], [queued("gang", "a", workers=2, min_workers=2), running("old", "a")]
+    )
+    second = start("gang", on(0), after=("old",))
+    found = told(pool, preempt("old", on(0)), start("gang", on(1)), second)
+    assert found == ["R10: gang would start with 1 workers"]
+
+
+@pytest.mark.parametrize("above", [True, False])
+def test_a_limit_that_is_passed_is_found_at_every_level(above: bool) -> None:
+    limit = {"limit": 1}
+    projects = [
+        project("lab", 2, **(limit if above else {})),
+        project("a", 2, parent="lab", **({} if above else limit)),
+    ]
+    pool = box(2, projects, [queued("one", "a"), queued("two", "a")])
+    assert told(pool, start("one", on(0))) == []
+    assert told(pool, start("one", on(0)), start("two", on(1))) == [
+        f"R8: {'lab' if above else 'a'} would hold 2000 GPUs, above its limit"
+    ]
+
+
+def test_firm_work_above_the_quota_is_found() -> None:
+    firm: list[JobFacts] = [queued(name, "a", preemptible=False) for name in ("one", "two")]
+    pool = box(2, [project("a", 1)], firm)
+    assert told(pool, start("one", on(0))) == []
+    assert told(pool, start("one", on(0)), start("two", on(1))) == [
+        "R8: a would hold 2000 GPUs, above its quota, with work that may not be paused"
+    ]
+
+
+def test_what_was_wrong_before_the_plan_is_not_held_against_it() -> None:
+    """A limit that was lowered, a gang whose least was raised: both may come nearer to it."""
+    gang = running("gang", "a", workers=3, min_workers=1)
+    pool = box(4, [project("a", limit=1)], [gang])
+    assert told(pool, preempt("gang", on(2))) == []
+    raised = replace(pool.jobs[0], spec=pool.jobs[0].spec.changed(workers=5, min_workers=5))
+    pool = replace(pool, projects=(project("a"),), jobs=(raised,))
+    assert told(pool, start("gang", on(3))) == []
+
+
+def test_a_move_and_a_plan_of_the_core_are_in_order() -> None:
+    pool = pool_of(
+        [Node(NodeName("n"), (GpuId("n/0"), GpuId("n/1"))), node("m", 1)],
+        [project("a", 3)],
+        [running("small", "a", on="n", since_checkpoint_s=0.0), queued("large", "a", 2)],
+    )
+    plan = decide(pool)
+    assert any(isinstance(one, Start) and one.job in one.after for one in plan.commands)
+    assert violations(pool, plan) == ()
