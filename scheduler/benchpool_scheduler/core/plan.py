@@ -16,12 +16,11 @@ Nothing is searched: equal jobs take turns until one fails; running jobs bound w
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 
 from benchpool_scheduler.core.backfill.backfill import Backfill
-from benchpool_scheduler.core.capacity.assignment import Assignment
+from benchpool_scheduler.core.capacity.assignment import Assignment, Departure, departures
 from benchpool_scheduler.core.capacity.placement import find
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit
@@ -36,16 +35,15 @@ from benchpool_scheduler.core.model import (
     Command,
     JobId,
     Plan,
-    Preempt,
     ProjectName,
     Share,
     Snapshot,
     Start,
     WaitReason,
-    Worker,
 )
 from benchpool_scheduler.core.preemption.benches import make_way_for_benches
 from benchpool_scheduler.core.preemption.candidates import VictimCandidates
+from benchpool_scheduler.core.preemption.commands import PreemptCommands
 from benchpool_scheduler.core.preemption.consolidation import consolidate
 from benchpool_scheduler.core.preemption.reprieve import go_on_elsewhere, reprieve
 from benchpool_scheduler.core.preemption.victims import PreemptionAttempt
@@ -111,10 +109,11 @@ class Pass:
         self.usage = state.usage
         self.now_s = now_s
         self.candidates = VictimCandidates(state.units, now_s)
-        self.preempts: dict[tuple[JobId, JobId | None], Preempt] = {}
+        self.preempts = PreemptCommands()
         self.leaves: set[int] = set()
         self.immovable: set[tuple[Requirements, int]] = set()
         self.delayed_s: list[float] = []
+        self.more_to_claim = False
         self.backfill = Backfill(state, now_s)
         # No part refers back to the pass, so that all of it is freed as soon as the pass ends.
         hopeless = partial(_hopeless, state, self.usage, self.candidates, self.backfill)
@@ -147,11 +146,13 @@ class Pass:
     def _keep_move(self, info: JobInfo) -> None:
         """Keep the new places of a job that is leaving its old ones."""
         if (assignment := self.state.capacity.take_nominated(info, info.job.nominated)) is not None:
-            after = dict.fromkeys([*assignment.after, info.job.id])
-            self.state.changes.start(info, Assignment(assignment.workers, tuple(after)))
+            own = departures(info, info.job.held)
+            self.state.changes.start(info, assignment.behind(own))
 
     def _keep_nomination(self, info: JobInfo) -> Assignment | None:
         state, job = self.state, info.job
+        if info.age in self.leaves:
+            return None
         least = info.min_gang if info.queued else info.request
         if state.ledger.bound(info, least, releasing=True) is not None:
             return None
@@ -167,13 +168,20 @@ class Pass:
         """Every waiting job has its turn; then those that could grow."""
         for equal_jobs in self.state.waiting:
             self.queue.put(equal_jobs)
+        self._take_turns()
+        while self.queue.failed and self.more_to_claim:
+            self._look_again()
+            self._take_turns()
+        self.backfill.close()
+        self._reprieve()
+
+    def _take_turns(self) -> None:
+        self.more_to_claim = False
         while (cursor := self.queue.take()) is not None:
             if cursor.workers and not self._still_grows(cursor):
                 continue
             if not self.backfill.face(cursor) or not self._turn(cursor):
                 self._in_vain(cursor)
-        self.backfill.close()
-        self._reprieve()
 
     def _still_grows(self, cursor: Cursor) -> bool:
         """Tell whether the job has as many workers as when it was put into the queue."""
@@ -193,21 +201,10 @@ class Pass:
         """Whoever need not give way after all stays, or goes on elsewhere (R18)."""
         state = self.state
         for unit in reprieve(state):
-            for key in [key for key in self.preempts if key[0] == unit.info.job.id]:
-                self._forget(key, unit)
+            self.preempts.spare(unit, self.candidates.lost(unit))
         for info, assignment in go_on_elsewhere(state):
             state.changes.start(info, assignment)
-            for key in [key for key in self.preempts if key[0] == info.job.id]:
-                self.preempts[key] = replace(self.preempts[key], rule="R18")
-
-    def _forget(self, key: tuple[JobId, JobId | None], unit: PreemptionUnit) -> None:
-        before = self.preempts[key]
-        workers = tuple(worker for worker in before.workers if worker not in unit.workers)
-        if not workers:
-            del self.preempts[key]
-        else:
-            lost = before.lost_gpu_s - self.candidates.lost(unit)
-            self.preempts[key] = replace(before, workers=workers, lost_gpu_s=lost)
+            self.preempts.move(info)
 
     def _turn(self, cursor: Cursor) -> bool:
         """Start or grow the job, plainly or by an attempt; tell whether it did."""
@@ -229,9 +226,18 @@ class Pass:
         else:
             self.queue.changed(info.branch.path)
         self._wants_more(info, workers + more)
-        if self.queue.failed and self.usage.newly_above(info.branch.path, info.request.times(more)):
-            self._look_again()  # others may claim from it what they could not before (R15)
+        if self.queue.failed:
+            self._others_may_claim(info, more)
         return True
+
+    def _others_may_claim(self, info: JobInfo, workers: int) -> None:
+        """Those who failed may be able to claim what has just started (R15): soon, or at last."""
+        path = info.branch.path
+        if self.usage.newly_above(path, info.request.times(workers)):
+            self._look_again()
+            self.more_to_claim = False
+        elif self.usage.is_above(path):
+            self.more_to_claim = True
 
     def _wants_more(self, info: JobInfo, workers: int) -> None:
         if workers < info.spec.workers:
@@ -258,8 +264,7 @@ class Pass:
         over = state.ledger.bound(info, amounts, releasing=False)
         if over is None:
             return assignment
-        after = dict.fromkeys([*assignment.after, *state.releasing_below(over[0])])
-        return Assignment(assignment.workers, tuple(after))
+        return assignment.behind(state.releasing_below(over[0]))
 
     def _consolidate(self, info: JobInfo, workers: int) -> Assignment | None:
         """Take room that others make by going on elsewhere (R18)."""
@@ -269,15 +274,15 @@ class Pass:
         if consolidated is None:
             self.immovable.add((info.requirements, workers))
             return None
-        after = dict.fromkeys(consolidated.assignment.after)
         for moved in consolidated.moved:
             mover = moved.unit.info
             self.state.changes.give(moved.unit)
             self._preempt(moved.unit, info.job.id, "R18")
-            self.state.changes.start(mover, Assignment(moved.to, (mover.job.id,)))
+            self.state.changes.start(mover, Assignment(moved.to, tuple(moved.unit.departures)))
             self.queue.changed(mover.branch.path)
-            after[mover.job.id] = None
-        return Assignment(consolidated.assignment.workers, tuple(after))
+        return consolidated.assignment.behind(
+            one for moved in consolidated.moved for one in moved.unit.departures
+        )
 
     def _attempt_to_preempt(self, info: JobInfo, workers: int, *, grows: bool) -> Assignment | None:
         """Take room that others hold or are leaving, if the job may (R15-R18)."""
@@ -290,38 +295,37 @@ class Pass:
         if assignment is None:
             raise AssertionError("a claim that fits has places")
         victims = [victim.unit for victim in attempt.victims]
-        after = dict.fromkeys(assignment.after)
-        if grows and not after.keys() <= self._leaving_for(info, victims):
+        if grows and not self.preempts.leaving_for(info, victims).issuperset(assignment.after):
             attempt.undo()  # what leaves anyway goes to whose turn it is then
             return None
+        fresh = [unit for unit in victims if unit.fresh]
+        for unit in sorted(fresh, key=lambda unit: unit.is_gang):  # a gang after its surplus
+            self._not_started_after_all(unit)
+        after: list[Departure] = []
         for unit in victims:
-            self.state.changes.give(unit)
-            self.queue.changed(unit.info.branch.path)
-            if unit.fresh:
-                self._not_started_after_all(unit)
-            else:
-                self._preempt(unit, info.job.id, "R15")
-                after[unit.info.job.id] = None
+            if not unit.fresh:
+                self._give_way(unit, info.job.id)
+                after += unit.departures
         if victims:
             self.queue.reconsider()
-        return Assignment(assignment.workers, tuple(after))
+        return assignment.behind(after)
 
-    def _leaving_for(self, info: JobInfo, victims: list[PreemptionUnit]) -> set[JobId]:
-        """Return who gives way to the job in this pass, with these."""
-        before = {job for job, claimant in self.preempts if claimant == info.job.id}
-        return before.union(unit.info.job.id for unit in victims)
+    def _give_way(self, unit: PreemptionUnit, claimant: JobId) -> None:
+        """A unit that ran before this pass leaves; of a whole job, nothing grows either (R10)."""
+        self.state.changes.give(unit)
+        self.queue.changed(unit.info.branch.path)
+        self._preempt(unit, claimant, "R15")
+        if unit.is_gang:
+            self.state.changes.forget_growth(unit.info)
 
     def _preempt(self, unit: PreemptionUnit, claimant: JobId | None, rule: str) -> None:
         self.leaves.add(unit.info.age)
-        job, lost = unit.info.job.id, self.candidates.lost(unit)
-        before = self.preempts.get((job, claimant))
-        workers: tuple[Worker, ...] = unit.workers
-        if before is not None:
-            workers, lost = (*before.workers, *workers), before.lost_gpu_s + lost
-        self.preempts[job, claimant] = Preempt(job, workers, claimant, rule, lost)
+        self.preempts.add(unit, claimant, rule, self.candidates.lost(unit))
 
     def _not_started_after_all(self, unit: PreemptionUnit) -> None:
         """A start of this pass gives way: it waits again, and so does who may now fit (R9)."""
+        self.state.changes.give(unit)
+        self.queue.changed(unit.info.branch.path)
         self.candidates.remove_fresh(unit)
         self.state.changes.withdraw(unit)
         self.queue.put(EquivalenceClass.alone(unit.info, self.state.changes.workers_of(unit.info)))
@@ -336,12 +340,11 @@ class Pass:
 
     def plan(self, *, explain: bool) -> Plan:
         """Return what was decided, and why the others wait."""
-        state = self.state
-        commands: list[Command] = [*self.preempts.values()]
+        state, preempts = self.state, self.preempts.values()
+        commands: list[Command] = [*preempts]
         for job, entry in state.changes.assigned.items():
-            commands += [Start(job, part.workers, part.after) for part in entry.starts()]
+            commands += [Start(job, part.workers, part.jobs_after) for part in entry.starts()]
         over = state.over_quota
-        preempts = self.preempts.values()
         return Plan(
             commands=tuple(commands),
             reasons=self._reasons() if explain else {},
@@ -358,11 +361,7 @@ class Pass:
         return reasons
 
     def _wake_s(self) -> float | None:
-        """Return when time alone may change the answer.
-
-        A protection ends, a job becomes long-running, a delayed attempt has waited long enough, or
-        those who were to end before a reservation have not.
-        """
+        """Return when time alone may change the answer: a protection, a reservation, a delay."""
         known = [self.state.next_change_s, self.backfill.until_s, *self.delayed_s]
         return min((at for at in known if at is not None), default=None)
 

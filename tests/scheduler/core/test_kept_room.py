@@ -173,7 +173,7 @@ def seen(capacity: FreeCapacity, probes: Sequence[JobInfo]) -> list[object]:
     """Return all that can be asked of free capacity."""
     found: list[object] = [capacity.used, capacity.by_free]
     for node in capacity.nodes:
-        found += [node.free, node.free_releasing, node.workers, node.unused, node.loads]
+        found += [node.free, node.free_releasing, node.workers, node.unused, node.leaving]
         found.append(node.short_for_benches())
     for probe in probes:
         found += [capacity.free(probe.requirements), capacity.most_free(probe.requirements)]

@@ -2,27 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import JobId, Worker
 
 
+class Departure(NamedTuple):
+    """One worker of a job that leaves; others of the same job may leave for other reasons."""
+
+    job: JobId
+    worker: Worker
+
+
+def departures(info: JobInfo, workers: Iterable[Worker]) -> Iterator[Departure]:
+    """Yield the departure of each of these workers of a job."""
+    return (Departure(info.job.id, worker) for worker in workers)
+
+
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Workers given their GPUs, and the jobs that must be gone before they can start."""
+    """Workers given their GPUs, and the departures that they must wait for."""
 
     workers: tuple[Worker, ...]
-    after: tuple[JobId, ...]
+    after: tuple[Departure, ...] = ()
+
+    @property
+    def jobs_after(self) -> tuple[JobId, ...]:
+        """Return the jobs that they must wait for, each once."""
+        return tuple(dict.fromkeys(departure.job for departure in self.after))
+
+    def behind(self, more: Iterable[Departure]) -> Assignment:
+        """Return the same workers, which must wait for these departures too."""
+        after = dict.fromkeys(self.after)
+        known = len(after)
+        after.update(dict.fromkeys(more))
+        return self if len(after) == known else Assignment(self.workers, tuple(after))
 
 
 @dataclass(frozen=True, slots=True)
 class JobAssignment:
-    """What the pass decided for one job: the workers it gets, in the order of its decisions."""
+    """What the pass decided for one job: the workers it gets, in the order of its decisions.
+
+    The first decision for a job without workers holds at least its smallest gang (R10).
+    """
 
     info: JobInfo
     parts: tuple[Assignment, ...]
+
+    def __post_init__(self) -> None:
+        info = self.info
+        if info.queued and len(self.parts[0].workers) < info.least:
+            raise AssertionError(
+                f"job {info.job.id} would start with {len(self.parts[0].workers)} workers, "
+                f"its least is {info.least}"
+            )
 
     def starts(self) -> Iterator[Assignment]:
         """Yield what starts now and what must wait; no job starts before its first workers."""
@@ -36,8 +72,7 @@ class JobAssignment:
         for parts in (now, later):
             workers = tuple(worker for part in parts for worker in part.workers)
             if workers:
-                after = dict.fromkeys(job for part in parts for job in part.after)
-                yield Assignment(workers, tuple(after))
+                yield Assignment(workers).behind(one for part in parts for one in part.after)
 
     @property
     def waits(self) -> Assignment | None:

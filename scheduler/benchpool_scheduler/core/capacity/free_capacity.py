@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from benchpool_scheduler.core.capacity.allowed_nodes import AllowedNodes, may_use
-from benchpool_scheduler.core.capacity.assignment import Assignment
+from benchpool_scheduler.core.capacity.assignment import Assignment, Departure
 from benchpool_scheduler.core.capacity.bits import lowest, members, set_of
 from benchpool_scheduler.core.capacity.buckets import Buckets
 from benchpool_scheduler.core.capacity.choice import choose_worker
@@ -125,7 +125,7 @@ class FreeCapacity:
     def take(self, info: JobInfo, places: Iterable[NodeCapacity]) -> Assignment:
         """Give GPUs to one worker at each place: free ones first, then those of the leaving."""
         workers: list[Worker] = []
-        after: dict[JobId, None] = {}
+        after: dict[Departure, None] = {}
         requirements = info.requirements
         for node in places:
             rest = None
@@ -148,7 +148,7 @@ class FreeCapacity:
                 return None
             if not node.can_give(info.requirements, workers):
                 return None
-        after: dict[JobId, None] = {}
+        after: dict[Departure, None] = {}
         for worker in nominated:
             node = self.by_name[worker.node]
             after.update(dict.fromkeys(self._assign(node, info, worker)))
@@ -158,7 +158,7 @@ class FreeCapacity:
         """Give a job exactly this worker, which is free for it."""
         self._assign(self.by_name[worker.node], info, worker)
 
-    def _assign(self, node: NodeCapacity, info: JobInfo, worker: Worker) -> list[JobId]:
+    def _assign(self, node: NodeCapacity, info: JobInfo, worker: Worker) -> list[Departure]:
         after = node.assign(info, worker)
         self._changed(node)
         self.journal.record((FreeCapacity._tell, self, NodeCapacity.unassign, info, worker))

@@ -12,8 +12,9 @@ kept for weeks answers as one made afresh.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from benchpool_scheduler.core.capacity.assignment import Departure
 from benchpool_scheduler.core.capacity.bits import members
 from benchpool_scheduler.core.capacity.shared_gpus import Part, SharedGpus
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU, exact
@@ -32,7 +33,7 @@ class NodeCapacity:
         free: Whole GPUs that train may use now, without those kept for benches (R3).
         free_releasing: The same, counting those of the leaving too.
         workers: How many are here, the leaving included.
-        loads: By leaving job: how many workers, CPUs and memory it gives back.
+        leaving: The workers that are leaving, by job.
         fixed: GPUs of workers that may not be paused, the leaving included.
         unused: CPUs and memory that are free now; negative when more is held than there is.
         unused_releasing: The same, counting those of the leaving too.
@@ -41,17 +42,17 @@ class NodeCapacity:
 
     __slots__ = (
         "_assigned",
+        "_departures",
         "_every",
         "_occupied",
         "_position",
         "_releasing",
-        "_releasing_jobs",
         "_twice",
         "cpus_bound",
         "fixed",
         "free",
         "free_releasing",
-        "loads",
+        "leaving",
         "memory_bound",
         "node",
         "order",
@@ -69,7 +70,7 @@ class NodeCapacity:
         """Begin again with nobody here, and with what the node has now."""
         self.node = node
         self.workers = self.fixed = 0
-        self.loads: dict[JobId, tuple[int, int, int]] = {}
+        self.leaving: dict[JobId, list[Worker]] = {}
         self.cpus_bound = node.cpus is not None
         self.memory_bound = node.memory_gib is not None
         cpus, memory = exact(node.cpus or 0, node.memory_gib or 0)
@@ -78,7 +79,7 @@ class NodeCapacity:
         self._every = (1 << len(node.gpus)) - 1
         self._occupied = self._releasing = self._assigned = 0
         self._twice: dict[int, int] = {}  # positions that several jobs say they hold
-        self._releasing_jobs: dict[int, JobId] = {}
+        self._departures: dict[int, Departure] = {}
         self.parts = SharedGpus()
         self.free = self.free_releasing = 0
         self.settle()
@@ -221,32 +222,30 @@ class NodeCapacity:
 
     def release(self, info: JobInfo, worker: Worker) -> None:
         """A seated worker is leaving: its GPUs are releasing."""
-        job = info.job.id
+        departure = Departure(info.job.id, worker)
         for at in members(self._positions(worker.gpus)):
             if worker.part is not None:
-                self.parts.release(at, job)
+                self.parts.release(at, info.job.id)
             elif at not in self._twice:
-                self._releasing_jobs[at] = job
+                self._departures[at] = departure
                 self._releasing |= 1 << at
+        self.leaving.setdefault(info.job.id, []).append(worker)
         _, cpus, memory = info.request
-        workers, all_cpus, all_memory = self.loads.get(job, (0, 0, 0))
-        self.loads[job] = workers + 1, all_cpus + cpus, all_memory + memory
         if cpus or memory:
             free = self.unused_releasing
             self.unused_releasing = free[0] + cpus, free[1] + memory
 
     def hold(self, info: JobInfo, worker: Worker) -> None:
         """A worker that was leaving stays after all: the inverse of ``release``."""
-        job = info.job.id
         for at in members(self._positions(worker.gpus)):
             if worker.part is not None:
-                self.parts.hold(at, job)
-            elif self._releasing_jobs.pop(at, None) is not None:
+                self.parts.hold(at, info.job.id)
+            elif self._departures.pop(at, None) is not None:
                 self._releasing &= ~(1 << at)
+        self.leaving[info.job.id].remove(worker)
+        if not self.leaving[info.job.id]:
+            del self.leaving[info.job.id]
         _, cpus, memory = info.request
-        workers, all_cpus, all_memory = self.loads.pop(job, (1, cpus, memory))
-        if workers > 1:
-            self.loads[job] = workers - 1, all_cpus - cpus, all_memory - memory
         if cpus or memory:
             free = self.unused_releasing
             self.unused_releasing = free[0] - cpus, free[1] - memory
@@ -279,8 +278,8 @@ class NodeCapacity:
             and self.parts.rest(at, requirements.owner, releasing=releasing) >= requirements.part
         )
 
-    def assign(self, info: JobInfo, worker: Worker) -> list[JobId]:
-        """Give a worker its GPUs; return the jobs that must be gone before it can start.
+    def assign(self, info: JobInfo, worker: Worker) -> list[Departure]:
+        """Give a worker its GPUs; return the departures that it must wait for.
 
         GPUs kept for benches, CPUs and memory have no owner of their own: who is short of those
         waits for all that leave.
@@ -288,13 +287,16 @@ class NodeCapacity:
         requirements = info.requirements
         positions, free = self._positions(worker.gpus), self.free_set()
         now = (positions & free).bit_count()
-        after: list[JobId] = []
+        after: list[Departure] = []
         if self._short_of(requirements) or (now and free.bit_count() - now < self.node.kept):
-            after = sorted(self.loads)
+            after = [
+                Departure(job, one) for job in sorted(self.leaving) for one in self.leaving[job]
+            ]
         for at in members(positions & ~free):
-            if not self._has_rest(at, requirements, releasing=False):
-                after += [self._releasing_jobs[at]] if at in self._releasing_jobs else []
-                after += self.parts.releasing(at)
+            if at in self._departures:
+                after.append(self._departures[at])
+            elif not self._has_rest(at, requirements, releasing=False):
+                after += self._departures_of_parts(at)
         if requirements.fixed:
             self.fixed += positions.bit_count()
         if worker.part is None:
@@ -304,6 +306,10 @@ class NodeCapacity:
                 self.parts.assign(at, self._part(requirements))
         self._book(requirements, 1)
         return after
+
+    def _departures_of_parts(self, at: int) -> Iterator[Departure]:
+        for job, part in self.parts.releasing(at):
+            yield Departure(job, Worker(self.node.name, (self.node.gpus[at],), part))
 
     def unassign(self, info: JobInfo, worker: Worker) -> None:
         """Take from a worker what this pass gave it: the inverse of ``assign``."""

@@ -115,9 +115,10 @@ class SharedGpus:
         """Return what is left of one GPU for a project."""
         return self._gpus[at].rest(owner, releasing=releasing) if at in self._gpus else WHOLE_GPU
 
-    def releasing(self, at: int) -> list[JobId]:
-        """Return the jobs that are leaving a GPU."""
-        return sorted(self._gpus[at].releasing) if at in self._gpus else []
+    def releasing(self, at: int) -> list[tuple[JobId, int]]:
+        """Return the jobs that are leaving a GPU, each with its thousandths."""
+        gpu = self._gpus.get(at)
+        return [] if gpu is None else [(job, gpu.held[job][1]) for job in sorted(gpu.releasing)]
 
     def _settle(self, at: int) -> None:
         gpu, bit = self._gpus[at], 1 << at

@@ -8,10 +8,11 @@ of these two, so that ledger and capacity always agree.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
+from benchpool_scheduler.core.capacity.assignment import Departure, departures
 from benchpool_scheduler.core.capacity.feasibility import possible
 from benchpool_scheduler.core.capacity.free_capacity import FreeCapacity
 from benchpool_scheduler.core.capacity.totals import (
@@ -346,8 +347,10 @@ class ClusterState:
         nodes = [replace(with_idle_benches(node), ready=True) for node in self.nodes]
         return FreeCapacity(nodes, self.topology)
 
-    def releasing_below(self, index: int) -> list[JobId]:
-        """Return the jobs that are leaving from a project or below it, or will by this pass."""
-        infos = {unit.info for unit in self.changes.given if not unit.fresh}
-        below = [info for info in infos.union(self.releasing.values()) if index in info.branch.path]
-        return [info.job.id for info in sorted(below, key=lambda info: info.age)]
+    def releasing_below(self, index: int) -> Iterator[Departure]:
+        """Yield who is leaving from a project or below it, or will by this pass, by age of jobs."""
+        given = [(unit.info, unit.workers) for unit in self.changes.given if not unit.fresh]
+        before = [(info, info.job.held) for info in self.releasing.values()]
+        for info, workers in sorted([*given, *before], key=lambda leaving: leaving[0].age):
+            if index in info.branch.path:
+                yield from departures(info, workers)

@@ -126,11 +126,28 @@ class PassChanges:
         else:
             del self.given[unit]
 
+    def forget_growth(self, info: JobInfo) -> None:
+        """Take back what the pass gave a running job whose smallest gang leaves (R10)."""
+        job = info.job.id
+        if (entry := self.assigned.get(job)) is None:
+            return
+        for part in entry.parts:
+            amounts = info.request.times(len(part.workers))
+            self.journal.record((QuotaLedger.add, self.ledger, info, amounts))
+            self.ledger.add(info, NOTHING - amounts)
+            for worker in part.workers:
+                self.capacity.unassign(info, worker)
+        self.reassign(info, ())
+        self._leave_home(job)
+
     def withdraw(self, unit: PreemptionUnit) -> None:
         """Forget a start of this pass whose unit was released."""
         job = unit.info.job.id
         parts = self.assigned[job].parts
         self.reassign(unit.info, tuple(part for part in parts if part.workers != unit.workers))
         if job not in self.assigned:
-            homes = self.capacity.homes
-            self.journal.record((dict.__setitem__, homes, job, homes.pop(job)))
+            self._leave_home(job)
+
+    def _leave_home(self, job: JobId) -> None:
+        homes = self.capacity.homes
+        self.journal.record((dict.__setitem__, homes, job, homes.pop(job)))

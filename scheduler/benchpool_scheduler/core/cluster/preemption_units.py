@@ -13,6 +13,7 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import groupby, islice
 from typing import NamedTuple
 
+from benchpool_scheduler.core.capacity.assignment import Departure
 from benchpool_scheduler.core.jobs.amounts import NOTHING, Amounts
 from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.jobs.tree import Tree
@@ -61,6 +62,12 @@ class PreemptionUnit:
         self.protected_until_s = protected_until_s
         self.amounts: Amounts = info.request.times(len(workers))
         self.gone = self.claimed = False
+
+    @property
+    def departures(self) -> list[Departure]:
+        """Return what whoever gets its GPUs must wait for."""
+        job = self.info.job.id
+        return [Departure(job, worker) for worker in self.workers]
 
 
 def lost_gpu_s(job: JobFacts, gpus: float, policy: Policy, now_s: float) -> float:

@@ -82,7 +82,7 @@ class Explanation:
     def nominated(self, start: Assignment) -> WaitReason:
         """Explain a job that has room as soon as others have left."""
         gpus = sum(len(worker.gpus) for worker in start.workers)
-        jobs, grace = len(start.after), self.state.policy.grace_s
+        jobs, grace = len(start.jobs_after), self.state.policy.grace_s
         return WaitReason(
             ReasonCode.WAITING_FOR_VICTIMS,
             f"{count(gpus, 'GPU')} {is_are(gpus)} promised to it; {count(jobs, 'job')} "

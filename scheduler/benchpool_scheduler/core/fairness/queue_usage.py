@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from benchpool_scheduler.core.fairness.ledger import QuotaLedger
 from benchpool_scheduler.core.jobs.amounts import NOTHING, Amounts
@@ -20,12 +21,22 @@ class QueueUsage:
         self.total = total
         self.ledger = ledger
 
-    def within_share(self, index: int, extra: Amounts) -> bool:
+    @cached_property
+    def overbooked(self) -> bool:
+        """Tell whether more GPUs are guaranteed to those who ask for them than there are."""
+        return sum(self.shares[index].gpus for index in self.tree.tops) > self.total.gpus
+
+    def within_share(self, index: int, extra: Amounts, *, beside: Amounts = NOTHING) -> bool:
         """Tell whether the project stays within its fair share with ``extra`` (R15).
 
         A resource of which nothing is asked does not matter; one without a bound never binds.
+
+        Args:
+            beside: What it holds and could give for that.
         """
         held, share = self.ledger.held[index], self.shares[index]
+        if beside is not NOTHING:
+            held = held - beside
         if extra[0] and held[0] + extra[0] > share[0]:
             return False
         if not extra[1] and not extra[2]:
@@ -51,6 +62,16 @@ class QueueUsage:
         return all(
             not extra[r] or (bound := quota[r]) is None or held[r] + extra[r] <= bound
             for r in (1, 2)
+        )
+
+    def within_due(self, index: int, extra: Amounts, *, beside: Amounts = NOTHING) -> bool:
+        """Tell whether the project stays within its guaranteed quota or its fair share.
+
+        Args:
+            beside: What it holds and could give for that.
+        """
+        return self.within_quota(index, extra, beside=beside) or self.within_share(
+            index, extra, beside=beside
         )
 
     def first_over(self, index: int, extra: Amounts) -> int:
@@ -91,6 +112,14 @@ class QueueUsage:
             held, share = self.ledger.held[index].gpus, self.shares[index].gpus
             quota, before = self.tree.branches[index].quota[0], held - added.gpus
             if before <= share < held or (quota is not None and before <= quota < held):
+                return True
+        return False
+
+    def is_above(self, path: Sequence[int]) -> bool:
+        """Tell whether any project of a path holds more GPUs than its share or quota."""
+        for index in path:
+            held, quota = self.ledger.held[index].gpus, self.tree.branches[index].quota[0]
+            if held > self.shares[index].gpus or (quota is not None and held > quota):
                 return True
         return False
 

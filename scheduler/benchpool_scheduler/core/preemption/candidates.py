@@ -38,6 +38,7 @@ class VictimCandidates:
         self.protected = protected
         self._sources: dict[int, _Source] = {}
         self._fresh: dict[int, list[tuple[Order, PreemptionUnit]]] = {}
+        self._started = 0
         self._by_project: dict[NodeName, dict[int, int]] = {}
         self._most: dict[tuple[int, int | None], int] = {}
         self._lowest: dict[int, PreemptionUnit] = {}
@@ -124,7 +125,8 @@ class VictimCandidates:
         if info.spec.preemptible:
             unit = PreemptionUnit(info, tuple(workers), is_gang=is_gang, fresh=True)
             entries = self._fresh.setdefault(info.branch.index, [])
-            insort(entries, (order_of(unit, 0.0, -len(entries)), unit))
+            self._started += 1
+            insort(entries, (order_of(unit, 0.0, -self._started), unit))
 
     def remove_fresh(self, unit: PreemptionUnit) -> None:
         """A start of this pass was given up."""
@@ -198,10 +200,10 @@ class VictimCandidates:
 
     def surplus_of(self, gang: PreemptionUnit) -> list[PreemptionUnit]:
         """Return what else a job holds that nobody has taken yet, besides its smallest gang."""
-        others = self.units.of(gang.info)
-        if gang.fresh:
-            fresh = self._fresh.get(gang.info.branch.index, ())
-            others = [unit for _, unit in fresh if unit.info is gang.info]
+        fresh = self._fresh.get(gang.info.branch.index, ())
+        others = chain(
+            self.units.of(gang.info), (unit for _, unit in fresh if unit.info is gang.info)
+        )
         return [c for c in others if not c.is_gang and not c.gone and not c.claimed]
 
     def cheapest(self, index: int, but: Container[PreemptionUnit] = ()) -> Iterator[PreemptionUnit]:

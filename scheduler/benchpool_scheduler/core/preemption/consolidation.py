@@ -152,6 +152,7 @@ class _Attempt:
             unit
             for unit in self.candidates.on_node(self.node.node.name)
             if unit.is_gang
+            and unit.info.job.id not in self.state.changes.assigned
             and unit.info.age != self.info.age
             and not unit.fresh
             and unit.info.job.checkpoints

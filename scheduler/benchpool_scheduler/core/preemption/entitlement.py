@@ -103,17 +103,34 @@ class Entitlement:
         return None
 
     def comes_back(self, victim: Victim) -> bool:
-        """Tell whether a victim was in-quota work that goes for over-quota work (R16).
+        """Tell whether a victim is work that is due, and goes for work that is not (R16).
 
         Asked when all victims are gone: projects give whole jobs, and so may have given more than
         what they held beyond their quota. What then fits into the quota, with no more than what
         does not go before it in its own project, would have the right to take its room back.
+
+        A job that only grows gives way to what fits into the share as well. So does a job that
+        takes its own project above quota and share, whatever its priority: a claim of another
+        project would undo it, and the same would begin again.
         """
-        level, theirs = victim.level, victim.unit.info.branch.path
-        if victim.ground != BY_SHARE or self.usage.within_quota(self.path[level], self.wanted):
-            return False
+        usage, theirs, within = self.usage, victim.unit.info.branch.path, self.usage.within_due
+        if victim.ground == BY_PRIORITY:
+            if self._keeps_its_due():
+                return False
+        elif usage.within_quota(self.path[victim.level], self.wanted):
+            if not usage.overbooked:
+                return False
+            theirs, within = theirs[victim.level :], usage.within_quota
+        else:
+            theirs = theirs[victim.level :]
+            if not self.state.changes.workers_of(self.info):
+                within = usage.within_quota
         asked, lower = victim.unit.amounts, self.candidates.held_below(victim.unit.info)
-        return all(self.usage.within_quota(i, asked, beside=lower) for i in theirs[level:])
+        return all(within(index, asked, beside=lower) for index in theirs)
+
+    def _keeps_its_due(self) -> bool:
+        """Tell whether the claimant's side stays within quota or share at every level."""
+        return all(self.usage.within_due(index, self.wanted) for index in self.path)
 
     def order_of_victim(self, victim: Victim) -> VictimOrder:
         """Return by what projects are compared for paying; the smaller pays first.

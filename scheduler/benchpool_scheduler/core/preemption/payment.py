@@ -91,11 +91,17 @@ class Payment:
         return False
 
     def comes_back(self) -> PreemptionUnit | None:
-        """Return a victim, the last to pay first, that could come back at once (R16)."""
-        back = (
-            victim.unit for victim in reversed(self.victims) if self.entitled.comes_back(victim)
-        )
-        return next(back, None)
+        """Return a victim, the last to pay first, that could come back at once (R16).
+
+        Of a job that stops only its smallest gang is asked: nothing else of it can come first.
+        """
+        stopped = {victim.unit.info.age for victim in self.victims if victim.unit.is_gang}
+        for victim in reversed(self.victims):
+            unit = victim.unit
+            asked = unit.is_gang or unit.info.age not in stopped
+            if asked and self.entitled.comes_back(victim):
+                return unit
+        return None
 
     def take(self, victim: Victim) -> None:
         """Let a unit go, and with the smallest gang of a job all that it has."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchpool_scheduler.core.capacity.assignment import Assignment, JobAssignment
+from benchpool_scheduler.core.capacity.assignment import Assignment, JobAssignment, departures
 from benchpool_scheduler.core.capacity.placement import find
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit
@@ -26,10 +26,11 @@ def reprieve(state: ClusterState) -> Iterator[PreemptionUnit]:
             continue
         if unit.amounts.gpus > state.capacity.unclaimed() * WHOLE_GPU or _stopped(state, unit):
             continue
+        leaving = set(unit.departures)
         claimants = [
             entry
             for entry in state.changes.assigned.values()
-            if any(unit.info.job.id in part.after for part in entry.parts)
+            if any(not leaving.isdisjoint(part.after) for part in entry.parts)
         ]
         rightful = all(_indifferent(state, entry, unit.info) for entry in claimants)
         if rightful and _placed_without(state, unit, claimants):
@@ -49,7 +50,7 @@ def _indifferent(state: ClusterState, entry: JobAssignment, victim: JobInfo) -> 
     claimant = entry.info
     if claimant.branch.path[0] != victim.branch.path[0]:
         return True
-    releasing = [state.jobs[job] for part in entry.parts for job in part.after]
+    releasing = [state.jobs[one.job] for part in entry.parts for one in part.after]
     return all(info.branch.index == claimant.branch.index for info in releasing)
 
 
@@ -63,7 +64,7 @@ def _placed_without(
             for worker in part.workers:
                 state.capacity.unassign(entry.info, worker)
     state.changes.reprieve(unit)
-    placed = all(_placed_again(state, entry, unit.info.job.id) for entry in claimants)
+    placed = all(_placed_again(state, entry, unit) for entry in claimants)
     if placed and not _short_for_benches(state, unit):
         return True
     state.changes.rollback(before)
@@ -76,8 +77,8 @@ def _short_for_benches(state: ClusterState, unit: PreemptionUnit) -> bool:
     return any(state.capacity.by_name[name].short_for_benches() > 0 for name in nodes)
 
 
-def _placed_again(state: ClusterState, entry: JobAssignment, spared: JobId) -> bool:
-    """Place a claimant anew, for which one job less leaves."""
+def _placed_again(state: ClusterState, entry: JobAssignment, spared: PreemptionUnit) -> bool:
+    """Place a claimant anew, for which one unit less leaves."""
     info = entry.info
     if state.ledger.over_limit(info, NOTHING, releasing=True) is not None:
         return False
@@ -87,8 +88,8 @@ def _placed_again(state: ClusterState, entry: JobAssignment, spared: JobId) -> b
         if places is None:
             return False
         assignment = state.capacity.take(info, places)
-        after = [job for job in (*part.after, *assignment.after) if job != spared]
-        parts.append(Assignment(assignment.workers, tuple(dict.fromkeys(after))))
+        still = (one for one in part.after if one not in spared.departures)
+        parts.append(assignment.behind(still))
     state.changes.reassign(info, tuple(parts))
     return True
 
@@ -118,4 +119,4 @@ def go_on_elsewhere(state: ClusterState) -> Iterator[tuple[JobInfo, Assignment]]
         everywhere = state.capacity.every
         places = find(info, workers, state.capacity, releasing=False, among=everywhere)
         if places is not None:
-            yield info, Assignment(state.capacity.take(info, places).workers, (job,))
+            yield info, state.capacity.take(info, places).behind(departures(info, info.job.held))

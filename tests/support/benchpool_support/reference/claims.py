@@ -10,8 +10,10 @@ from itertools import combinations
 from benchpool_scheduler.core.model import Activity, JobFacts, JobId, ProjectName, Snapshot, Worker
 from benchpool_support.reference.holdings import (
     GPUS,
+    NOTHING,
     Amounts,
     bounds,
+    children,
     held,
     named,
     need,
@@ -21,7 +23,7 @@ from benchpool_support.reference.holdings import (
     without,
 )
 from benchpool_support.reference.places import startable
-from benchpool_support.reference.shares import fair_shares
+from benchpool_support.reference.shares import fair_shares, pool_total
 
 Shares = Mapping[ProjectName, Amounts]
 
@@ -166,17 +168,22 @@ def one_by_one(
 
 
 def comes_back(
-    snapshot: Snapshot, claimant: JobFacts, workers: int, victims: Victims, victim: Piece
+    snapshot: Snapshot,
+    shares: Shares,
+    claimant: JobFacts,
+    workers: int,
+    victims: Victims,
+    victim: Piece,
 ) -> bool:
-    """Tell whether a victim was in-quota work that goes for over-quota work (R16).
+    """Tell whether a victim is work that is due, and goes for work that is not (R16).
 
     With all victims gone it fits into the quotas on its side, less what its own project holds in
-    jobs of lower priority, and the claimant does not.
+    jobs of lower priority, and the claimant does not. Inside a project both may fit into the share
+    instead. Where more is guaranteed than there is, no work in quota goes for any other.
     """
-    if victim.job.project == claimant.project:
-        return False
     mine, theirs = path(snapshot, claimant.project), path(snapshot, victim.job.project)
-    level = next(i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b)
+    own = mine == theirs
+    level = next((i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), 0)
     after = without(snapshot, taken(victims))
     lower = sum(
         need(job)[GPUS] * len(job.held)
@@ -190,14 +197,25 @@ def comes_back(
     asked = need(victim.job)[GPUS] * (
         victim.job.spec.least_workers if victim.whole else len(victim.workers)
     )
+    wanted = need(claimant)[GPUS] * workers
 
-    def within(name: ProjectName, more: Fraction) -> bool:
+    def within(name: ProjectName, more: Fraction, *, share: bool) -> bool:
         quota = bounds(named(after, name), "quota")[GPUS]
-        return quota is None or held(after)[name][GPUS] + more <= quota
+        now = held(after)[name][GPUS] + more
+        return quota is None or now <= quota or (share and now <= shares[name][GPUS])
 
-    return not within(mine[level], need(claimant)[GPUS] * workers) and all(
-        within(name, asked - lower) for name in theirs[level:]
-    )
+    entitled = mine if own else mine[level : level + 1]
+    if all(within(name, wanted, share=own) for name in entitled) and (
+        own or not overbooked(snapshot, shares)
+    ):
+        return False
+    return all(within(name, asked - lower, share=own) for name in theirs[level:])
+
+
+def overbooked(snapshot: Snapshot, shares: Shares) -> bool:
+    """Tell whether more GPUs are due to those who ask for them than there are."""
+    due = sum(shares[project.name][GPUS] for project in children(snapshot, None))
+    return due > pool_total(snapshot, NOTHING)[GPUS]
 
 
 def sets(available: Sequence[Piece]) -> Iterator[Victims]:
@@ -222,7 +240,9 @@ def answers(snapshot: Snapshot, claimant: JobFacts, workers: int) -> list[Victim
         for victims in sets(pieces(snapshot))
         if suffices(snapshot, claimant, workers, victims)
         and lawful(snapshot, shares, claimant, workers, victims)
-        and not any(comes_back(snapshot, claimant, workers, victims, victim) for victim in victims)
+        and not any(
+            comes_back(snapshot, shares, claimant, workers, victims, victim) for victim in victims
+        )
     ]
     return [v for v in found if not any(_part_of(smaller, v) for smaller in found)]
 

@@ -1,0 +1,48 @@
+"""The commands of a pass that make jobs give way, by job and claimant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from benchpool_scheduler.core.capacity.assignment import Departure
+from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit
+from benchpool_scheduler.core.jobs.job_info import JobInfo
+from benchpool_scheduler.core.model import JobId, Preempt, Worker
+
+
+class PreemptCommands(dict[tuple[JobId, JobId | None], Preempt]):
+    """Who gives way in this pass, for whom and by which rule: one command a job and claimant."""
+
+    def add(self, unit: PreemptionUnit, claimant: JobId | None, rule: str, lost: float) -> None:
+        """Let a unit give way to a claimant, None for benches; ``lost`` in GPU seconds (R18)."""
+        job = unit.info.job.id
+        before = self.get((job, claimant))
+        workers: tuple[Worker, ...] = unit.workers
+        if before is not None:
+            workers, lost = (*before.workers, *workers), before.lost_gpu_s + lost
+        self[job, claimant] = Preempt(job, workers, claimant, rule, lost)
+
+    def spare(self, unit: PreemptionUnit, lost: float) -> None:
+        """Let a unit stay that was to give way, and would have lost so many GPU seconds."""
+        for key in self._of(unit.info):
+            before = self[key]
+            workers = tuple(worker for worker in before.workers if worker not in unit.workers)
+            if workers:
+                self[key] = replace(before, workers=workers, lost_gpu_s=before.lost_gpu_s - lost)
+            else:
+                del self[key]
+
+    def move(self, info: JobInfo) -> None:
+        """A job that gives way goes on elsewhere (R18)."""
+        for key in self._of(info):
+            self[key] = replace(self[key], rule="R18")
+
+    def leaving_for(self, claimant: JobInfo, more: Iterable[PreemptionUnit]) -> set[Departure]:
+        """Return who leaves for a claimant, with these units."""
+        own = (one for one in self.values() if one.claimant == claimant.job.id)
+        before = {Departure(one.job, worker) for one in own for worker in one.workers}
+        return before.union(*(unit.departures for unit in more))
+
+    def _of(self, info: JobInfo) -> list[tuple[JobId, JobId | None]]:
+        return [key for key in self if key[0] == info.job.id]
