@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ def ran(
     (tests / "conftest.py").write_text((checkout.ROOT / "tests/conftest.py").read_text())
     for number, source in enumerate(sources):
         (tests / f"test_sample_{number}.py").write_text(source.replace("{number}", str(number)))
-    (root / "pytest.ini").write_text(f"[pytest]\npythonpath = {support}\n")
+    (root / "pytest.ini").write_text(f"[pytest]\npythonpath = {shlex.quote(str(support))}\n")
     program = RUN.format(
         folder=str(checkout.ROOT / "tests"),
         root=str(root),
