@@ -9,7 +9,7 @@ from benchpool_scheduler.simulation.passes import after
 from benchpool_support.drawn_pools import KINDS, drawn_pool
 from benchpool_support.examples import examples
 from benchpool_support.plans import at_rest
-from benchpool_support.settling import settle
+from benchpool_support.settling import PATIENCE, broken_on_the_way, settle
 from benchpool_support.written import as_case
 
 TROUBLED = {
@@ -28,6 +28,33 @@ def test_a_pool_comes_to_rest_in_a_few_passes(kind: str) -> None:
     pools = {number: drawn_pool(number, KINDS[kind]) for number in numbers}
     wrong = {number: found for number, pool in pools.items() if (found := settle(pool).complaint)}
     assert wrong == {}, as_case(pools[next(iter(wrong))])
+
+
+SCATTERED = [kind for kind in sorted(KINDS) if KINDS[kind].scattered]
+PIECE, PIECES = 1125, 8
+"""So many pools of each scattered kind, in so many tests: 18,000 in all."""
+
+
+@pytest.mark.parametrize("piece", range(PIECES))
+@pytest.mark.parametrize("kind", SCATTERED)
+def test_no_plan_breaks_a_rule_wherever_jobs_run(kind: str, piece: int) -> None:
+    """R1, R8 and R10 in the state after each plan, and R20: it comes to rest.
+
+    No pass would place jobs as chance has, so that more of them may act than elsewhere.
+    """
+    for number in range(piece * PIECE, piece * PIECE + examples(PIECE)):
+        pool = drawn_pool(number, KINDS[kind])
+        settled = settle(pool)
+        assert settled.broken == (), f"{number}\n{as_case(pool)}"
+        assert settled.acting < PATIENCE, f"{number}\n{as_case(pool)}"
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_no_plan_breaks_a_rule_while_victims_leave(kind: str) -> None:
+    """R1, R8 and R10, also where a promise is kept for a while."""
+    for number in range(examples(150)):
+        pool = drawn_pool(number, KINDS[kind])
+        assert broken_on_the_way(pool) == (), f"{number}\n{as_case(pool)}"
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

@@ -1,8 +1,9 @@
 """Random pools by number, quickly: for soaks over very many of them.
 
-Pool ``n`` is always the same. It has come about by itself: a first wave of jobs was placed by the
-core, some of them ended, all have run for a while, and a second wave waits. So what runs lies as it
-may lie in a pool, with holes.
+Pool ``n`` is always the same. Of most kinds it has come about by itself: a first wave of jobs was
+placed by the core, some of them ended, all have run for a while, and a second wave waits. So what
+runs lies as it may lie in a pool, with holes. In *scattered* pools jobs run where chance has put
+them, whatever their priority and their project's quota, as after a change of the configuration.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from benchpool_scheduler.core.model import (
     Project,
     ProjectName,
     Snapshot,
+    Worker,
 )
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.simulation.passes import after
@@ -39,6 +41,7 @@ class Kind:
         models: Nodes are of two GPU models, and jobs may accept one, or both in an order.
         levels: Nodes are in racks; jobs may require or prefer one. ``parts``: jobs may ask for a
             part of a GPU. ``elastic``: gangs may run below their wish.
+        scattered: What runs was placed by chance.
         gangs: The workers of a job, drawn from these.
     """
 
@@ -46,6 +49,7 @@ class Kind:
     levels: bool = False
     parts: bool = False
     elastic: bool = False
+    scattered: bool = False
     gangs: tuple[int, ...] = (1, 1, 1, 2, 3)
 
 
@@ -56,6 +60,8 @@ KINDS = {
     "levels": Kind(levels=True, gangs=(1, 2, 3)),
     "parts": Kind(parts=True),
     "elastic-models": Kind(models=True, elastic=True, gangs=(1, 2, 3)),
+    "scattered": Kind(elastic=True, scattered=True, gangs=(1, 1, 2, 2, 3, 4)),
+    "scattered-models": Kind(models=True, elastic=True, scattered=True, gangs=(1, 1, 2, 2, 3, 4)),
     "everything": Kind(models=True, levels=True, parts=True, elastic=True),
 }
 """The kinds of pools, by name."""
@@ -64,6 +70,8 @@ KINDS = {
 def drawn_pool(number: int, kind: Kind) -> Snapshot:
     """Return the pool with this number."""
     draw = Random(number)
+    if kind.scattered:
+        return _scattered(draw, kind)
     topology = ("rack",) if kind.levels else ()
     pool = Snapshot(
         nodes=tuple(_node(draw, i, kind) for i in range(draw.randint(1, 5))),
@@ -144,3 +152,92 @@ def _aged(draw: Random, job: JobFacts) -> JobFacts:
     return replace(
         job, ran_s=ran_s, since_checkpoint_s=saved_s, preemptions_last_hour=0, is_nominated=False
     )
+
+
+def _scattered(draw: Random, kind: Kind) -> Snapshot:
+    """Return a pool in which chance has placed what runs."""
+    nodes = tuple(_large_node(draw, i, kind) for i in range(draw.randint(1, 6)))
+    projects = _projects_beside(draw, sum(len(node.gpus) for node in nodes))
+    parents = {project.parent for project in projects}
+    names = [project.name for project in projects if project.name not in parents]
+    free = {node.name: list(node.gpus) for node in nodes}
+    models = {node.name: node.gpu_model for node in nodes}
+    jobs: list[JobFacts] = []
+    for i in range(draw.randint(2, 16)):
+        job = _elastic_job(draw, f"j{i}", names, kind)
+        jobs.append(_placed(draw, job, free, models) if draw.random() < 0.5 else job)
+    policy = Policy(long_run_s=draw.choice((0.0, 7200.0)))
+    return Snapshot(nodes=nodes, projects=tuple(projects), jobs=tuple(jobs), policy=policy)
+
+
+def _large_node(draw: Random, number: int, kind: Kind) -> Node:
+    gpus = draw.choice((1, 2, 2, 3, 4, 4, 5, 7, 8))
+    return Node(
+        name=NodeName(f"n{number}"),
+        gpus=tuple(GpuId(f"n{number}/{i}") for i in range(gpus)),
+        gpu_model=draw.choice(MODELS) if kind.models else None,
+    )
+
+
+def _projects_beside(draw: Random, total: int) -> list[Project]:
+    """Return one to four projects, or two levels of them, for a pool of so many GPUs."""
+    if draw.random() < 0.65:
+        return [_project(draw, f"p{i}", None, total, total) for i in range(draw.randint(1, 4))]
+    found: list[Project] = []
+    for i in range(draw.randint(1, 2)):
+        above = _project(draw, f"d{i}", None, total // 2 + 1, total)
+        below = range(draw.randint(1, 3))
+        found += [above, *(_project(draw, f"d{i}-{k}", above, total // 3, total) for k in below)]
+    return found
+
+
+def _project(draw: Random, name: str, above: Project | None, quota: int, total: int) -> Project:
+    return Project(
+        name=ProjectName(name),
+        parent=None if above is None else above.name,
+        quota=draw.choice((0, draw.randint(0, quota), draw.randint(0, quota // 2))),
+        limit=draw.choice((None, None, None, total // 2 + 1)),
+        weight=draw.choice((0.0, 1.0, 1.0, 2.0)),
+        priority=draw.choice((0, 0, 0, 1)),
+    )
+
+
+def _elastic_job(draw: Random, name: str, projects: list[ProjectName], kind: Kind) -> JobFacts:
+    workers = draw.choice(kind.gangs)
+    models = draw.choice(((), MODELS[:1], MODELS)) if kind.models else ()
+    return JobFacts(
+        id=JobId(name),
+        project=draw.choice(projects),
+        spec=JobSpec(
+            gpus=draw.choice((1, 1, 1, 2, 2, 3, 4)),
+            workers=workers,
+            min_workers=draw.choice((1, workers, draw.randint(1, workers))),
+            priority=draw.choice((50, 50, 50, 60, 70, 80)),
+            preemptible=draw.random() > 0.07,
+            gpu_models=models,
+        ),
+        user=draw.choice(("ann", "ben")),
+        checkpoints=draw.random() > 0.2,
+    )
+
+
+def _placed(
+    draw: Random,
+    job: JobFacts,
+    free: dict[NodeName, list[GpuId]],
+    models: dict[NodeName, str | None],
+) -> JobFacts:
+    """Return the job as it runs on what is free, on nodes in any order; queued if it cannot."""
+    spec, held = job.spec, list[Worker]()
+    names = [name for name in free if not spec.gpu_models or models[name] in spec.gpu_models]
+    for _ in range(draw.randint(spec.least_workers, spec.workers)):
+        draw.shuffle(names)
+        name = next((name for name in names if len(free[name]) >= spec.gpus), None)
+        if name is not None:
+            held.append(Worker(name, tuple(free[name][: spec.gpus])))
+            del free[name][: spec.gpus]
+    if len(held) < spec.least_workers:
+        for worker in held:
+            free[worker.node].extend(worker.gpus)
+        return job
+    return _aged(draw, replace(job, activity=Activity.RUNNING, held=tuple(held)))
