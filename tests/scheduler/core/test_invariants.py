@@ -100,14 +100,15 @@ def test_more_cpus_or_memory_than_a_node_has_are_found(cpus: int, gib: int) -> N
     jobs = [queued(name, "a", cpus=2, memory_gib=2) for name in ("one", "two")]
     pool = pool_of([node("box", 2, cpus=cpus, memory_gib=gib)], [project("a", 2)], jobs)
     assert told(pool, start("one", on(0))) == []
-    found = told(pool, start("one", on(0)), start("two", on(1)))
-    assert len(found) == 1
-    assert found[0].endswith(f"{'CPUs' if cpus == 3 else 'memory'} of box would be held")
+    what = "4 CPUs" if cpus == 3 else "4 GiB of memory"
+    assert told(pool, start("one", on(0)), start("two", on(1))) == [
+        f"R1: {what} of node box would be held, more than it has"
+    ]
 
 
 def test_a_gang_below_its_least_is_found() -> None:
     assert told(GANG, start("gang", on(0), on(1))) == []
-    assert "R10: gang would have 1 workers, its least is 2" in told(GANG, start("gang", on(0)))
+    assert "R10: gang would have 1 worker, its least is 2" in told(GANG, start("gang", on(0)))
 
 
 def test_a_gang_above_its_most_is_found() -> None:
@@ -120,7 +121,7 @@ def test_a_gang_that_is_cut_below_its_least_is_found() -> None:
     pool = box(4, [project("a")], [running("gang", "a", workers=3, min_workers=2)])
     assert told(pool, preempt("gang", on(2))) == []
     assert told(pool, preempt("gang", on(1), on(2))) == [
-        "R10: gang would have 1 workers, its least is 2"
+        "R10: gang would have 1 worker, its least is 2"
     ]
     assert told(pool, preempt("gang", on(0), on(1), on(2))) == []
 
@@ -132,7 +133,16 @@ def test_a_gang_that_starts_in_two_pieces_is_found() -> None:
     )
     second = start("gang", on(0), after=("old",))
     found = told(pool, preempt("old", on(0)), start("gang", on(1)), second)
-    assert found == ["R10: gang would start with 1 workers"]
+    assert found == ["R10: gang would start with 1 worker"]
+
+
+def test_a_job_that_stops_and_starts_without_leaving_first_is_found() -> None:
+    pool = box(2, [project("a")], [running("gang", "a", workers=1, min_workers=1)])
+    leaves = preempt("gang", on(0))
+    assert told(pool, leaves, start("gang", on(1), after=("gang",))) == []
+    assert told(pool, leaves, start("gang", on(1))) == [
+        "R10: gang would start workers before it has left"
+    ]
 
 
 @pytest.mark.parametrize("above", [True, False])
@@ -145,7 +155,7 @@ def test_a_limit_that_is_passed_is_found_at_every_level(above: bool) -> None:
     pool = box(2, projects, [queued("one", "a"), queued("two", "a")])
     assert told(pool, start("one", on(0))) == []
     assert told(pool, start("one", on(0)), start("two", on(1))) == [
-        f"R8: {'lab' if above else 'a'} would hold 2000 GPUs, above its limit"
+        f"R8: {'lab' if above else 'a'} would hold 2 GPUs, above its limit"
     ]
 
 
@@ -154,7 +164,7 @@ def test_firm_work_above_the_quota_is_found() -> None:
     pool = box(2, [project("a", 1)], firm)
     assert told(pool, start("one", on(0))) == []
     assert told(pool, start("one", on(0)), start("two", on(1))) == [
-        "R8: a would hold 2000 GPUs, above its quota, with work that may not be paused"
+        "R8: a would hold 2 GPUs, above its quota, with work that may not be paused"
     ]
 
 

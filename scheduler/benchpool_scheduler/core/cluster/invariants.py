@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from benchpool_scheduler.core.jobs.amounts import RESOURCES, WHOLE_GPU, Amounts, exact, first_over
+from benchpool_scheduler.core.jobs.amounts import UNITS, WHOLE_GPU, Amounts, exact, first_over
 from benchpool_scheduler.core.jobs.tree import Tree
 from benchpool_scheduler.core.model import (
     Activity,
@@ -23,6 +23,7 @@ from benchpool_scheduler.core.model import (
     Start,
     Worker,
 )
+from benchpool_scheduler.phrases import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +189,8 @@ def _full_nodes(after: _Applied) -> Iterator[Violation]:
                 None if node.memory_gib is None else max(memory, before[node.name].memory),
             )
             if (over := first_over(now[node.name], bounds)) is not None:
-                held = f"{now[node.name][over]} of {bounds[over]}"
-                yield Violation("R1", f"{held} {RESOURCES[over]} of {node.name} would be held")
+                held = _said(now[node.name], over)
+                yield Violation("R1", f"{held} of node {node.name} would be held, more than it has")
 
 
 def _by_node(placed: Iterable[Placed]) -> Mapping[NodeName, Amounts]:
@@ -197,6 +198,12 @@ def _by_node(placed: Iterable[Placed]) -> Mapping[NodeName, Amounts]:
     for job, worker in placed:
         found[worker.node] += _request(job)
     return found
+
+
+def _said(amounts: Amounts, resource: int) -> str:
+    """Return an amount of one resource with its unit, e.g. ``2.5 CPUs``."""
+    name = ("GPUs", "CPUs", "GiB of memory")[resource]
+    return f"{amounts[resource] / UNITS[resource]:g} {name}"
 
 
 def _request(job: JobFacts) -> Amounts:
@@ -211,23 +218,27 @@ def _request(job: JobFacts) -> Amounts:
 def _broken_gangs(after: _Applied) -> Iterator[Violation]:
     """Find gangs that the plan leaves below their least or above their most."""
     for name in sorted({*after.given, *after.taken}):
-        job, count = after.jobs[name], len(after.held.get(name, ()))
+        job, number = after.jobs[name], len(after.held.get(name, ()))
         least, most, before = job.spec.least_workers, job.spec.workers, len(job.held)
-        if 0 < count < min(least, before or least):
-            yield Violation("R10", f"{name} would have {count} workers, its least is {least}")
-        elif count > max(most, before):
-            yield Violation("R10", f"{name} would have {count} workers, its most is {most}")
+        if 0 < number < min(least, before or least):
+            yield Violation("R10", f"{name} would have {_workers(number)}, its least is {least}")
+        elif number > max(most, before):
+            yield Violation("R10", f"{name} would have {_workers(number)}, its most is {most}")
+    begun: set[JobId] = set()
+    stopped = {
+        name for name, lost in after.taken.items() if len(lost) == len(after.jobs[name].held)
+    }
     for start in after.starts():
-        job = after.jobs[start.job]
-        if not job.held and len(start.workers) < job.spec.least_workers and not _adds(after, start):
-            count = len(start.workers)
-            yield Violation("R10", f"{start.job} would start with {count} workers")
+        if start.job in stopped and start.job not in start.after:
+            yield Violation("R10", f"{start.job} would start workers before it has left")
+        job, first = after.jobs[start.job], start.job not in begun
+        begun.add(start.job)
+        if first and not job.held and len(start.workers) < job.spec.least_workers:
+            yield Violation("R10", f"{start.job} would start with {_workers(len(start.workers))}")
 
 
-def _adds(after: _Applied, start: Start) -> bool:
-    """Tell whether it adds to a smallest gang that an earlier start of the plan is."""
-    first = next(one for one in after.starts() if one.job == start.job)
-    return first is not start
+def _workers(number: int) -> str:
+    return count(number, "worker")
 
 
 # --------------------------------------------------------------------------- R8
@@ -245,10 +256,8 @@ def _passed_bounds(after: _Applied) -> Iterator[Violation]:
             over = first_over(now[index], branch.firm_quota if firm else branch.limit)
             if over is not None and now[index][over] > before[index][over]:
                 what = "its quota, with work that may not be paused" if firm else "its limit"
-                text = (
-                    f"{branch.name} would hold {now[index][over]} {RESOURCES[over]}, above {what}"
-                )
-                yield Violation("R8", text)
+                held = _said(now[index], over)
+                yield Violation("R8", f"{branch.name} would hold {held}, above {what}")
 
 
 def _by_project(tree: Tree, placed: Iterable[Placed], *, firm: bool) -> Mapping[int, Amounts]:
