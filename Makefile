@@ -32,7 +32,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make up      set up what is needed and start benchpool on this machine (ARGS=... goes to benchpool up)"
-	@echo "make test-fast   the tests that start no server and no browser (under 90 s on two cores)"
+	@echo "make test-fast   the tests that start no server and no browser (three minutes on two cores)"
 	@echo "make test    all tests, a real browser included"
 	@echo "make test-orchestrators   jobs in a real Airflow, Dagster and Prefect, each in an environment of its own"
 	@echo "make test-kubernetes   tests on a real Kubernetes cluster (Linux, root, Go)"
