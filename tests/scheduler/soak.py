@@ -22,9 +22,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from benchpool_scheduler.simulation.written import as_case
 from benchpool_support.drawn_pools import KINDS, drawn_pool
 from benchpool_support.settling import settle
-from benchpool_support.written import as_case
 
 CORE = Path(__file__).parent / "core"
 RATES = CORE / "test_exact_answers.py"

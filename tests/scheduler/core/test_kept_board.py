@@ -24,11 +24,11 @@ from benchpool_scheduler.core.model import (
 )
 from benchpool_scheduler.core.plan import decide, decide_on
 from benchpool_scheduler.simulation.passes import after
+from benchpool_scheduler.simulation.written import as_case
 from benchpool_support.examples import examples
 from benchpool_support.leaving import gone, under_way
 from benchpool_support.reference.holdings import leaves
 from benchpool_support.wide_snapshots import EVERYTHING, a_job, queueing, wide_snapshots
-from benchpool_support.written import as_case
 
 CHANGES: Mapping[str, Callable[[Node, int], tuple[Node, ...]]] = {
     "loses a GPU": lambda node, born: (replace(node, gpus=node.gpus[1:]),),

@@ -6,11 +6,11 @@ import pytest
 
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.simulation.passes import after
+from benchpool_scheduler.simulation.written import as_case
 from benchpool_support.drawn_pools import KINDS, drawn_pool
 from benchpool_support.examples import examples
 from benchpool_support.plans import at_rest
 from benchpool_support.settling import PATIENCE, broken_on_the_way, settle
-from benchpool_support.written import as_case
 
 TROUBLED = {
     "models": (525, 2763, 3182),

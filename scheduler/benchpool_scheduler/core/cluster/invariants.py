@@ -33,10 +33,12 @@ class Violation:
     Attributes:
         rule: The number of the rule, e.g. ``R1``.
         text: What would be wrong, with names and numbers.
+        jobs: The jobs whose commands are in doubt.
     """
 
     rule: str
     text: str
+    jobs: frozenset[JobId]
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.text}"
@@ -46,8 +48,11 @@ Placed = tuple[JobFacts, Worker]
 """A worker and its job."""
 
 
-def violations(snapshot: Snapshot, plan: Plan) -> tuple[Violation, ...]:
+def violations(snapshot: Snapshot, plan: Plan, tree: Tree | None = None) -> tuple[Violation, ...]:
     """Return the rules that a plan breaks; none when it can be applied.
+
+    Args:
+        tree: The snapshot's projects, where they are a tree already.
 
     >>> from benchpool_scheduler.core.model import Node, Plan, Project, ProjectName
     >>> job, gpu = JobFacts(JobId("j"), ProjectName("p")), GpuId("g")
@@ -63,7 +68,7 @@ def violations(snapshot: Snapshot, plan: Plan) -> tuple[Violation, ...]:
     """
     if not plan.commands:
         return ()
-    after = _Applied.of(snapshot, plan)
+    after = _Applied.of(snapshot, plan, tree)
     return (
         *_shared_gpus(after),
         *_missing_gpus(after),
@@ -79,39 +84,56 @@ class _Applied:
     """A pool whose plan has taken effect: who holds which workers.
 
     Attributes:
-        jobs: Every job as it was before the plan.
+        jobs: Every job that holds workers, or that the plan is about, as it was before the plan.
         held: The workers of each job that has any, promised ones included, leaving ones not.
         given: The workers that the plan gives, by job.
         taken: The workers that it takes, by job.
+        nodes: Where it gives workers.
     """
 
     snapshot: Snapshot
     plan: Plan
+    tree: Tree
     jobs: Mapping[JobId, JobFacts]
     held: Mapping[JobId, tuple[Worker, ...]]
     given: Mapping[JobId, tuple[Worker, ...]]
     taken: Mapping[JobId, tuple[Worker, ...]]
+    nodes: frozenset[NodeName]
 
     @classmethod
-    def of(cls, snapshot: Snapshot, plan: Plan) -> _Applied:
+    def of(cls, snapshot: Snapshot, plan: Plan, tree: Tree | None) -> _Applied:
         given: dict[JobId, tuple[Worker, ...]] = {}
         taken: dict[JobId, tuple[Worker, ...]] = {}
         for command in plan.commands:
             changed = given if isinstance(command, Start) else taken
             changed[command.job] = (*changed.get(command.job, ()), *command.workers)
         held: dict[JobId, tuple[Worker, ...]] = {}
-        for job in snapshot.jobs:
+        jobs = {it.id: it for it in snapshot.jobs if it.held or it.id in given or it.id in taken}
+        for job in jobs.values():
             stay = () if job.activity is Activity.TERMINATING else job.held
             if job.id in taken:
                 stay = tuple(worker for worker in stay if worker not in taken[job.id])
             if workers := (*stay, *given.get(job.id, ())):
                 held[job.id] = workers
-        jobs = {job.id: job for job in snapshot.jobs}
-        return cls(snapshot, plan, jobs, held, given, taken)
+        tree = tree or Tree(snapshot.projects)
+        nodes = frozenset(worker.node for workers in given.values() for worker in workers)
+        return cls(snapshot, plan, tree, jobs, held, given, taken, nodes)
 
     def starts(self) -> Iterator[Start]:
         """Yield the plan's starts, in their order."""
         return (command for command in self.plan.commands if isinstance(command, Start))
+
+    def given_on(self, node: NodeName) -> Iterator[JobId]:
+        """Yield the jobs that the plan gives workers on a node."""
+        return (job for job, given in self.given.items() if any(w.node == node for w in given))
+
+    def placed_there(self) -> Iterator[Placed]:
+        """Yield every worker that is held after the plan where it gives any."""
+        return ((job, worker) for job, worker in self.placed() if worker.node in self.nodes)
+
+    def placed_there_before(self) -> Iterator[Placed]:
+        """Yield every worker that was held before the plan where it gives any."""
+        return ((job, worker) for job, worker in self.placed_before() if worker.node in self.nodes)
 
     def placed(self) -> Iterator[Placed]:
         """Yield every worker that is held after the plan."""
@@ -121,7 +143,7 @@ class _Applied:
 
     def placed_before(self) -> Iterator[Placed]:
         """Yield every worker that was held before the plan, by who is leaving too."""
-        for job in self.snapshot.jobs:
+        for job in self.jobs.values():
             for worker in job.held:
                 yield job, worker
 
@@ -132,10 +154,11 @@ class _Applied:
 def _shared_gpus(after: _Applied) -> Iterator[Violation]:
     """Find GPUs that the plan gives and that more than one worker would hold."""
     given = {(w.node, gpu) for workers in after.given.values() for w in workers for gpu in w.gpus}
-    for (node, gpu), found in _holders(after.placed()).items():
+    for (node, gpu), found in _holders(after.placed_there()).items():
         if len(found) > 1 and (node, gpu) in given and not _fit_in_one(found):
             names = " and ".join(job.id for job, _ in found)
-            yield Violation("R1", f"GPU {gpu} on node {node} would be held by {names}")
+            text = f"GPU {gpu} on node {node} would be held by {names}"
+            yield Violation("R1", text, frozenset(job.id for job, _ in found))
 
 
 def _holders(placed: Iterable[Placed]) -> Mapping[tuple[NodeName, GpuId], list[Placed]]:
@@ -160,12 +183,13 @@ def _missing_gpus(after: _Applied) -> Iterator[Violation]:
             node = nodes.get(worker.node)
             if node is None or not node.ready or not set(worker.gpus) <= set(node.gpus):
                 gpus = ", ".join(worker.gpus) or "no GPU"
-                yield Violation("R1", f"{name} would get {gpus} of node {worker.node}")
+                text = f"{name} would get {gpus} of node {worker.node}"
+                yield Violation("R1", text, frozenset((name,)))
 
 
 def _early_starts(after: _Applied) -> Iterator[Violation]:
     """Find starts on GPUs that are held by a job for whose end the start does not wait."""
-    holders = _holders(after.placed_before())
+    holders = _holders(after.placed_there_before())
     for start in after.starts():
         for worker in start.workers:
             placed = (one for gpu in worker.gpus for one in holders.get((worker.node, gpu), ()))
@@ -173,24 +197,26 @@ def _early_starts(after: _Applied) -> Iterator[Violation]:
                 apart = worker.part is None or held.part is None
                 if apart and holder.id not in start.after:
                     text = f"{start.job} would start on {worker.node} before {holder.id} leaves"
-                    yield Violation("R1", text)
+                    yield Violation("R1", text, frozenset((start.job,)))
 
 
 def _full_nodes(after: _Applied) -> Iterator[Violation]:
     """Find nodes of which the plan gives out more CPUs or memory than there are."""
-    used = {worker.node for workers in after.given.values() for worker in workers}
-    now, before = _by_node(after.placed()), _by_node(after.placed_before())
-    for node in after.snapshot.nodes:
-        if node.name in used:
-            cpus, memory = exact(node.cpus or 0, node.memory_gib or 0)
-            bounds = (
-                None,
-                None if node.cpus is None else max(cpus, before[node.name].cpus),
-                None if node.memory_gib is None else max(memory, before[node.name].memory),
-            )
-            if (over := first_over(now[node.name], bounds)) is not None:
-                held = _said(now[node.name], over)
-                yield Violation("R1", f"{held} of node {node.name} would be held, more than it has")
+    used = [node for node in after.snapshot.nodes if node.name in after.nodes]
+    if all(node.cpus is None and node.memory_gib is None for node in used):
+        return
+    now, before = _by_node(after.placed_there()), _by_node(after.placed_there_before())
+    for node in used:
+        cpus, memory = exact(node.cpus or 0, node.memory_gib or 0)
+        bounds = (
+            None,
+            None if node.cpus is None else max(cpus, before[node.name].cpus),
+            None if node.memory_gib is None else max(memory, before[node.name].memory),
+        )
+        if (over := first_over(now[node.name], bounds)) is not None:
+            held = _said(now[node.name], over)
+            text = f"{held} of node {node.name} would be held, more than it has"
+            yield Violation("R1", text, frozenset(after.given_on(node.name)))
 
 
 def _by_node(placed: Iterable[Placed]) -> Mapping[NodeName, Amounts]:
@@ -221,20 +247,24 @@ def _broken_gangs(after: _Applied) -> Iterator[Violation]:
         job, number = after.jobs[name], len(after.held.get(name, ()))
         least, most, before = job.spec.least_workers, job.spec.workers, len(job.held)
         if 0 < number < min(least, before or least):
-            yield Violation("R10", f"{name} would have {_workers(number)}, its least is {least}")
+            text = f"{name} would have {_workers(number)}, its least is {least}"
+            yield Violation("R10", text, frozenset((name,)))
         elif number > max(most, before):
-            yield Violation("R10", f"{name} would have {_workers(number)}, its most is {most}")
+            text = f"{name} would have {_workers(number)}, its most is {most}"
+            yield Violation("R10", text, frozenset((name,)))
     begun: set[JobId] = set()
     stopped = {
         name for name, lost in after.taken.items() if len(lost) == len(after.jobs[name].held)
     }
     for start in after.starts():
         if start.job in stopped and start.job not in start.after:
-            yield Violation("R10", f"{start.job} would start workers before it has left")
+            text = f"{start.job} would start workers before it has left"
+            yield Violation("R10", text, frozenset((start.job,)))
         job, first = after.jobs[start.job], start.job not in begun
         begun.add(start.job)
         if first and not job.held and len(start.workers) < job.spec.least_workers:
-            yield Violation("R10", f"{start.job} would start with {_workers(len(start.workers))}")
+            text = f"{start.job} would start with {_workers(len(start.workers))}"
+            yield Violation("R10", text, frozenset((start.job,)))
 
 
 def _workers(number: int) -> str:
@@ -246,18 +276,21 @@ def _workers(number: int) -> str:
 
 def _passed_bounds(after: _Applied) -> Iterator[Violation]:
     """Find limits, and quotas of work that may not be paused, that the plan passes."""
-    tree = Tree(after.snapshot.projects)
-    touched = {index for name in after.given for index in tree.of(after.jobs[name].project).path}
-    for firm in (False, True):
+    tree = after.tree
+    paths = {name: tree.of(after.jobs[name].project).path for name in after.given}
+    limited = any(tree.branches[path[-1]].limited for path in paths.values())
+    lasting = any(not after.jobs[name].spec.preemptible for name in after.given)
+    for firm in [False] * limited + [True] * lasting:
         now = _by_project(tree, after.placed(), firm=firm)
         before = _by_project(tree, after.placed_before(), firm=firm)
-        for index in sorted(touched):
+        for index in sorted(set().union(*paths.values())):
             branch = tree.branches[index]
             over = first_over(now[index], branch.firm_quota if firm else branch.limit)
             if over is not None and now[index][over] > before[index][over]:
                 what = "its quota, with work that may not be paused" if firm else "its limit"
-                held = _said(now[index], over)
-                yield Violation("R8", f"{branch.name} would hold {held}, above {what}")
+                text = f"{branch.name} would hold {_said(now[index], over)}, above {what}"
+                jobs = frozenset(name for name, path in paths.items() if index in path)
+                yield Violation("R8", text, jobs)
 
 
 def _by_project(tree: Tree, placed: Iterable[Placed], *, firm: bool) -> Mapping[int, Amounts]:

@@ -14,6 +14,7 @@ from statistics import NormalDist
 
 from benchpool_scheduler.core.cluster.budgets_in_time import BudgetsInTime, HourOutlook
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
+from benchpool_scheduler.core.cluster.sound_plans import sound_on
 from benchpool_scheduler.core.effects import apply, paused
 from benchpool_scheduler.core.forecast.run_times import HIGH, LIKELY, LOW, Expectation
 from benchpool_scheduler.core.model import (
@@ -293,6 +294,7 @@ class Rollout:
         if self._hours is not None:
             self._state = self._hours.look(self._state, self._now_s)
         plan = decide_on(self._state, self._now_s, explain=False)
+        plan = sound_on(self._state, plan).plan
         self._wake_s = plan.wake_s
         self._apply(plan)
 

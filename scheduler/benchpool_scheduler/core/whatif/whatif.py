@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from benchpool_scheduler.core.cluster.sound_plans import without_doubt
 from benchpool_scheduler.core.effects import after
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.model import (
@@ -172,7 +173,7 @@ def _settled(
     snapshot: Snapshot, passes: int, lost: dict[JobId, float], moved: set[JobId]
 ) -> Settled:
     for _ in range(passes):
-        plan = decide(snapshot)
+        plan = without_doubt(snapshot, decide(snapshot)).plan
         moving = {c.job for c in plan.commands if isinstance(c, Start) and c.job in c.after}
         moved |= moving
         for command in plan.commands:

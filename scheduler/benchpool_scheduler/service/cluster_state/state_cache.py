@@ -295,18 +295,18 @@ class StateCache:
 
         The caller holds the ledger's lock: then no pass is under way.
         """
-        spec = self._spec
-        if self._state is None or spec is None:
+        if (facts := self.facts(now)) is None:
             return None
-        jobs = await asyncio.to_thread(sorted, self._jobs.values(), key=lambda it: self._age(it.id))
+        jobs = await asyncio.to_thread(sorted, facts.jobs, key=lambda it: self._age(it.id))
+        return replace(facts, jobs=tuple(jobs))
+
+    def facts(self, now: float) -> Snapshot | None:
+        """Return the pool as ``snapshot`` does, its jobs in no order."""
+        if self._state is None or (spec := self._spec) is None:
+            return None
+        jobs = tuple(self._jobs.values())
         return Snapshot(
-            nodes=self._state.nodes,
-            projects=spec.projects,
-            jobs=tuple(jobs),
-            policy=spec.policy,
-            users=spec.users,
-            topology=spec.topology,
-            now_s=now,
+            self._state.nodes, spec.projects, jobs, spec.policy, spec.users, spec.topology, now
         )
 
     # ------------------------------------------------------------------ what time alone changes

@@ -23,6 +23,7 @@ from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.core.model import JobId, Plan, Preempt, Start, WaitReason
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.service.cluster_state import snapshots
+from benchpool_scheduler.service.cluster_state.doubtful_plans import FOLDER, DoubtfulPlans
 from benchpool_scheduler.service.cluster_state.state_cache import PassInput, StateCache
 from benchpool_scheduler.service.execution import calling_back, dependencies
 from benchpool_scheduler.service.execution.actions import Actions
@@ -64,9 +65,10 @@ class PassNews:
 
 @dataclass(frozen=True, slots=True)
 class PassOutput:
-    """What the thread of passes hands back."""
+    """What the thread of passes hands back; ``problem`` is a fault of the core, if it made one."""
 
     plan: Plan
+    problem: str | None
     work: UnitOfWork
     changes: tuple[Change, ...]
     news: PassNews
@@ -95,6 +97,7 @@ class Passes:
         self._actions = actions
         self._state_cache = state_cache
         self._before = before
+        self._doubtful = DoubtfulPlans(observed.settings.state / "scheduler" / FOLDER)
         self.made: Topic[PassNews] = Topic()
         self.preempted: Topic[Sequence[Preempt]] = Topic()
         self.wanted = asyncio.Event()
@@ -163,6 +166,7 @@ class Passes:
             await self._ledger.commit(*found.changes, as_written=stopping)
             self._actions.carry_out(found.work)
             self._remember(found.plan, begun)
+            self._observed.report("core", found.problem)
         if preempted := [it for it in found.plan.commands if isinstance(it, Preempt)]:
             self.preempted.publish(preempted)
         self.made.publish(found.news)
@@ -170,6 +174,8 @@ class Passes:
     def _decide(self, given: PassInput) -> PassOutput:
         """Decide and collect the changes: in the thread of passes, with the ledger's lock."""
         plan = self._state_cache.decide(given)
+        judged = self._doubtful.judge(self._state_cache.facts(given.now), plan)
+        plan = judged.plan
         returning = tuple(calling_back.called_back(self._ledger, given.seen, plan))
         if returning:
             plan = replace(plan, commands=(*plan.commands, *returning))
@@ -180,7 +186,7 @@ class Passes:
         over, before = plan.over_quota, earlier.over_quota
         moved = (job for job in over.keys() | before.keys() if over.get(job) != before.get(job))
         news += [job for job in moved if job not in plan.reasons]
-        return PassOutput(plan, work, work.changes(), PassNews(news, shifts))
+        return PassOutput(plan, judged.problem, work, work.changes(), PassNews(news, shifts))
 
     def _remember(self, plan: Plan, begun: float) -> None:
         """Let everybody read what the pass said."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.cluster.budgets_in_time import BudgetsInTime
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
+from benchpool_scheduler.core.cluster.sound_plans import sound_on
 from benchpool_scheduler.core.effects import apply
 from benchpool_scheduler.core.forecast.run_times import RunTimes
 from benchpool_scheduler.core.model import (
@@ -109,6 +110,11 @@ class Guaranteed:
         self._forget(now_s)
         self._look_at_hours(now_s)
         plan = decide_on(self.state, now_s, explain=False)
+        if broken := sound_on(self.state, plan).broken:
+            raise RuntimeError(
+                f"the plan of the pass at {now_s:g} s would break {broken[0]}; please report this "
+                "fault of benchpool with the trace"
+            )
         for command in plan.commands:
             if isinstance(command, Preempt):
                 self._pause(command, clock, now_s)

@@ -25,8 +25,14 @@ BEYOND = ("kept", "is_nominated", "nominated", "preemptions_last_hour", "preempt
 def as_case(pool: Snapshot, name: str = "found") -> str:
     """Return the snapshot as a case without expectations.
 
-    >>> from benchpool_support.boxes import box, project, queued
-    >>> print(as_case(box(2, [project("a", 1)], [queued("j", "a", 2)])))
+    >>> from benchpool_scheduler.contract.spec import JobSpec
+    >>> from benchpool_scheduler.core.model import GpuId, JobId, NodeName, ProjectName
+    >>> pool = Snapshot(
+    ...     nodes=(Node(NodeName("box"), (GpuId("0"), GpuId("1"))),),
+    ...     projects=(Project(ProjectName("a"), quota=1),),
+    ...     jobs=(JobFacts(JobId("j"), ProjectName("a"), JobSpec(gpus=2)),),
+    ... )
+    >>> print(as_case(pool))
     version: 1
     case: found
     title: found

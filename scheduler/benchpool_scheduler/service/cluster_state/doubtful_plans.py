@@ -1,0 +1,96 @@
+"""Plans that would break a rule: what is in doubt is not carried out, and the pool is written down.
+
+The core is at fault then, and its next pass over the same pool would say the same. So the pool goes
+on with the rest of the plan, and a case file lets anybody make the fault again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchpool_scheduler.core.cluster.sound_plans import SoundPlan, without_doubt
+from benchpool_scheduler.core.model import Plan, Snapshot
+from benchpool_scheduler.phrases import count
+from benchpool_scheduler.simulation.written import as_case
+from benchpool_scheduler.store import whole_files
+
+log = logging.getLogger(__name__)
+
+FOLDER = "doubtful-plans"
+MOST_FILES = 10
+"""So many pools are written down at most; a pool may hold many thousand jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A plan that may be carried out.
+
+    Attributes:
+        problem: What administrators are told; None where the plan is the one that was made.
+    """
+
+    plan: Plan
+    problem: str | None = None
+
+
+class DoubtfulPlans:
+    """Judges plans before they are carried out.
+
+    Args:
+        folder: Where pools are written down.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def judge(self, facts: Snapshot | None, plan: Plan) -> Judged:
+        """Return what of a plan may be carried out.
+
+        Args:
+            facts: What it was made for; None where that is not known, then it is not judged.
+        """
+        if facts is None:
+            return Judged(plan)
+        sound = without_doubt(facts, plan)
+        if not sound.broken:
+            return Judged(plan)
+        problem = self._problem(sound, self._kept(facts))
+        log.error("%s", problem)
+        return Judged(sound.plan, problem)
+
+    def _problem(self, sound: SoundPlan, file: Path | None) -> str:
+        found = f"{sound.broken[0]}"
+        if more := len(sound.broken) - 1:
+            found += f", and {more} more"
+        advice = (
+            f"please report it with {file}, a case for `benchpool simulate`"
+            if file is not None
+            else f"{self._folder} holds pools of {MOST_FILES} such faults already, or takes none"
+        )
+        return (
+            f"The scheduler's last decision would have broken a rule ({found}), so "
+            f"{count(len(sound.left_out), 'command')} of it {_was(len(sound.left_out))} not "
+            f"carried out. This is a fault of benchpool: {advice}."
+        )
+
+    def _kept(self, facts: Snapshot) -> Path | None:
+        """Write a pool down as a case; return the file, None where it could not be written."""
+        text = as_case(facts).encode()
+        file = self._folder / f"{hashlib.sha256(text).hexdigest()[:16]}.yaml"
+        try:
+            if file.exists():
+                return file
+            if len(list(self._folder.glob("*.yaml"))) >= MOST_FILES:
+                return None
+            whole_files.write(file, text)
+        except OSError:
+            log.exception("the pool of a doubtful plan could not be written to %s", file)
+            return None
+        return file
+
+
+def _was(number: int) -> str:
+    return "was" if number == 1 else "were"
