@@ -153,6 +153,8 @@ def _topology(old: Configuration, new: Configuration) -> Iterable[str]:
 
 
 def _policy(old: Configuration, new: Configuration) -> Iterable[str]:
+    if old.oversubscribe != new.oversubscribe:
+        yield f"Projects may be promised more GPUs than there are: {_yes(new.oversubscribe)}."
     for field in fields(new.policy):
         before, after = getattr(old.policy, field.name), getattr(new.policy, field.name)
         if before != after:

@@ -50,6 +50,7 @@ PROJECT = (
 )
 EACH = ("quota", "limit", "weight", "gpu_hours")
 POLICY = tuple(field.name for field in fields(Policy))
+OVERSUBSCRIBE = "oversubscribe"
 BUDGETS = tuple(field.name for field in fields(Budgets))
 RETENTION = tuple(field.name for field in fields(Retention))
 PRICES = tuple(field.name for field in fields(Prices))
@@ -103,11 +104,12 @@ def read(document: Item, text: str) -> Configuration:
     build = _build(top["build"]) if _given(top, "build") else Build()
     hours = gpu_hours.of_users(top["gpu_hours"]) if _given(top, "gpu_hours") else UserHours()
     rule = idle_benches.rule(top["idle_benches"]) if _given(top, "idle_benches") else IdleRule()
-    return Configuration(
+    found = Configuration(
         build=build,
         projects=projects,
         pools=_pools(top["pools"]) if _given(top, "pools") else (NodePool("default"),),
         policy=_policy(top["policy"]) if _given(top, "policy") else Policy(),
+        oversubscribe=_oversubscribe(top["policy"]) if _given(top, "policy") else False,
         topology=_topology(top["topology"]) if _given(top, "topology") else (),
         budgets=_budgets(top["budgets"]) if _given(top, "budgets") else Budgets(),
         retention=_retention(top["retention"]) if _given(top, "retention") else Retention(),
@@ -119,10 +121,10 @@ def read(document: Item, text: str) -> Configuration:
         reservations=reservations.entries(top["reservations"], projects, hours.time_zone)
         if _given(top, "reservations")
         else (),
-        warnings=(*tree_warnings(projects), *idle_benches.warnings(rule)),
         text=text,
         source=document.source,
     )
+    return replace(found, warnings=(*tree_warnings(found.projects), *idle_benches.warnings(rule)))
 
 
 def line_of(text: str, *keys: str) -> int | None:
@@ -200,7 +202,7 @@ def _project(item: Item) -> ProjectSettings:
     project = Project(
         name=ProjectName(keys["name"].text()),
         parent=ProjectName(keys["parent"].text()) if _given(keys, "parent") else None,
-        quota=_quota(keys["quota"]) if "quota" in keys else 0,
+        quota=_quota(keys["quota"]) if _given(keys, "quota") else 0,
         limit=keys["limit"].whole(most=MOST_GPUS) if _given(keys, "limit") else None,
         weight=keys["weight"].number() if _given(keys, "weight") else None,
         priority=keys["priority"].whole(-1_000_000) if _given(keys, "priority") else 0,
@@ -216,6 +218,7 @@ def _project(item: Item) -> ProjectSettings:
         line=item.line,
         each=_each(keys["each"], keys) if _given(keys, "each") else None,
         gpu_hours=_hours(keys),
+        sums=not _given(keys, "quota"),
     )
 
 
@@ -327,7 +330,7 @@ def _topology(item: Item) -> tuple[Level, ...]:
 
 
 def _policy(item: Item) -> Policy:
-    keys = item.entries(POLICY)
+    keys = item.entries((*POLICY, OVERSUBSCRIBE))
 
     def number(key: str, default: float, least: float = 0, most: float = 1e9) -> float:
         return keys[key].number(least, most) if _given(keys, key) else default
@@ -347,6 +350,11 @@ def _policy(item: Item) -> Policy:
         long_run_s=number("long_run_s", usual.long_run_s),
         claim_delay_s=number("claim_delay_s", usual.claim_delay_s),
     )
+
+
+def _oversubscribe(item: Item) -> bool:
+    keys = item.entries()
+    return keys[OVERSUBSCRIBE].flag() if _given(keys, OVERSUBSCRIBE) else False
 
 
 def _budgets(item: Item) -> Budgets:

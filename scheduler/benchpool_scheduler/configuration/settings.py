@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Literal
@@ -14,6 +14,7 @@ from benchpool_scheduler.core.benches.idle import IdleLadder
 from benchpool_scheduler.core.fairness.gpu_hours import HourBudget
 from benchpool_scheduler.core.fairness.hour_standing import HourBudgets
 from benchpool_scheduler.core.fairness.reservations import QuotaReservation
+from benchpool_scheduler.core.jobs.tree import with_sums
 from benchpool_scheduler.core.lifecycle.hangs import HangRule
 from benchpool_scheduler.core.lifecycle.retries import RetryRules
 from benchpool_scheduler.core.model import Policy, Project, ProjectName
@@ -62,7 +63,8 @@ class ProjectSettings:
     ``members`` and ``leads`` hold user names, and groups as ``group:NAME``; members may be
     ``EVERYBODY``. With ``each`` it holds no jobs itself: every member has a project of their own
     below it, see ``personal``. ``line`` is where the file names it, 0 where no file does.
-    ``gpu_hours`` is its budget of a month; what is used below it counts, too.
+    ``gpu_hours`` is its budget of a month; what is used below it counts, too. With ``sums`` its
+    quota is not written: with projects below it, it is the sum of theirs (R4).
     """
 
     project: Project
@@ -71,6 +73,7 @@ class ProjectSettings:
     line: int = field(default=0, compare=False)
     each: PersonalProject | None = None
     gpu_hours: HourBudget = field(default_factory=HourBudget)
+    sums: bool = False
 
     @property
     def name(self) -> ProjectName:
@@ -272,13 +275,15 @@ class Configuration:
     its own besides. ``warnings`` are sentences about what is allowed but probably not meant;
     ``text`` is what it was read from, ``source`` what that is called. ``written`` is the one that
     people wrote, where this one has personal projects besides, or reservations stand in it.
-    ``hour_budgets`` are all budgets of GPU-hours, by whom they are.
+    ``hour_budgets`` are all budgets of GPU-hours, by whom they are. ``oversubscribe`` lets projects
+    be guaranteed more GPUs together than training has.
     """
 
     build: Build = field(default_factory=Build)
     projects: tuple[ProjectSettings, ...] = ()
     pools: tuple[NodePool, ...] = (NodePool("default"),)
     policy: Policy = field(default_factory=Policy)
+    oversubscribe: bool = False
     topology: tuple[Level, ...] = ()
     budgets: Budgets = field(default_factory=Budgets)
     retention: Retention = field(default_factory=Retention)
@@ -298,6 +303,7 @@ class Configuration:
 
     def __post_init__(self) -> None:
         """Make the projects quick to find: every submission and every look at a job asks."""
+        self._sum_quotas()
         # Of two projects of one name the first counts; the loader refuses the second.
         by_name = {settings.name: settings for settings in reversed(self.projects)}
         above = {p.project.parent for p in self.projects if p.project.parent is not None}
@@ -313,6 +319,16 @@ class Configuration:
             month_of=partial(month_of, zone=self.gpu_hours.time_zone),
         )
         object.__setattr__(self, "hour_budgets", budgets)
+
+    def _sum_quotas(self) -> None:
+        sums = {settings.name for settings in self.projects if settings.sums}
+        if sums:
+            projects = with_sums([settings.project for settings in self.projects], sums)
+            found = tuple(
+                settings if settings.project == project else replace(settings, project=project)
+                for settings, project in zip(self.projects, projects, strict=True)
+            )
+            object.__setattr__(self, "projects", found)
 
     @property
     def offers_personal(self) -> bool:

@@ -37,3 +37,4 @@ class PolicySpec(
     restart_s: Seconds | None = None
     long_run_s: Seconds | None = None
     claim_delay_s: Seconds | None = None
+    oversubscribe: bool | None = None

@@ -99,8 +99,12 @@ class ProjectSpec(
     ] = None
     parent: Annotated[Name100 | None, Meta(description="The project above.")] = None
     quota: Annotated[
-        int | str, Meta(description="GPUs it gets whenever it asks, or `unlimited` (R4).")
-    ] = 0
+        int | str | None,
+        Meta(
+            description="GPUs it gets whenever it asks, or `unlimited`; by default 0, and for a "
+            "project with others below it the sum of theirs (R4)."
+        ),
+    ] = None
     limit: Annotated[Gpus | None, Meta(description="The most it may ever hold (R8).")] = None
     weight: Annotated[
         Amount | None, Meta(description="Its part of the surplus; by default the quota (R5).")

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from benchpool_scheduler.configuration import NodePool, compare, default_configuration, load
+from benchpool_scheduler.configuration import (
+    NodePool,
+    compare,
+    default_configuration,
+    load,
+    with_personal,
+)
+from benchpool_scheduler.configuration.reservations import with_reservations
 from benchpool_scheduler.errors import InvalidInput
 
 EXAMPLE = """\
@@ -113,9 +120,63 @@ def test_children_that_are_promised_more_than_their_parent_has_are_a_warning() -
         " {name: b, parent: p, quota: 2}]}"
     )
     assert found.warnings == (
-        "The projects below p are guaranteed 4 GPUs together, p itself 3: they cannot all have "
-        "theirs at once.",
+        "The projects below p are guaranteed 4 GPUs together (a 2, b 2), p itself 3: "
+        "what is beyond that is void.",
     )
+
+
+def test_every_guarantee_that_a_bound_makes_void_is_a_warning() -> None:
+    found = load(
+        "{version: 1, projects: [{name: p, quota: 9, limit: 6, cpus: {quota: 8}},"
+        " {name: a, parent: p, quota: 7, cpus: {quota: 6}},"
+        " {name: b, parent: p, quota: 0, cpus: {quota: 4}, memory_gib: {quota: 9, limit: 2}},"
+        " {name: all, quota: 1, members: ['*'], each: {quota: 2}}]}"
+    )
+    assert found.warnings == (
+        "Project p has quota 9 and limit 6: it never gets more than 6 GPUs.",
+        "The projects below p are guaranteed 7 GPUs together (a 7), p itself 6: "
+        "what is beyond that is void.",
+        "The projects below p are guaranteed 10 CPUs together (a 6, b 4), p itself 8: "
+        "what is beyond that is void.",
+        "Project b has quota 9 and limit 2: it never gets more than 2 GiB of memory.",
+        "Each member of project all is guaranteed 2 GPUs, and all itself 1: no member can have "
+        "theirs in full.",
+    )
+
+
+def test_a_parent_without_a_quota_is_guaranteed_the_sum_of_its_childrens() -> None:
+    text = (
+        "{version: 1, projects: [{name: top}, {name: p, parent: top}, {name: a, parent: p,"
+        " quota: 2}, {name: b, parent: p, quota: 3}, {name: zero, quota: 0},"
+        " {name: c, parent: zero, quota: 1}, {name: leaf}]}"
+    )
+    quotas = {str(it.name): it.project.quota for it in load(text).projects}
+    assert quotas == {"top": 5, "p": 5, "a": 2, "b": 3, "zero": 0, "c": 1, "leaf": 0}
+    free = load(text.replace("quota: 3", "quota: unlimited"))
+    assert free.projects[0].project.quota is None
+    assert load(text).warnings == (
+        "The projects below zero are guaranteed 1 GPUs together (c 1), zero itself 0: "
+        "what is beyond that is void.",
+    )
+
+
+def test_a_parent_without_a_quota_counts_the_own_projects_of_its_members() -> None:
+    found = load("{version: 1, projects: [{name: all, members: ['*'], each: {quota: 2}}]}")
+    assert found.projects[0].project.quota == 0
+    people = {"ann": set[str](), "joe": set[str]()}
+    assert with_personal(found, people).projects[0].project.quota == 4
+
+
+def test_a_reservation_for_a_parent_without_a_quota_comes_on_top_of_the_sum() -> None:
+    found = load(
+        "{version: 1, projects: [{name: p}, {name: a, parent: p, quota: 2}], reservations:"
+        " [{name: r, project: p, gpus: 3, from: '2026-01-01 00:00', until: '2026-01-02 00:00'},"
+        " {name: s, project: a, gpus: 1, from: '2026-01-01 00:00', until: '2026-01-02 00:00'}]}"
+    )
+    begins = found.reservations[0].begins_s
+    there = with_reservations(found, begins)
+    assert [it.project.quota for it in there.projects] == [6, 3]
+    assert [it.project.quota for it in with_reservations(found, begins - 1).projects] == [2, 2]
 
 
 def test_levels_are_called_by_the_last_part_of_their_label_the_widest_first() -> None:

@@ -292,7 +292,7 @@ async def test_a_lost_bench_whose_gpu_was_given_away_meanwhile_is_told(tmp_path:
         tmp_path,
         configuration=TWO_EACH,
         directory=directory,
-        runtime=ScriptedRuntime(devices(4)),
+        runtime=ScriptedRuntime(devices(5)),
     )
     async with opened(pool):
         other = await pool.benches.reserve(HUB, ask("joe", gpus=1))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchpool_scheduler.contract import State
+from benchpool_scheduler.contract.configuration import ConfigurationEdit, Setting
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.hub import HubUser, StaticDirectory
 from benchpool_support.pools import (
@@ -65,6 +66,52 @@ async def test_an_error_leaves_the_old_configuration_in_force(tmp_path: Path) ->
         changed = await pool.configuration.reload()
         assert changed.changes == ["Build quota of user susan: 1 → 2 GPUs."]
         assert pool.views.quota(SUSAN).build.quota == 2
+
+
+async def test_guarantees_that_the_pool_cannot_hold_are_refused_unless_that_is_meant(
+    tmp_path: Path,
+) -> None:
+    async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
+        more = STORY.replace("{name: research, quota: 6}", "{name: research, quota: 60}")
+        with pytest.raises(InvalidInput) as refused:
+            await pool.configuration.apply(ADMIN, more)
+        assert refused.value.message == (
+            "benchpool.yaml, line 5: the projects are guaranteed 60 GPUs together (research 60) "
+            "and training has 6 GPUs; lower a quota, or set policy.oversubscribe to true."
+        )
+        assert (refused.value.code, refused.value.field) == (
+            "guarantees-oversubscribed",
+            "projects",
+        )
+        with pytest.raises(InvalidInput, match="guaranteed 7 GPUs together"):
+            pool.configuration.check(ADMIN, STORY.replace("quota: 6", "quota: 7"))
+        edit = [Setting("projects.research.quota", 7)]
+        with pytest.raises(InvalidInput, match="guaranteed 7 GPUs together"):
+            await pool.configuration.set(ADMIN, ConfigurationEdit(edit))
+        meant = more.replace("grace_s: 20", "grace_s: 20, oversubscribe: true")
+        changed = await pool.configuration.apply(ADMIN, meant)
+        assert "Projects may be promised more GPUs than there are: yes." in changed.changes
+        with pytest.raises(InvalidInput, match="guaranteed 60 GPUs together"):
+            await pool.configuration.apply(ADMIN, more)
+
+
+async def test_guarantees_that_do_not_fit_any_more_are_told_and_keep_nothing_else_from_changing(
+    tmp_path: Path,
+) -> None:
+    alone = STORY.replace("build: {users: {susan: 1, joe: 1, jemma: 1}}\n", "")
+    pool = make_pool(tmp_path, configuration=story(alone), runtime=ScriptedRuntime(devices(4)))
+    async with opened(pool):
+        await pool.housekeeping.ask_hub()
+        assert "guaranteed 6 GPUs together (research 6) and training has 4 GPUs" in str(
+            pool.views.status(ADMIN).health.problems
+        )
+        await pool.configuration.apply(ADMIN, alone.replace("grace_s: 20", "grace_s: 30"))
+        with pytest.raises(InvalidInput, match="guaranteed 7 GPUs"):
+            await pool.configuration.apply(ADMIN, alone.replace("quota: 6", "quota: 7"))
+        lower = alone.replace("quota: 6", "quota: 4")
+        await pool.configuration.apply(ADMIN, lower)
+        await pool.housekeeping.ask_hub()
+        assert pool.views.status(ADMIN).health.ok
 
 
 async def test_benches_that_do_not_fit_are_refused_at_start_and_told_when_work_is_there(

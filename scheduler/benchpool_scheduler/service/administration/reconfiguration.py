@@ -27,7 +27,11 @@ from benchpool_scheduler.errors import InvalidInput, Unavailable
 from benchpool_scheduler.phrases import one_line
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
-from benchpool_scheduler.service.administration import configuration_file, unfit_reservations
+from benchpool_scheduler.service.administration import (
+    configuration_file,
+    unfit_guarantees,
+    unfit_reservations,
+)
 from benchpool_scheduler.service.administration.versions import VersionOrigin, Versions
 from benchpool_scheduler.service.benches import bench_reserve, unfit_quotas
 from benchpool_scheduler.service.ledger.ledger import Ledger
@@ -300,13 +304,15 @@ class Reconfiguration:
         return edited(self._observed.now.configuration.text, settings, self._named)
 
     def _fitting(self, new: Configuration) -> Configuration:
-        """Return a configuration whose build quotas the pool can hold. Errors: InvalidInput."""
+        """Return a configuration whose quotas the pool can hold. Errors: InvalidInput."""
         if self._observed.now.inventory.devices:
             then = self._observed.now.with_configuration(new)
             unfit_quotas.refuse_singles(then)
             unfit_quotas.refuse_sum(then)
             now = self._observed.settings.clock.now()
-            train = then.inventory.train_gpus - bench_reserve.reserve(then)
+            train = bench_reserve.guaranteed_gpus(then)
+            in_force = self._observed.now.configuration
+            unfit_guarantees.refuse_more(then.configuration, in_force, train)
             unfit_reservations.refuse(then, train, now)
         return new
 

@@ -93,6 +93,11 @@ def _usable(ledger: Ledger, seen: Observations, node: str) -> int:
     return sum(d.state is DeviceState.USABLE and d.uuid not in ledger.leased for d in devices)
 
 
+def guaranteed_gpus(seen: Observations) -> int:
+    """Return how many GPUs train has whatever benches do: without those set aside (R3)."""
+    return max(0, seen.inventory.train_gpus - reserve(seen))
+
+
 @dataclass(frozen=True, slots=True)
 class Capacity:
     """What train could have at most, whoever holds it now.
@@ -114,5 +119,5 @@ def capacity(seen: Observations, *, preemptible: bool = True) -> Capacity:
     """
     inventory = seen.inventory
     lent = preemptible and seen.configuration.build.lend_idle
-    total = max(0, inventory.train_gpus - (0 if lent else reserve(seen)))
+    total = inventory.train_gpus if lent else guaranteed_gpus(seen)
     return Capacity(largest_node=min(inventory.largest_train_node, total), total=total)

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.runtime import DeviceState, Hearing, Runtime
-from benchpool_scheduler.service.administration import backups
+from benchpool_scheduler.service.administration import backups, unfit_guarantees
 from benchpool_scheduler.service.administration.adoption import Adoption
 from benchpool_scheduler.service.administration.backups import Backups
-from benchpool_scheduler.service.benches import unfit_quotas
+from benchpool_scheduler.service.benches import bench_reserve, unfit_quotas
 from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.execution.stops import Stops
 from benchpool_scheduler.service.housekeeping import disk
@@ -161,6 +161,7 @@ class Housekeeping:
             return
         self._observed.report("hub", None)
         self.check_reserve()
+        self.check_guarantees()
         await self._leases.reconcile()
         if self._observed.now.users is not before:
             self._want_pass()
@@ -175,6 +176,17 @@ class Housekeeping:
             return error
         self._observed.report("reserve", None)
         return None
+
+    def check_guarantees(self) -> None:
+        """See whether what projects are guaranteed is still there; report it if not (R4)."""
+        now = self._observed.now
+        try:
+            if now.inventory.devices:
+                unfit_guarantees.refuse(now.configuration, bench_reserve.guaranteed_gpus(now))
+        except InvalidInput as error:
+            self._observed.report("guarantees", error.message)
+            return
+        self._observed.report("guarantees", None)
 
     def refuse_benches_that_do_not_fit(self) -> None:
         """Refuse to start with what R3 forbids, unless there is work that must be watched over.

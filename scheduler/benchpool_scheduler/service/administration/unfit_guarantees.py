@@ -1,0 +1,72 @@
+"""Guarantees of projects that the pool cannot hold together: refused, with the numbers (R4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchpool_scheduler.configuration import Configuration, ProjectSettings
+from benchpool_scheduler.core.model import Project
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.phrases import count
+
+
+def refuse_more(new: Configuration, old: Configuration, gpus: int) -> None:
+    """Refuse a change that guarantees more than there is; what was so before is no reason.
+
+    Args:
+        old: The one in force.
+        gpus: Those that training may use, without what is set aside for benches.
+
+    Errors: InvalidInput.
+    """
+    if _promised(new) > _promised(old) or old.oversubscribe:
+        refuse(new, gpus)
+
+
+def refuse(configuration: Configuration, gpus: int) -> None:
+    """Refuse quotas that add up to more GPUs than training has, unless that is allowed.
+
+    A project below another one counts within it. An unlimited quota promises what there is.
+
+    Errors: InvalidInput.
+    """
+    promised = _promised(configuration)
+    if configuration.oversubscribe or promised <= gpus:
+        return
+    ranked = sorted(_tops(configuration), key=lambda it: -_guaranteed(it.project))
+    line = ranked[0].line or None
+    place = configuration.source if line is None else f"{configuration.source}, line {line}"
+    raise InvalidInput(
+        f"{place}: the projects are guaranteed {count(promised, 'GPU')} together "
+        f"({_listed(ranked)}) and training has {count(gpus, 'GPU')}; lower a quota, or set "
+        "policy.oversubscribe to true.",
+        code="guarantees-oversubscribed",
+        field="projects",
+        numbers={"guaranteed": promised, "gpus": gpus, "line": line},
+    )
+
+
+def _tops(configuration: Configuration) -> list[ProjectSettings]:
+    return [it for it in configuration.projects if it.project.parent is None]
+
+
+def _promised(configuration: Configuration) -> int:
+    return sum(_guaranteed(it.project) for it in _tops(configuration))
+
+
+MOST_NAMED = 4
+
+
+def _listed(ranked: Sequence[ProjectSettings]) -> str:
+    """Return the largest quotas by name, and the sum of all others."""
+    named = [f"{it.name} {_guaranteed(it.project)}" for it in ranked[:MOST_NAMED]]
+    if rest := ranked[MOST_NAMED:]:
+        named.append(f"{len(rest)} others {sum(_guaranteed(it.project) for it in rest)}")
+    return ", ".join(named)
+
+
+def _guaranteed(project: Project) -> int:
+    """Return what a project may really claim: its quota within its limit, 0 where unlimited."""
+    if project.quota is None:
+        return 0
+    return project.quota if project.limit is None else min(project.quota, project.limit)
