@@ -20,6 +20,8 @@ from itertools import islice
 
 from benchpool_scheduler.core.capacity.free_capacity import NodeCapacity
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
+from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit
+from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import NodeName
 from benchpool_scheduler.core.preemption.candidates import VictimCandidates
@@ -116,7 +118,9 @@ class PreemptionAttempt:
         if self._payable and pay(VictimQueue(self.entitled, smallest=True)):
             return True
         return best and (
-            self._pay_on_one_node(MOST_NODES_TRIED, best=True) or self._pay_node_by_node()
+            self._pay_on_one_node(MOST_NODES_TRIED, best=True)
+            or self._pay_node_by_node()
+            or self._pay_with_any_one()
         )
 
     def _could_pay(self) -> dict[int, int]:
@@ -183,17 +187,37 @@ class PreemptionAttempt:
 
     def _pay_with_one(self, node: NodeCapacity) -> bool:
         """Let one job of a node pay alone, where smaller ones would leave it within its due."""
-        payment, free = self.payment, node.free_gpus(releasing=True)
+        free = node.free_gpus(releasing=True)
         asked = self.info.requirements.gpus * self.workers
         jobs = [unit for unit in self.candidates.on_node(node.node.name) if unit.is_gang]
         for unit in sorted(jobs, key=self.candidates.order):
             here = sum(len(w.gpus) for w in unit.workers if w.node == node.node.name)
-            if free + here < asked or (victim := self.entitled.lawful(unit)) is None:
-                continue
-            payment.take(victim)
-            if payment.fits() and payment.comes_back() is None:
+            if free + here >= asked and self._pays_alone(unit):
                 return True
-            payment.undo()
+        return False
+
+    def _pay_with_any_one(self) -> bool:
+        """Let one job pay alone, on whatever nodes, where others would leave it within its due.
+
+        Only within quota, where somebody must pay if anybody can (R21).
+        """
+        if not self._payable or not self.entitled.in_quota():
+            return False
+        free = self.state.capacity.free(self.info.requirements, releasing=True) * WHOLE_GPU
+        missing = self.entitled.wanted.gpus - free
+        jobs = (unit for index in self._payable for unit in self.candidates.cheapest(index))
+        able = (unit for unit in jobs if unit.amounts.gpus >= missing)
+        return any(map(self._pays_alone, islice(able, MOST_NODES_COMPARED)))
+
+    def _pays_alone(self, unit: PreemptionUnit) -> bool:
+        """Let go of one job if it may be taken and makes room enough, else of nothing."""
+        payment = self.payment
+        if (victim := self.entitled.lawful(unit)) is None:
+            return False
+        payment.take(victim)
+        if payment.fits() and payment.comes_back() is None:
+            return True
+        payment.undo()
         return False
 
     def _pay_node_by_node(self) -> bool:
