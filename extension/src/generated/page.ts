@@ -778,6 +778,8 @@ export interface components {
          * ProjectQuota
          * @description One project of a user: ``quota`` and ``limit`` are null where there is no bound.
          *
+         *     ``guaranteed`` is the quota and, while it asks for more, its part of what the project above is
+         *     guaranteed beyond the quotas of all its projects; null where there is no bound.
          *     ``parent`` is the project above, null at the top. In the last week its jobs, and those of the
          *     projects below it, ``gave_back`` so many GPUs beyond its quota to others, in so many ``pauses``.
          *     ``gpu_hours`` is null where it has no budget of a month. ``reserved`` is what ``quota`` and
@@ -790,6 +792,8 @@ export interface components {
             gave_back: number;
             /** @default null */
             gpu_hours: components["schemas"]["GpuHours"] | null;
+            /** @default null */
+            guaranteed: number | null;
             limit: number | null;
             name: string;
             /** @default null */

@@ -83,6 +83,8 @@ class ReservedGpus(Struct, frozen=True):
 class ProjectQuota(Struct, frozen=True):
     """One project of a user: ``quota`` and ``limit`` are null where there is no bound.
 
+    ``guaranteed`` is the quota and, while it asks for more, its part of what the project above is
+    guaranteed beyond the quotas of all its projects; null where there is no bound.
     ``parent`` is the project above, null at the top. In the last week its jobs, and those of the
     projects below it, ``gave_back`` so many GPUs beyond its quota to others, in so many ``pauses``.
     ``gpu_hours`` is null where it has no budget of a month. ``reserved`` is what ``quota`` and
@@ -100,6 +102,7 @@ class ProjectQuota(Struct, frozen=True):
     pauses: int = 0
     gpu_hours: GpuHours | None = None
     reserved: list[ReservedGpus] = []
+    guaranteed: int | None = None
 
 
 def as_tree(projects: Sequence[ProjectQuota]) -> list[tuple[int, ProjectQuota]]:

@@ -322,9 +322,15 @@ class WaitReason:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One project now, in GPUs: ``quota`` None is unlimited."""
+    """One project now, in GPUs; None is unlimited.
+
+    Attributes:
+        guaranteed: Its quota, and its part of what its parent is guaranteed beyond the quotas of
+            all its children (R5a).
+    """
 
     quota: int | None
+    guaranteed: int | None
     fair_share: int
     allocated: int
 

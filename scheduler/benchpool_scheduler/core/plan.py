@@ -35,7 +35,6 @@ from benchpool_scheduler.core.model import (
     Command,
     JobId,
     Plan,
-    ProjectName,
     Share,
     Snapshot,
     Start,
@@ -57,6 +56,7 @@ def decide(snapshot: Snapshot) -> Plan:
 
     >>> from benchpool_scheduler.contract.spec import JobSpec
     >>> from benchpool_scheduler.core.model import GpuId, JobFacts, Node, NodeName, Project
+    >>> from benchpool_scheduler.core.model import ProjectName
     >>> a, b = GpuId("a"), GpuId("b")
     >>> pool = Snapshot(
     ...     nodes=(Node(NodeName("box"), (a, b)),),
@@ -340,7 +340,7 @@ class Pass:
 
     def plan(self, *, explain: bool) -> Plan:
         """Return what was decided, and why the others wait."""
-        state, preempts = self.state, self.preempts.values()
+        state, preempts, due = self.state, self.preempts.values(), self.usage.guarantees
         commands: list[Command] = [*preempts]
         for job, entry in state.changes.assigned.items():
             commands += [Start(job, part.workers, part.jobs_after) for part in entry.starts()]
@@ -348,8 +348,15 @@ class Pass:
         return Plan(
             commands=tuple(commands),
             reasons=self._reasons() if explain else {},
-            shares=self._shares(),
-            over_quota=over.after(state.jobs, state.changes.assigned, preempts) if explain else {},
+            shares={
+                name: Share(quota, guaranteed, share, -(-held.gpus // WHOLE_GPU))
+                for (name, quota, guaranteed, share), held in zip(
+                    self.usage.in_gpus, state.ledger.held, strict=True
+                )
+            },
+            over_quota=over.after(state.jobs, state.changes.assigned, preempts, due)
+            if explain
+            else {},
             wake_s=self._wake_s(),
         )
 
@@ -364,17 +371,6 @@ class Pass:
         """Return when time alone may change the answer: a protection, a reservation, a delay."""
         known = [self.state.next_change_s, self.backfill.until_s, *self.delayed_s]
         return min((at for at in known if at is not None), default=None)
-
-    def _shares(self) -> dict[ProjectName, Share]:
-        state, usage = self.state, self.usage
-        return {
-            branch.name: Share(
-                None if branch.quota[0] is None else branch.quota[0] // WHOLE_GPU,
-                usage.shares[branch.index].gpus // WHOLE_GPU,
-                -(-state.ledger.held[branch.index].gpus // WHOLE_GPU),
-            )
-            for branch in state.tree.branches
-        }
 
 
 def _hopeless(

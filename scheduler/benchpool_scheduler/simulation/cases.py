@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.jobs.job_info import job_info_of
-from benchpool_scheduler.core.jobs.tree import Tree
+from benchpool_scheduler.core.jobs.tree import Tree, with_sums
 from benchpool_scheduler.core.model import (
     Activity,
     Bound,
@@ -170,10 +170,11 @@ def _snapshot(case: Mapped) -> Snapshot:
     jobs = [_job(job, free, where) for job in case.items("jobs")]
     if len({job.id for job in jobs}) < len(jobs):
         raise InvalidInput(f"two jobs in {where} have one name; give each its own")
+    projects = [_project(project, where) for project in case.items("projects")]
     shared = any(job.fraction is not None for job in jobs)
     return Snapshot(
         nodes=tuple(replace(node, shared=shared) for node, pool in nodes if pool == TRAIN_POOL),
-        projects=tuple(_project(p, where) for p in case.items("projects")),
+        projects=with_sums(projects, _without_quota(case.items("projects"))),
         jobs=tuple(jobs),
         policy=policy_of(case.values.get("policy", {}), f"{where}, policy"),
         users=tuple(_user(user, where) for user in case.items("users")),
@@ -237,6 +238,15 @@ def _project(value: object, where: str) -> Project:
         min_runtime_s=project.maybe("min_runtime_s"),
         used_gpu_s=project.number("used_gpu_s", 0.0),
     )
+
+
+def _without_quota(values: Iterable[object]) -> set[ProjectName]:
+    """Return the names of the projects for which no quota is written."""
+    return {
+        ProjectName(str(value["name"]))
+        for value in values
+        if isinstance(value, Mapping) and value.get("quota") is None
+    }
 
 
 def _any_whole(mapped: Mapped, key: str, default: int = 0) -> int:

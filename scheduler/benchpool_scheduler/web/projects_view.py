@@ -86,7 +86,14 @@ def _above(name: str, projects: Sequence[ProjectQuota]) -> frozenset[str]:
 
 
 def _widest(project: ProjectQuota) -> int:
-    return max(project.quota or 0, project.fair_share, project.allocated)
+    return max(_guaranteed(project) or 0, project.fair_share, project.allocated)
+
+
+def _guaranteed(project: ProjectQuota) -> int | None:
+    """Return its quota and its part of what is guaranteed above it; None without a bound."""
+    if project.quota is None:
+        return None
+    return max(project.quota, project.guaranteed or 0)
 
 
 def _row(
@@ -97,8 +104,8 @@ def _row(
     folded: bool,
     toggled: Collection[str],
 ) -> ProjectRow:
-    quota = project.allocated if project.quota is None else project.quota
-    within = min(project.allocated, quota)
+    guaranteed = _guaranteed(project)
+    within = project.allocated if guaranteed is None else min(project.allocated, guaranteed)
     over = project.allocated - within
     return ProjectRow(
         name=project.name,
@@ -117,7 +124,7 @@ def _row(
         address="?" + urlencode({"at": project.name}) + "#project-" + quote(project.name, safe=""),
         within=_part(within, scale),
         over=_part(over, scale),
-        quota_mark=_part(project.quota, scale) if project.quota else None,
+        quota_mark=_part(guaranteed, scale) if guaranteed else None,
         share_mark=_part(project.fair_share, scale) if project.fair_share else None,
         summary=_summary(project, over),
     )
@@ -127,6 +134,8 @@ def _summary(project: ProjectQuota, over: int) -> str:
     guaranteed = "no bound on its quota"
     if project.quota is not None:
         guaranteed = f"{project.quota} guaranteed"
+        if above := (_guaranteed(project) or 0) - project.quota:
+            guaranteed += f", and {above} more of what {project.parent} is guaranteed"
     surplus = f", {over} of them over quota" if over else ""
     return (
         f"{count(project.allocated, 'GPU')} allocated{surplus}; "

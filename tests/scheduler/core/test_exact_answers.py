@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, note, settings
 
 from benchpool_scheduler.core.model import GpuId, Snapshot
 from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.simulation.written import as_case
 from benchpool_support.plans import movers, preempts, starts
 from benchpool_support.reference.claims import (
     Victims,
@@ -30,7 +31,6 @@ from benchpool_support.reference.holdings import job_named
 from benchpool_support.reference.places import startable
 from benchpool_support.reference.shares import fair_shares
 from benchpool_support.tiny_claims import CLAIM, tiny_claims
-from benchpool_support.written import as_case
 
 pytestmark = pytest.mark.slow  # it takes many examples to say how often something happens
 
@@ -78,7 +78,7 @@ def judge(pool: Snapshot, tried: Tried) -> None:
         tried.outcomes["none is lawful"] += 1
         assert not given_up, "nobody is stopped where no lawful set exists"
     elif not given_up:
-        shares = fair_shares(pool).of
+        shares = fair_shares(pool)
         spared = not any(
             one_by_one(pool, shares, claim, claim.spec.least_workers, victims)
             for victims in possible

@@ -15,6 +15,7 @@ from benchpool_support.examples import examples
 from benchpool_support.leaving import gone, under_way
 from benchpool_support.plans import at_rest, lost, movers, preempts, starts
 from benchpool_support.reference.holdings import (
+    GPUS,
     booked,
     bounds,
     job_named,
@@ -22,6 +23,7 @@ from benchpool_support.reference.holdings import (
     occupied,
 )
 from benchpool_support.reference.places import domain, startable
+from benchpool_support.reference.shares import fair_shares
 from benchpool_support.snapshots import busy_snapshots
 from benchpool_support.wide_snapshots import snapshots_under_way, wide_snapshots
 
@@ -160,8 +162,8 @@ def test_after_a_few_passes_nothing_changes_any_more(pool: Snapshot) -> None:
 @many
 @given(pools)
 def test_jobs_above_their_quota_are_named(pool: Snapshot) -> None:
-    """R4: exactly as many GPUs as a project holds beyond its quota are named, of its own jobs."""
-    plan = decide(pool)
+    """R4, R5a: as many GPUs as a project holds beyond its guarantee are named, of its own jobs."""
+    plan, guaranteed = decide(pool), fair_shares(pool).guaranteed
     if any(command.after for command in starts(plan).values()):
         return  # such jobs do not run yet
     done = after(pool, plan)
@@ -171,7 +173,8 @@ def test_jobs_above_their_quota_are_named(pool: Snapshot) -> None:
         ]
         held = sum(gpus_of(job) for job in running)
         over = [gpu for job in running for gpu in plan.over_quota.get(job.id, ())]
-        assert len(over) == (0 if project.quota is None else max(0, held - project.quota))
+        quota = guaranteed[project.name][GPUS]
+        assert len(over) == (0 if quota is None else max(0, held - quota))
         for job in running:
             mine = {gpu for worker in job.held for gpu in worker.gpus}
             assert plan.over_quota.get(job.id, frozenset()) <= mine

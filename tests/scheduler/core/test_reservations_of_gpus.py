@@ -15,6 +15,7 @@ from benchpool_scheduler.core.fairness.reservations import (
     standing,
     unfit,
 )
+from benchpool_scheduler.core.jobs.tree import Tree
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
@@ -192,5 +193,6 @@ def test_all_above_a_project_have_it_too_and_weights_stay() -> None:
     below = replace(pool_of().projects[1], parent=top.name, quota=1)
     one = QuotaReservation("r", below.name, 3, 0.0, 1.0)
     above, lower = raised((top, below), [one])
-    assert (above.quota, above.limit, above.weight) == (7, 9, 4.0)
-    assert (lower.quota, lower.limit, lower.weight) == (4, None, 1.0)
+    assert (above.quota, above.limit) == (7, 9)
+    assert (lower.quota, lower.limit) == (4, None)
+    assert [branch.weights[0] for branch in Tree((above, lower)).branches] == [4.0, 1.0]

@@ -56,6 +56,15 @@ def test_every_project_of_the_tree_gets_the_share_that_the_rules_give(pool: Snap
     assert fair_shares(pool) == expected
 
 
+@settings(max_examples=examples(500), suppress_health_check=list(HealthCheck))
+@given(pools)
+def test_guarantees_are_those_of_the_reference(pool: Snapshot) -> None:
+    """R5a: a quota, and a part of what is guaranteed above it."""
+    shares = decide(pool).shares.items()
+    expected = {name: three[GPUS] for name, three in reference.guarantees(pool).items()}
+    assert {name: share.guaranteed for name, share in shares} == expected
+
+
 @many
 @given(pools)
 def test_no_share_is_made_or_lost_on_any_level(pool: Snapshot) -> None:
@@ -90,19 +99,15 @@ def _weighs(project: Project) -> bool:
 def test_a_larger_weight_never_lowers_the_projects_share(
     pool: Snapshot, data: st.DataObject
 ) -> None:
-    """R5."""
-    pool = replace(pool, policy=replace(pool.policy, usage_weight=0.0))
+    """R5, R5a; the weights are written, because the defaults of the two divisions differ."""
     index = data.draw(st.integers(0, len(pool.projects) - 1))
     project = pool.projects[index]
-    weight = project.weight
-    if weight is None:
-        weight = 1.0 if project.quota is None else float(project.quota)
-    heavier = (
-        *pool.projects[:index],
-        replace(project, weight=weight + data.draw(st.sampled_from([0.5, 1.0, 5.0]))),
-        *pool.projects[index + 1 :],
-    )
-    again = replace(pool, projects=heavier)
+    fixed = [replace(p, weight=1.0 if p.weight is None else p.weight) for p in pool.projects]
+    policy = replace(pool.policy, usage_weight=0.0)
+    pool = replace(pool, policy=policy, projects=tuple(fixed))
+    more = data.draw(st.sampled_from([0.5, 1.0, 5.0]))
+    fixed[index] = replace(fixed[index], weight=(fixed[index].weight or 0.0) + more)
+    again = replace(pool, projects=tuple(fixed))
     assert fair_shares(again)[project.name] >= fair_shares(pool)[project.name]
 
 
@@ -138,13 +143,15 @@ idle_projects = st.builds(
 def test_a_project_that_asks_for_nothing_changes_nothing(
     pool: Snapshot, idle: Project, data: st.DataObject
 ) -> None:
-    """R6: neither shares nor commands nor reasons, wherever in the tree it hangs."""
+    """R6: neither shares nor commands nor reasons, wherever in the tree it hangs.
+
+    Below another project it has no quota: that is not passed on to its siblings (R5a).
+    """
     used = {job.project for job in pool.jobs}
     parents = [None, *(p.name for p in pool.projects if p.name not in used)]
-    wider = replace(
-        pool,
-        projects=(*pool.projects, replace(idle, parent=data.draw(st.sampled_from(parents)))),
-    )
+    parent = data.draw(st.sampled_from(parents))
+    quota = idle.quota if parent is None else 0
+    wider = replace(pool, projects=(*pool.projects, replace(idle, parent=parent, quota=quota)))
     before, now = decide(pool), decide(wider)
     assert now.commands == before.commands
     assert {k: v for k, v in now.shares.items() if k != "idle"} == before.shares

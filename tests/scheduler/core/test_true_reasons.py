@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from benchpool_scheduler.core.model import Activity, JobFacts, ReasonCode, Snapshot, WaitReason
 from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.simulation.written import as_case
 from benchpool_support.examples import examples
 from benchpool_support.plans import at_rest, preempts, starts
 from benchpool_support.reference.holdings import (
@@ -35,7 +36,6 @@ from benchpool_support.reference.places import (
 from benchpool_support.reference.shares import fair_shares
 from benchpool_support.snapshots import busy_snapshots
 from benchpool_support.wide_snapshots import PLAIN, Breadth, wide_snapshots
-from benchpool_support.written import as_case
 
 quiet = Breadth(leaving=False, past=False)
 gpus_only = replace(quiet, resources=False)
@@ -137,18 +137,20 @@ def test_the_numbers_of_the_room_are_those_of_the_pool(pool: Snapshot) -> None:
     """Free, total, held, quota and fair share, counted again."""
     pool = at_rest(pool)
     total = sum(max(0, len(n.gpus) - n.kept) for n in pool.nodes if n.ready)
-    now, shares = held(pool), fair_shares(pool).of
+    now, due = held(pool), fair_shares(pool)
     for job, reason in told(pool):
         if reason.code not in OF_THE_ROOM:
             continue
         numbers = reason.numbers
         by_level = reason.code is ReasonCode.FAIR_SHARE_REACHED
+        if by_level and numbers["resource"] != "GPUs":
+            continue
         project = named(pool, str(numbers["level" if by_level else "project"]))
         assert numbers["asked"] == times(need(job), job.spec.least_workers)[GPUS]
         assert numbers["total"] == total
         assert numbers["held"] == now[project.name][GPUS]
-        assert numbers["quota"] == project.quota
-        assert numbers["fair_share"] == shares[project.name][GPUS]
+        assert numbers["quota"] == due.guaranteed[project.name][GPUS]
+        assert numbers["fair_share"] == due.of[project.name][GPUS]
         if job.spec.required_level is None:
             assert numbers["free"] == sum(space.gpus for space in usable(pool, job))
 
@@ -182,14 +184,14 @@ def test_the_form_of_the_free_room_is_as_told(pool: Snapshot) -> None:
 def test_a_share_that_is_named_would_really_be_passed(pool: Snapshot) -> None:
     """R15: with the job the project named would pass both its share and its quota of GPUs."""
     pool = at_rest(pool)
-    shares, now = fair_shares(pool).of, held(pool)
+    due, now = fair_shares(pool), held(pool)
     for job, reason in told(pool):
         if reason.code is ReasonCode.FAIR_SHARE_REACHED:
             level = named(pool, str(reason.numbers["level"]))
             after = now[level.name][GPUS] + times(need(job), job.spec.least_workers)[GPUS]
-            assert after > shares[level.name][GPUS]
-            assert level.quota is not None
-            assert after > level.quota
+            assert after > due.of[level.name][GPUS]
+            assert (quota := due.guaranteed[level.name][GPUS]) is not None
+            assert after > quota
 
 
 @many

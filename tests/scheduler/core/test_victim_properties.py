@@ -17,11 +17,9 @@ from benchpool_support.reference.claims import protected
 from benchpool_support.reference.holdings import (
     GPUS,
     Amounts,
-    bounds,
     changed,
     held,
     job_named,
-    named,
     need,
     occupied,
     path,
@@ -29,7 +27,7 @@ from benchpool_support.reference.holdings import (
     times,
 )
 from benchpool_support.reference.places import startable
-from benchpool_support.reference.shares import fair_shares
+from benchpool_support.reference.shares import FairShares, fair_shares
 from benchpool_support.snapshots import busy_snapshots
 from benchpool_support.wide_snapshots import Breadth, wide_snapshots
 
@@ -103,7 +101,7 @@ def test_in_quota_work_never_gives_way_to_over_quota_work(pool: Snapshot) -> Non
     """R16: of a side within its guarantee nobody pays for one that passes its own."""
     plan = decide(pool)
     most = held(started_plainly(pool, plan))
-    now = held(pool)
+    now, due = held(pool), fair_shares(pool)
     for command in preempts(plan):
         if command.claimant is None or command.job in movers(plan):
             continue
@@ -118,10 +116,10 @@ def test_in_quota_work_never_gives_way_to_over_quota_work(pool: Snapshot) -> Non
             return plus(plus(now[name], asked), times(taken.get(name, asked), -1))  # noqa: B023
 
         firm = not any(
-            over(pool, name, most[name]) for name in side(pool, victim.project, claimant.project)
+            over(due, name, most[name]) for name in side(pool, victim.project, claimant.project)
         )
         greedy = any(
-            over(pool, name, after_claim(name))
+            over(due, name, after_claim(name))
             for name in side(pool, claimant.project, victim.project)
         )
         assert not (firm and greedy)
@@ -139,9 +137,9 @@ def given_up(pool: Snapshot, plan: Plan) -> dict[ProjectName, Amounts]:
     return found
 
 
-def over(pool: Snapshot, name: ProjectName, amounts: Amounts) -> bool:
+def over(due: FairShares, name: ProjectName, amounts: Amounts) -> bool:
     """Tell whether amounts pass the guaranteed GPUs of a project."""
-    quota = bounds(named(pool, name), "quota")[GPUS]
+    quota = due.guaranteed[name][GPUS]
     return quota is not None and amounts[GPUS] > quota
 
 
@@ -150,7 +148,7 @@ def over(pool: Snapshot, name: ProjectName, amounts: Amounts) -> bool:
 def test_whoever_pays_is_above_its_share_or_its_quota(pool: Snapshot) -> None:
     """R15: what it held, with what this very pass started, was more than its due."""
     plan = decide(pool)
-    most, shares = held(started_plainly(pool, plan)), fair_shares(pool).of
+    most, due = held(started_plainly(pool, plan)), fair_shares(pool)
     for command in preempts(plan):
         if command.claimant is None or command.job in movers(plan):
             continue
@@ -158,9 +156,9 @@ def test_whoever_pays_is_above_its_share_or_its_quota(pool: Snapshot) -> None:
         if victim.project == claimant.project:
             continue
         theirs = side(pool, victim.project, claimant.project)
-        quota = bounds(named(pool, theirs[0]), "quota")
+        quota = due.guaranteed[theirs[0]]
         above_quota = any(q is not None and most[theirs[0]][r] > q for r, q in enumerate(quota))
-        above_share = all(any(most[name][r] > shares[name][r] for r in range(3)) for name in theirs)
+        above_share = all(any(most[name][r] > due.of[name][r] for r in range(3)) for name in theirs)
         assert above_quota or above_share
 
 

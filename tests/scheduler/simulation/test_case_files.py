@@ -111,7 +111,8 @@ def test_json_has_the_fixed_keys(tmp_path: Path) -> None:
         "reason": None,
     }
     assert answer["jobs"]["a"]["reason"]["code"] == "fair-share-reached"
-    assert answer["shares"]["susan"] == {"quota": 2, "fair_share": 2, "allocated": 0}
+    shares = {"quota": 2, "guaranteed": 2, "fair_share": 2, "allocated": 0}
+    assert answer["shares"]["susan"] == shares
     assert (answer["passes"], answer["preempted"], answer["moved"]) == (7, ["a"], [])
 
 

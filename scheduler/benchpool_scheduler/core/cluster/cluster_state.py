@@ -322,14 +322,14 @@ class ClusterState:
         if self._usage is None:
             total = self.total
             demands, young = self.ledger.demands, self.ledger.young
-            shares = fair_shares(
+            deserved = fair_shares(
                 self.tree,
                 total,
                 demands,
                 self.policy.usage_weight,
                 None if young == demands else young,
             )
-            self._usage = QueueUsage(self.tree, shares, total, self.ledger)
+            self._usage = QueueUsage(self.tree, deserved, total, self.ledger)
         return self._usage
 
     @property

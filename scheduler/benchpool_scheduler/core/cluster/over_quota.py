@@ -1,5 +1,7 @@
 """Which GPUs are held above a project's quota, and by which jobs; kept from pass to pass.
 
+What a project is guaranteed of its parent's quota counts as its own (R5a).
+
 This is the only place that says so: tags of jobs, squares of GPUs and counters show its answer.
 """
 
@@ -9,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from benchpool_scheduler.core.capacity.assignment import JobAssignment
 from benchpool_scheduler.core.fairness.ledger import QuotaLedger
-from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
+from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU, Bounds
 from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import Activity, GpuId, JobFacts, JobId, Preempt, Worker
 
@@ -36,18 +38,20 @@ class OverQuota:
         self.ledger = ledger
         self.running = running
         self.versions = versions
-        self._known: dict[int, tuple[int, Over]] = {}
+        self._known: dict[int, tuple[tuple[int, int], Over]] = {}
 
     def after(
         self,
         jobs: Mapping[JobId, JobInfo],
         assigned: Mapping[JobId, JobAssignment],
         preempts: Iterable[Preempt],
+        guarantees: Sequence[Bounds],
     ) -> Over:
         """Return what is above its quota once a pass's commands are carried out.
 
         Args:
             jobs: Every job by its id. ``assigned``: what the pass gives to whom.
+            guarantees: What every project is guaranteed, by age.
         """
         lost: dict[JobId, frozenset[Worker]] = {}
         for command in preempts:
@@ -55,28 +59,29 @@ class OverQuota:
         touched = {jobs[job].branch.index for job in [*lost, *assigned]}
         found: Over = {}
         for branch in self.ledger.tree.branches:
-            if branch.children or branch.quota[0] is None:
+            quota = guarantees[branch.index][0]
+            if branch.children or quota is None:
                 continue
             if branch.index in touched:
-                found.update(self._over(branch.index, assigned, lost))
+                found.update(self._over(branch.index, quota, assigned, lost))
             elif self.running[branch.index]:
-                found.update(self._kept(branch.index))
+                found.update(self._kept(branch.index, quota))
         return found
 
-    def _kept(self, index: int) -> Over:
-        version = self.versions[index]
+    def _kept(self, index: int, quota: int) -> Over:
+        version = self.versions[index], quota
         known = self._known.get(index)
         if known is None or known[0] != version:
-            known = self._known[index] = version, self._over(index, {}, {})
+            known = self._known[index] = version, self._over(index, quota, {}, {})
         return known[1]
 
     def _over(
         self,
         index: int,
+        quota: int,
         assigned: Mapping[JobId, JobAssignment],
         lost: Mapping[JobId, frozenset[Worker]],
     ) -> Over:
-        quota = self.ledger.tree.branches[index].quota[0] or 0
         if self.ledger.held[index].gpus + self.ledger.releasing[index].gpus <= quota:
             return {}
         infos = set(self.running[index])

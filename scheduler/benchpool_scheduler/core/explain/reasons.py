@@ -118,7 +118,7 @@ class Explanation:
             0,
             info.min_gang.gpus,
             self.state.ledger.held[index].gpus,
-            info.branch.quota[0],
+            self.usage.guarantees[index][0],
             self.usage.shares[index].gpus,
         )
         return {
@@ -232,7 +232,7 @@ class Explanation:
         resource = usage.first_over(index, info.min_gang)
         held = plain(self.state.ledger.held[index][resource], resource)
         share = plain(usage.shares[index][resource], resource)
-        quota = branch.quota[resource]
+        quota = usage.guarantees[index][resource]
         guaranteed = None if quota is None else plain(quota, resource)
         of = "" if resource == 0 else f" {('CPUs', 'GiB of memory')[resource - 1]}"
         ours = "its unlimited quota" if guaranteed is None else f"{guaranteed:g}{of} guaranteed"
@@ -247,9 +247,29 @@ class Explanation:
             text += f", and its fair share is {share:g}"
         numbers |= {"level": branch.name, "held": held, "quota": guaranteed, "fair_share": share}
         numbers |= {"resource": RESOURCES[resource]}
-        return WaitReason(
-            ReasonCode.FAIR_SHARE_REACHED, text, numbers, self.remedies.advice(info, numbers)
-        )
+        advice = self.remedies.advice(info, numbers)
+        if "would_start_with" not in numbers and (most := self._most_claimed(info)) > 0:
+            numbers["may_claim"] = most
+            each = info.requirements.gpus
+            number, unit = (most, "GPU") if info.least == 1 else (most // each, "worker")
+            smaller = f"{count(number, unit)}{' or fewer' if number > 1 else ''}"
+            advice = (
+                f"it starts only when {numbers['asked']:g} are free at once, so when others need "
+                f"less; with {smaller} it may take back what its project is due"
+            )
+        return WaitReason(ReasonCode.FAIR_SHARE_REACHED, text, numbers, advice)
+
+    def _most_claimed(self, info: JobInfo) -> int:
+        """Return with how many GPUs, fewer than it asks for, it might claim room (R15); 0 for none.
+
+        Whole GPUs; of a gang, those of all workers that fit into what is due.
+        """
+        each = info.requirements.gpus
+        if info.min_gang.gpus <= WHOLE_GPU or not each or info.long or info.requirements.part:
+            return 0
+        due = self.usage.room_below(info.branch.path) // WHOLE_GPU
+        most = min(due, info.min_gang.gpus // WHOLE_GPU - 1)
+        return max(0, most if info.least == 1 else most // each * each)
 
     def _over_share(self, info: JobInfo) -> int | None:
         """Return the lowest level that the job would carry past both its share and its quota."""

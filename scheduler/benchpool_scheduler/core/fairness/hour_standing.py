@@ -116,8 +116,11 @@ class HourStanding:
         part = self.weights.get(project.name)
         if part is None:
             return project
-        quota = 1.0 if project.quota is None else float(project.quota)
-        return replace(project, weight=part * (quota if project.weight is None else project.weight))
+        weight = project.weight
+        if weight is None:
+            weight = 1.0 if project.quota is None else float(project.quota - project.reserved)
+        # A weight that is not written is not 0 in every division (R5a).
+        return replace(project, weight=part * weight) if weight else project
 
 
 def standing_of(accounts: Iterable[HourAccount]) -> HourStanding:

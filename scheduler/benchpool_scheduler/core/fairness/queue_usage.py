@@ -6,20 +6,40 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from benchpool_scheduler.core.fairness.ledger import QuotaLedger
-from benchpool_scheduler.core.jobs.amounts import NOTHING, Amounts
+from benchpool_scheduler.core.fairness.shares import Deserved
+from benchpool_scheduler.core.jobs.amounts import NOTHING, WHOLE_GPU, Amounts
 from benchpool_scheduler.core.jobs.tree import Branch, Tree
+from benchpool_scheduler.core.model import ProjectName
 
 INFINITE = float("inf")
 
 
 class QueueUsage:
-    """Compares what projects hold with what they deserve."""
+    """Compares what projects hold with what they deserve.
 
-    def __init__(self, tree: Tree, shares: Sequence[Amounts], total: Amounts, ledger: QuotaLedger):
+    A project's *quota* here is all that it is guaranteed, its part of its parent's guarantee
+    included (R5a).
+    """
+
+    def __init__(self, tree: Tree, deserved: Deserved, total: Amounts, ledger: QuotaLedger):
         self.tree = tree
-        self.shares = shares
+        self.shares = deserved.shares
+        self.guarantees = deserved.guarantees
         self.total = total
         self.ledger = ledger
+
+    @cached_property
+    def in_gpus(self) -> list[tuple[ProjectName, int | None, int | None, int]]:
+        """Return name, quota, guarantee and fair share of every project, in whole GPUs."""
+        return [
+            (
+                branch.name,
+                _whole(branch.quota[0]),
+                _whole(self.guarantees[branch.index][0]),
+                self.shares[branch.index].gpus // WHOLE_GPU,
+            )
+            for branch in self.tree.branches
+        ]
 
     @cached_property
     def overbooked(self) -> bool:
@@ -41,7 +61,7 @@ class QueueUsage:
             return False
         if not extra[1] and not extra[2]:
             return True
-        quota = self.tree.branches[index].quota
+        quota = self.guarantees[index]
         return all(
             not extra[r] or quota[r] is None or held[r] + extra[r] <= share[r] for r in (1, 2)
         )
@@ -52,7 +72,7 @@ class QueueUsage:
         Args:
             beside: What it holds and could give for that.
         """
-        quota, held = self.tree.branches[index].quota, self.ledger.held[index]
+        quota, held = self.guarantees[index], self.ledger.held[index]
         if beside is not NOTHING:
             held = held - beside
         if extra[0] and quota[0] is not None and held[0] + extra[0] > quota[0]:
@@ -77,7 +97,7 @@ class QueueUsage:
     def first_over(self, index: int, extra: Amounts) -> int:
         """Return the first resource with which ``extra`` passes share and quota; GPUs else."""
         held, share = self.ledger.held[index], self.shares[index]
-        quota = self.tree.branches[index].quota
+        quota = self.guarantees[index]
         for r in range(3):
             bound = quota[r]
             over = held[r] + extra[r]
@@ -92,12 +112,12 @@ class QueueUsage:
             return True
         if not wanted[1] and not wanted[2]:
             return False
-        quota = self.tree.branches[index].quota
+        quota = self.guarantees[index]
         return any(wanted[r] and held[r] > share[r] and quota[r] is not None for r in (1, 2))
 
     def above_quota(self, index: int, wanted: Amounts) -> bool:
         """Tell whether it is above its guaranteed quota in something that is wanted."""
-        held, quota = self.ledger.held[index], self.tree.branches[index].quota
+        held, quota = self.ledger.held[index], self.guarantees[index]
         if wanted[0] and quota[0] is not None and held[0] > quota[0]:
             return True
         if not wanted[1] and not wanted[2]:
@@ -110,7 +130,7 @@ class QueueUsage:
         """Tell whether what was added took any project of a path above its share or quota."""
         for index in path:
             held, share = self.ledger.held[index].gpus, self.shares[index].gpus
-            quota, before = self.tree.branches[index].quota[0], held - added.gpus
+            quota, before = self.guarantees[index][0], held - added.gpus
             if before <= share < held or (quota is not None and before <= quota < held):
                 return True
         return False
@@ -118,16 +138,30 @@ class QueueUsage:
     def is_above(self, path: Sequence[int]) -> bool:
         """Tell whether any project of a path holds more GPUs than its share or quota."""
         for index in path:
-            held, quota = self.ledger.held[index].gpus, self.tree.branches[index].quota[0]
+            held, quota = self.ledger.held[index].gpus, self.guarantees[index][0]
             if held > self.shares[index].gpus or (quota is not None and held > quota):
                 return True
         return False
 
     def most_to_claim(self, index: int) -> float:
         """Return the most GPUs, in thousandths, with which it keeps within share or quota (R15)."""
-        quota = self.tree.branches[index].quota[0]
+        quota = self.guarantees[index][0]
         deserved = INFINITE if quota is None else max(quota, self.shares[index][0])
         return deserved - self.ledger.held[index][0]
+
+    def room_below(self, path: Sequence[int]) -> int:
+        """Return how much a project may claim within shares or within quotas at every level.
+
+        Thousandths of a GPU, below 0 where it holds more (R15); of an unlimited quota all there is.
+        """
+        held = self.ledger.held
+        by_share = min(self.shares[index].gpus - held[index].gpus for index in path)
+        quotas = ((index, self.guarantees[index][0]) for index in path)
+        by_quota = min(
+            (self.total.gpus if quota is None else quota) - held[index].gpus
+            for index, quota in quotas
+        )
+        return max(by_share, by_quota)
 
     def dominant(self, index: int, extra: Amounts) -> float:
         """Return the largest part of its deserved that the project holds with ``extra``.
@@ -143,7 +177,7 @@ class QueueUsage:
         return part
 
     def _part(self, branch: Branch, resource: int, amount: int) -> float:
-        quota, limit = branch.quota[resource], branch.limit[resource]
+        quota, limit = self.guarantees[branch.index][resource], branch.limit[resource]
         if amount <= 0 or (quota is None and resource > 0):
             return 0.0
         deserved = max(
@@ -152,3 +186,7 @@ class QueueUsage:
         if limit is not None:
             deserved = min(deserved, limit)
         return amount / deserved if deserved else INFINITE
+
+
+def _whole(thousandths: int | None) -> int | None:
+    return None if thousandths is None else thousandths // WHOLE_GPU

@@ -64,8 +64,8 @@ def raised(
     >>> vision = Project(ProjectName("vision"), quota=2, limit=4)
     >>> paper = QuotaReservation("paper", vision.name, 4, 100.0, 200.0)
     >>> (after,) = raised([vision], [paper])
-    >>> after.quota, after.limit, after.weight, after.reserved
-    (6, 8, 2.0, 4)
+    >>> after.quota, after.limit, after.reserved
+    (6, 8, 4)
     """
     more = _by_project(projects, reservations)
     return tuple(_raised(it, more[it.name]) if more[it.name] else it for it in projects)
@@ -78,7 +78,6 @@ def _raised(project: Project, gpus: int) -> Project:
         project,
         quota=project.quota + gpus,
         limit=None if project.limit is None else project.limit + gpus,
-        weight=float(project.quota) if project.weight is None else project.weight,
         reserved=gpus,
     )
 

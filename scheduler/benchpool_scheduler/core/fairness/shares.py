@@ -1,19 +1,20 @@
 """What each project deserves now: quota first, then its part of the surplus (R4-R7).
 
 The division of one parent's total among its children is ``divide``; ``fair_shares`` applies it
-level by level, each child's share being the total of its own children. Whole units only; what
-rounding cuts off goes to the largest remainders. A GPU of which a project wants only a part counts
-as one that it wants.
+level by level, each child's share being the total of its own children. What a parent is guaranteed
+beyond the quotas of its children is guaranteed to those of them that ask for more (R5a). Whole
+units only; what rounding cuts off goes to the largest remainders. A GPU of which a project wants
+only a part counts as one that it wants.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
 
-from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU, Amounts
+from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU, Amounts, Bounds
 from benchpool_scheduler.core.jobs.tree import Branch, Tree
 
 GRAIN = (WHOLE_GPU, 1, 1)
@@ -128,14 +129,56 @@ def _round(
     return 0
 
 
+def divide_guarantee(guarantee: int, siblings: Sequence[Demand]) -> list[int | None]:
+    """Return what each child of a parent is guaranteed, None for unlimited (R5a).
+
+    That is its quota, and its part of what the parent is guaranteed beyond the quotas of all its
+    children: divided as a surplus is (R5), among those that ask for more than their quota.
+
+    Args:
+        guarantee: Units that the parent is guaranteed.
+        siblings: With weights that are 1 where none is written.
+
+        >>> a = Demand(quota=0, limit=None, weight=1, priority=0, demand=6)
+        >>> b = Demand(quota=2, limit=None, weight=1, priority=0, demand=3)
+        >>> divide_guarantee(6, [a, b])
+        [3, 3]
+        >>> divide_guarantee(6, [a, replace(b, demand=0)])
+        [4, 2]
+        >>> divide_guarantee(1, [a, b])
+        [0, 2]
+    """
+    quotas = [sibling.quota for sibling in siblings]
+    written = [quota for quota in quotas if quota is not None]
+    rest = guarantee - sum(written)
+    if rest <= 0 or len(written) < len(quotas):
+        return quotas
+    beyond = [
+        replace(it, quota=0, limit=None, demand=max(0, it.most - quota), young=None)
+        for it, quota in zip(siblings, written, strict=True)
+    ]
+    return [quota + more for quota, more in zip(written, divide(rest, beyond)[0], strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Deserved:
+    """What every project deserves, by age: its fair share, and what of it is guaranteed.
+
+    A guarantee is a quota and a part of what is guaranteed above it (R5a); None is unlimited.
+    """
+
+    shares: list[Amounts]
+    guarantees: list[Bounds]
+
+
 def fair_shares(
     tree: Tree,
     total: Amounts,
     demands: Sequence[Amounts],
     usage_weight: float = 0.0,
     young: Sequence[Amounts] | None = None,
-) -> list[Amounts]:
-    """Return the fair share of every project, by age.
+) -> Deserved:
+    """Return what every project deserves, by age.
 
     Args:
         total: What the pool has: ready nodes, less what is kept for benches.
@@ -146,10 +189,14 @@ def fair_shares(
     columns = [
         _column(tree, total, demands, young, resource, usage_weight)
         if any(demand[resource] for demand in demands)
-        else [0] * len(tree.branches)
+        else ([0] * len(tree.branches), [branch.quota[resource] for branch in tree.branches])
         for resource in range(3)
     ]
-    return [Amounts(*shares) for shares in zip(*columns, strict=True)] if columns[0] else []
+    shares, guarantees = zip(*columns, strict=True)
+    return Deserved(
+        [Amounts(*three) for three in zip(*shares, strict=True)],
+        list(zip(*guarantees, strict=True)),
+    )
 
 
 def _column(
@@ -159,14 +206,15 @@ def _column(
     young: Sequence[Amounts] | None,
     resource: int,
     usage_weight: float,
-) -> list[int]:
-    """Return the shares of one resource, by age."""
+) -> tuple[list[int], list[int | None]]:
+    """Return the shares of one resource and what is guaranteed of it, by age."""
     grain = GRAIN[resource]
     wanted = _wanted(tree, demands, resource)
     early = None if young is None else _wanted(tree, young, resource)
     shares = [0] * len(tree.branches)
-    levels = [(tree.tops, total[resource] // grain)]
-    for children, amount in levels:
+    guarantees = [branch.quota[resource] for branch in tree.branches]
+    levels = [(-1, tree.tops, total[resource] // grain)]
+    for parent, children, amount in levels:
         branches = [tree.branches[i] for i in children]
         asking = [wanted[branch.index] > 0 for branch in branches]
         weights = bent_weights(branches, asking, resource, usage_weight)
@@ -181,11 +229,21 @@ def _column(
             )
             for branch, weight in zip(branches, weights, strict=True)
         ]
+        if parent >= 0 and guarantees[parent] != 0:
+            even = [
+                replace(sibling, weight=branch.rest_weights[resource])
+                for sibling, branch in zip(siblings, branches, strict=True)
+            ]
+            above = guarantees[parent]
+            most = total[resource] if above is None else min(above, total[resource])
+            for position, quota in enumerate(divide_guarantee(most // grain, even)):
+                guarantees[children[position]] = None if quota is None else quota * grain
+                siblings[position] = replace(siblings[position], quota=quota)
         for child, share in zip(children, divide(amount, siblings)[0], strict=True):
             shares[child] = share * grain
             if tree.branches[child].children:
-                levels.append((tree.branches[child].children, share))
-    return shares
+                levels.append((child, tree.branches[child].children, share))
+    return shares, guarantees
 
 
 def _wanted(tree: Tree, demands: Sequence[Amounts], resource: int) -> list[int]:

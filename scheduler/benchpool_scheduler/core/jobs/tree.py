@@ -5,12 +5,14 @@ Only leaves hold jobs. The position in the list is the age, oldest first, and de
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from benchpool_scheduler.core.jobs.amounts import UNITS, Bounds
 from benchpool_scheduler.core.model import Bound, Project, ProjectName
 from benchpool_scheduler.errors import InvalidInput
+
+Weights = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,8 @@ class Branch:
         quota: Guaranteed amounts, None for unlimited. ``limit``: the most it may hold.
         firm_quota: What of the quota jobs may use that cannot be paused: without reservations.
         weights: Part of the surplus for each resource (R5).
+        rest_weights: Part of what the parent is guaranteed beyond the quotas of its children (R5a):
+            as written, 1 where no weight is.
         limited: Those of ``path`` that have any limit, the lowest level first.
         gone: It has jobs left and starts none any more.
     """
@@ -33,13 +37,50 @@ class Branch:
     children: tuple[int, ...]
     quota: Bounds
     limit: Bounds
-    weights: tuple[float, float, float]
+    weights: Weights
+    rest_weights: Weights
     priority: int
     min_runtime_s: float | None
     used_gpu_s: float
     limited: tuple[int, ...]
     firm_quota: Bounds
     gone: bool = False
+
+
+def with_sums(
+    projects: Sequence[Project], unwritten: Collection[ProjectName]
+) -> tuple[Project, ...]:
+    """Return projects in which a parent without a quota stands for the sum of its children's (R4).
+
+    What is reserved for the parent itself comes on top. A ring of parents is left as it is.
+
+    Args:
+        unwritten: The projects for which no quota is written.
+
+    >>> org = Project(ProjectName("org"))
+    >>> teams = [Project(ProjectName(it), org.name, quota=2) for it in ("a", "b")]
+    >>> with_sums([org, *teams], {org.name})[0].quota
+    4
+    """
+    found = {project.name: project for project in projects}
+    below: dict[ProjectName | None, list[ProjectName]] = {}
+    for project in projects:
+        below.setdefault(project.parent, []).append(project.name)
+
+    def climb(name: ProjectName) -> None:
+        children = below.get(name, [])
+        for child in children:
+            climb(child)
+        if name in unwritten and children:
+            own = found[name]
+            quotas = [found[child].quota for child in children]
+            reserved = own.reserved - sum(found[child].reserved for child in children)
+            whole = None if None in quotas else sum(quota or 0 for quota in quotas) + reserved
+            found[name] = replace(own, quota=whole)
+
+    for name in below.get(None, []):
+        climb(name)
+    return tuple(found[project.name] for project in projects)
 
 
 class Tree:
@@ -120,6 +161,7 @@ def _branch(
     gpus = Bound(project.quota, project.limit, project.weight)
     every = (gpus, project.cpus, project.memory_gib)
     firm = None if project.quota is None else project.quota - project.reserved
+    weighed = Bound(firm, project.limit, project.weight)
     return Branch(
         name=project.name,
         index=index,
@@ -127,7 +169,8 @@ def _branch(
         children=children,
         quota=_bounds(*(bound.quota for bound in every)),
         limit=_bounds(*(bound.limit for bound in every)),
-        weights=(_weight(every[0]), _weight(every[1]), _weight(every[2])),
+        weights=(_weight(weighed), _weight(every[1]), _weight(every[2])),
+        rest_weights=(_rest_weight(every[0]), _rest_weight(every[1]), _rest_weight(every[2])),
         priority=project.priority,
         min_runtime_s=project.min_runtime_s,
         used_gpu_s=project.used_gpu_s,
@@ -154,3 +197,7 @@ def _weight(bound: Bound) -> float:
     if bound.weight is not None:
         return bound.weight
     return 1.0 if bound.quota is None else float(bound.quota)
+
+
+def _rest_weight(bound: Bound) -> float:
+    return 1.0 if bound.weight is None else bound.weight

@@ -201,7 +201,7 @@ class Entitlement:
 
     def _surplus(self, index: int) -> int:
         """Return by how much a branch is above its share or its quota, whichever is less."""
-        quota = self.state.tree.branches[index].quota[0]
+        quota = self.usage.guarantees[index][0]
         share = self.usage.shares[index].gpus
         due = share if quota is None else min(share, quota)
         return max(0, self.state.ledger.held[index].gpus - due)

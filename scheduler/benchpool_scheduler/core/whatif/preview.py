@@ -76,9 +76,9 @@ def preview_on(state: ClusterState, job: JobFacts, now_s: float) -> PreviewOutco
     state.put(queued)
     try:
         plan = decide_on(state, now_s)
+        within = _covered(state, queued)
     finally:
         state.drop(queued.id)
-    within = _covered(state, queued)
     return PreviewOutcome(
         starts=_starts(state, queued, plan),
         within_quota=within,
@@ -111,10 +111,10 @@ def _could_run_on(
 
 
 def _covered(state: ClusterState, job: JobFacts) -> int:
-    """Return how many of the job's GPUs the quota covers beside what its project holds."""
+    """Return how many of the job's GPUs are guaranteed beside what its project holds (R5a)."""
     asked = job.spec.gpus * job.spec.workers
     branch = state.tree.of(job.project)
-    quota = branch.quota[0]
+    quota = state.usage.guarantees[branch.index][0]
     if quota is None:
         return asked
     return min(asked, max(0, quota - state.ledger.held[branch.index].gpus) // WHOLE_GPU)

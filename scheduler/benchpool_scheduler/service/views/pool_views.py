@@ -231,6 +231,7 @@ class PoolViews:
                     gave_back=gave_back[project.name],
                     pauses=pauses[project.name],
                     gpu_hours=self._budget("project", project.name),
+                    guaranteed=project.quota if share is None else share.guaranteed,
                     reserved=reserved(project.name, self._observed.now.configuration, now),
                 )
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -11,8 +11,6 @@ from benchpool_scheduler.core.model import Activity, JobFacts, JobId, ProjectNam
 from benchpool_support.reference.holdings import (
     GPUS,
     NOTHING,
-    Amounts,
-    bounds,
     children,
     held,
     named,
@@ -23,9 +21,7 @@ from benchpool_support.reference.holdings import (
     without,
 )
 from benchpool_support.reference.places import startable
-from benchpool_support.reference.shares import fair_shares, pool_total
-
-Shares = Mapping[ProjectName, Amounts]
+from benchpool_support.reference.shares import FairShares, fair_shares, pool_total
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +92,7 @@ def taken(victims: Sequence[Piece]) -> dict[JobId, tuple[Worker, ...]]:
 
 
 def may_take(
-    snapshot: Snapshot, shares: Shares, claimant: JobFacts, workers: int, victim: JobFacts
+    snapshot: Snapshot, shares: FairShares, claimant: JobFacts, workers: int, victim: JobFacts
 ) -> bool:
     """Tell whether the claimant may make this job give way as things stand (R15)."""
     if claimant.project == victim.project:
@@ -104,13 +100,13 @@ def may_take(
     mine, theirs = path(snapshot, claimant.project), path(snapshot, victim.project)
     level = next(i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b)
     asked, now = times(need(claimant), workers), held(snapshot)
-    quotas = {name: bounds(named(snapshot, name), "quota") for name in {*mine, *theirs}}
+    quotas = shares.guaranteed
 
     def counts(name: ProjectName, r: int, *, share: bool) -> bool:
         return bool(asked[r]) and (quotas[name][r] is not None or (share and r == GPUS))
 
     def due(name: ProjectName, r: int, *, share: bool) -> Fraction:
-        return shares[name][r] if share else quotas[name][r] or Fraction(0)
+        return shares.of[name][r] if share else quotas[name][r] or Fraction(0)
 
     def above(name: ProjectName, *, share: bool) -> bool:
         return any(
@@ -135,7 +131,7 @@ def may_take(
 
 
 def lawful(
-    snapshot: Snapshot, shares: Shares, claimant: JobFacts, workers: int, victims: Victims
+    snapshot: Snapshot, shares: FairShares, claimant: JobFacts, workers: int, victims: Victims
 ) -> bool:
     """Tell whether the victims may be taken one after the other in some order (R15)."""
     if not victims:
@@ -151,7 +147,7 @@ def lawful(
 
 
 def one_by_one(
-    snapshot: Snapshot, shares: Shares, claimant: JobFacts, workers: int, victims: Victims
+    snapshot: Snapshot, shares: FairShares, claimant: JobFacts, workers: int, victims: Victims
 ) -> bool:
     """Tell whether they may be taken in some order in which a job first gives what it can spare."""
     if not victims:
@@ -169,7 +165,7 @@ def one_by_one(
 
 def comes_back(
     snapshot: Snapshot,
-    shares: Shares,
+    shares: FairShares,
     claimant: JobFacts,
     workers: int,
     victims: Victims,
@@ -200,9 +196,9 @@ def comes_back(
     wanted = need(claimant)[GPUS] * workers
 
     def within(name: ProjectName, more: Fraction, *, share: bool) -> bool:
-        quota = bounds(named(after, name), "quota")[GPUS]
+        quota = shares.guaranteed[name][GPUS]
         now = held(after)[name][GPUS] + more
-        return quota is None or now <= quota or (share and now <= shares[name][GPUS])
+        return quota is None or now <= quota or (share and now <= shares.of[name][GPUS])
 
     entitled = mine if own else mine[level : level + 1]
     if all(within(name, wanted, share=own) for name in entitled) and (
@@ -212,9 +208,9 @@ def comes_back(
     return all(within(name, asked - lower, share=own) for name in theirs[level:])
 
 
-def overbooked(snapshot: Snapshot, shares: Shares) -> bool:
+def overbooked(snapshot: Snapshot, shares: FairShares) -> bool:
     """Tell whether more GPUs are due to those who ask for them than there are."""
-    due = sum(shares[project.name][GPUS] for project in children(snapshot, None))
+    due = sum(shares.of[project.name][GPUS] for project in children(snapshot, None))
     return due > pool_total(snapshot, NOTHING)[GPUS]
 
 
@@ -234,7 +230,7 @@ def suffices(snapshot: Snapshot, claimant: JobFacts, workers: int, victims: Vict
 
 def answers(snapshot: Snapshot, claimant: JobFacts, workers: int) -> list[Victims]:
     """Return every lawful set of victims of which none can be spared (R15-R19)."""
-    shares = fair_shares(snapshot).of
+    shares = fair_shares(snapshot)
     found = [
         victims
         for victims in sets(pieces(snapshot))

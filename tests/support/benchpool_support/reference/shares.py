@@ -1,4 +1,4 @@
-"""Fair shares by filling vessels (R4-R7).
+"""Guarantees and fair shares by filling vessels (R4-R7, R5a).
 
 Think of each project as a vessel as wide as its weight and as deep as its open demand is for that
 width. Surplus poured in stands equally high in all vessels that are not full: the height at which
@@ -17,6 +17,7 @@ from benchpool_support.reference.holdings import (
     MEMORY,
     NOTHING,
     Amounts,
+    Bounds,
     bounds,
     children,
     need,
@@ -122,21 +123,82 @@ def pool_total(snapshot: Snapshot, asked: Amounts) -> Amounts:
     return gpus, cpus, memory
 
 
+def guarantees(snapshot: Snapshot) -> dict[ProjectName, Bounds]:
+    """Return what every project is guaranteed: its quota, and its part of what is left above it.
+
+    What a parent is guaranteed of the pool beyond the quotas of its children is poured into those
+    that ask for more than their quota, as wide as the weight that is written, else equally.
+    """
+    asked, pool = demands(snapshot), pool_total(snapshot, _leaf_sum(snapshot))
+    found: dict[ProjectName, list[Fraction | None]] = {
+        project.name: [*bounds(project, "quota")] for project in snapshot.projects
+    }
+
+    def descend(parent: ProjectName) -> None:
+        siblings = children(snapshot, parent)
+        for resource, unit in enumerate(UNITS):
+            above = found[parent][resource]
+            above = pool[resource] if above is None else min(above, pool[resource])
+            quotas = [bounds(project, "quota")[resource] for project in siblings]
+            if not siblings or None in quotas:
+                continue  # an unlimited quota leaves nothing
+            written = [quota or Fraction(0) for quota in quotas]
+            vessels = [
+                Vessel(
+                    0,
+                    max(0, vessel.most - int(quota * unit)),
+                    _even(project, resource),
+                    project.priority,
+                )
+                for project, quota, vessel in zip(
+                    siblings,
+                    written,
+                    _vessels(snapshot, siblings, asked, found, resource),
+                    strict=True,
+                )
+            ]
+            rest = max(0, int((above - sum(written)) * unit))
+            parts = whole_slices(rest, vessels)
+            for project, quota, part in zip(siblings, written, parts, strict=True):
+                found[project.name][resource] = quota + Fraction(part, unit)
+        for project in siblings:
+            descend(project.name)
+
+    for top in children(snapshot, None):
+        descend(top.name)
+    return {name: (three[0], three[1], three[2]) for name, three in found.items()}
+
+
+def _even(project: Project, resource: int) -> Fraction:
+    written = (project.weight, project.cpus.weight, project.memory_gib.weight)[resource]
+    return Fraction(1) if written is None else Fraction(written)
+
+
+def _leaf_sum(snapshot: Snapshot) -> Amounts:
+    """Return what all jobs that could ever run ask for."""
+    found = NOTHING
+    for job in snapshot.jobs:
+        if job.activity is not Activity.QUEUED or possible(snapshot, job):
+            found = plus(found, times(need(job), job.spec.workers))
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class FairShares:
-    """The shares of all projects, and whether any slice of GPUs had to be rounded."""
+    """What all projects deserve: shares, and what of them is guaranteed.
+
+    ``rounded`` tells whether any slice of GPUs had to be rounded.
+    """
 
     of: Mapping[ProjectName, Amounts]
+    guaranteed: Mapping[ProjectName, Bounds]
     rounded: bool
 
 
 def fair_shares(snapshot: Snapshot) -> FairShares:
     """Return what every project deserves now."""
     asked = demands(snapshot)
-    leaf_sum = NOTHING
-    for job in snapshot.jobs:
-        if job.activity is not Activity.QUEUED or possible(snapshot, job):
-            leaf_sum = plus(leaf_sum, times(need(job), job.spec.workers))
+    guaranteed = guarantees(snapshot)
     shares: dict[ProjectName, Amounts] = {}
     rounded = False
 
@@ -145,7 +207,7 @@ def fair_shares(snapshot: Snapshot) -> FairShares:
         siblings = children(snapshot, parent)
         columns: list[list[Fraction]] = []
         for resource, unit in enumerate(UNITS):
-            vessels = _vessels(snapshot, siblings, asked, resource)
+            vessels = _vessels(snapshot, siblings, asked, guaranteed, resource)
             units = int(total[resource] * unit)
             columns.append([Fraction(n, unit) for n in whole_slices(units, vessels)])
             if resource == 0:
@@ -158,20 +220,21 @@ def fair_shares(snapshot: Snapshot) -> FairShares:
             )
             descend(project.name, shares[project.name])
 
-    descend(None, pool_total(snapshot, leaf_sum))
-    return FairShares(shares, rounded)
+    descend(None, pool_total(snapshot, _leaf_sum(snapshot)))
+    return FairShares(shares, guaranteed, rounded)
 
 
 def _vessels(
     snapshot: Snapshot,
     siblings: Sequence[Project],
     asked: Mapping[ProjectName, Amounts],
+    guaranteed: Mapping[ProjectName, Sequence[Fraction | None]],
     resource: int,
 ) -> list[Vessel]:
     bent = _bent(snapshot, siblings, asked, resource)
     vessels: list[Vessel] = []
     for project, weight in zip(siblings, bent, strict=True):
-        quota, limit = bounds(project, "quota")[resource], bounds(project, "limit")[resource]
+        quota, limit = guaranteed[project.name][resource], bounds(project, "limit")[resource]
         wish = asked[project.name][resource]
         most = wish if limit is None else min(wish, limit)
         unit = UNITS[resource]
