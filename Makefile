@@ -56,7 +56,7 @@ up: $(STAMPS)/install $(STAMPS)/proxy
 # Stages, processes and what is run again are in tests/suite.py.
 SUITE = $(BIN)/python tests/suite.py --record $(STAMPS)
 
-test: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev $(STAMPS)/browser
+test: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev $(STAMPS)/browser $(STAMPS)/hubs
 	@$(BIN)/python tests/preflight.py
 	cd extension && npm test --silent
 	$(SUITE) test $(ARGS)
@@ -66,7 +66,7 @@ test-fast: $(STAMPS)/install $(STAMPS)/dev
 	$(SUITE) test-fast $(ARGS)
 
 # A cluster that runs already is used; else one is started for the tests and taken away again.
-CLUSTER := cluster-programs $(STAMPS)/wheel $(STAMPS)/browser $(STAMPS)/proxy
+CLUSTER := cluster-programs $(STAMPS)/wheel $(STAMPS)/browser $(STAMPS)/proxy $(STAMPS)/hubs
 
 test-kubernetes: $(CLUSTER)
 	$(SUITE) test-kubernetes $(ARGS)
@@ -75,7 +75,7 @@ test-kubernetes: $(CLUSTER)
 test-cluster: $(CLUSTER)
 	$(SUITE) test-cluster $(ARGS)
 
-flaky: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev $(STAMPS)/browser
+flaky: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev $(STAMPS)/browser $(STAMPS)/hubs
 	$(BIN)/python tests/flaky.py $(ARGS)
 
 # The chart is not ours to ship: without one nothing is tested, and that is said.
@@ -194,6 +194,11 @@ $(STAMPS)/proxy: $(STAMPS)/venv
 $(STAMPS)/dev: $(STAMPS)/python
 	$(BIN)/python -m pip install -q -c constraints.txt --group dev "benchpool[kubernetes]"
 	$(BIN)/python -m pip install -q -c constraints.txt --upgrade --target $(VENV)/schemas --group schemas
+	@touch $@
+
+# Other versions of JupyterHub, for tests on them.
+$(STAMPS)/hubs: $(STAMPS)/dev pyproject.toml tests/support/benchpool_support/hub_environments.py
+	PYTHONPATH=tests/support $(BIN)/python -m benchpool_support.hub_environments
 	@touch $@
 
 # The scheduler's source is found by its folder: the client needs no build.

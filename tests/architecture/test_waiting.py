@@ -25,12 +25,10 @@ EXPECTS = ("pytest.raises", "raises")
 
 STANDS_ALONE = "it runs without the support of the tests"
 ITS_LIMIT = "this limit of the product is what is tested, and is waited for"
-INSTALLS = "it installs once what the tests need; a rule of the Makefile should"
 ALLOWED = {
     "cluster/benchpool_cluster/debian.py::install": "it is called by the Makefile alone",
     "packaging/prove_wheel.py::installed_listing": "it is called by the Makefile alone",
-    "support/benchpool_support/kube_hub.py::python_with_hub": INSTALLS,
-    "support/benchpool_support/oldest_hub.py::python": INSTALLS,
+    "support/benchpool_support/hub_environments.py::make": "it is called by the Makefile alone",
     "scheduler/api/test_unfinished_bodies.py::impatient": ITS_LIMIT,
     "scheduler/client/test_clients.py::test_only_what_may_be_repeated_is_sent_again": ITS_LIMIT,
     "scheduler/gate/test_bodies.py::test_a_body_that_does_not_come_is_ended_with_its_reason": (

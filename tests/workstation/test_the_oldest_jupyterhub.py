@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from benchpool_support import oldest_hub
+from benchpool_support import hub_environments
 from benchpool_support.names_of_a_site import (
     administrators_browser,
     follow_to_pool,
@@ -37,7 +37,7 @@ On a slow machine the Hub begins to wait some seconds after the first."""
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWorkstation]:
     """A workstation that starts slowly, as on a busy machine."""
     folder = tmp_path_factory.mktemp("oldest")
-    python = oldest_hub.python(folder / "environment")
+    python = hub_environments.python(hub_environments.oldest())
     config = folder / "pool.yaml"
     config.write_text("version: 1\nbuild: {default: 1}\nprojects: [{name: all, quota: 1}]\n")
     late = folder / "late"
@@ -58,7 +58,7 @@ def browser(up: RunningWorkstation) -> Iterator[httpx.Client]:
 
 
 def test_it_is_the_one_that_runs(up: RunningWorkstation) -> None:
-    assert up.hub.get("/").json()["version"] == oldest_hub.version()
+    assert up.hub.get("/").json()["version"] == hub_environments.oldest()
 
 
 def test_a_scheduler_that_begins_late_is_waited_for(up: RunningWorkstation) -> None:

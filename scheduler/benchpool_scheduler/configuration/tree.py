@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from benchpool_scheduler.configuration.nodes import Item, nearest
 from benchpool_scheduler.configuration.settings import ProjectSettings
-from benchpool_scheduler.core.model import Project
+from benchpool_scheduler.core.model import Project, ProjectName
+
+MOST_DEPTH = 16
+"""Levels of projects that a tree may have."""
 
 
 def check_tree(projects: Sequence[ProjectSettings], places: Sequence[Item]) -> None:
-    """Refuse names that repeat, parents that do not exist, and circles.
+    """Refuse names that repeat, parents that do not exist, circles, and trees that are too deep.
 
-    ``places`` are the list entries of the projects. Errors: InvalidInput.
+    Args:
+        places: The list entries of the projects.
+
+    Errors: InvalidInput.
     """
     first: dict[str, Item] = {}
     for settings, place in zip(projects, places, strict=True):
@@ -29,34 +35,42 @@ def check_tree(projects: Sequence[ProjectSettings], places: Sequence[Item]) -> N
         if parent is not None and parent not in parents:
             others = [name for name in parents if name != settings.name]
             place.wrong(f"has the parent {parent!r}, which is no project{nearest(parent, others)}")
-        circle = _circle(settings.name, parents)
-        if circle:
-            place.wrong(f"is its own ancestor ({' in '.join(circle)}); break the circle.")
+        path = _upwards(settings.name, parents)
+        if settings.name in path[1:]:
+            place.wrong(f"is its own ancestor ({' in '.join(path)}); break the circle.")
+        if len(path) > MOST_DEPTH:
+            place.wrong(
+                f"has more than {MOST_DEPTH - 1} projects above it; make the tree flatter.",
+                limit=MOST_DEPTH,
+            )
 
 
-def _circle(name: str, parents: dict[str, str | None]) -> list[str]:
-    path = [name]
-    above = parents[name]
-    while above is not None and above in parents:
+def _upwards(name: str, parents: Mapping[str, str | None]) -> list[str]:
+    """Return a project and those above it, one level more than is allowed at most.
+
+    A circle ends where it closes.
+    """
+    path, above = [name], parents[name]
+    while above is not None and above in parents and len(path) <= MOST_DEPTH:
         path.append(above)
         if above == name:
-            return path
-        if path.count(above) > 1:
-            # A circle further up; it is reported where it is.
-            return []
+            break
         above = parents[above]
-    return []
+    return path
 
 
 def tree_warnings(projects: Sequence[ProjectSettings]) -> tuple[str, ...]:
     """Return sentences about what is allowed but probably not meant."""
-    found = [*_void_guarantees(projects)]
+    below: dict[ProjectName | None, list[Project]] = {}
     for settings in projects:
-        project = settings.project
-        children = [p.project for p in projects if p.project.parent == project.name]
+        below.setdefault(settings.project.parent, []).append(settings.project)
+    found: list[str] = []
+    for settings in projects:
+        children = below.get(settings.name, [])
+        found += _void_guarantees(settings, children)
         if children and settings.members and settings.each is None:
             found.append(
-                f"Project {project.name} has projects below it and holds no jobs itself; its "
+                f"Project {settings.name} has projects below it and holds no jobs itself; its "
                 f"{len(settings.members)} members need to belong to one of those."
             )
     return tuple(found)
@@ -65,37 +79,50 @@ def tree_warnings(projects: Sequence[ProjectSettings]) -> tuple[str, ...]:
 RESOURCES = ("GPUs", "CPUs", "GiB of memory")
 
 
-def _void_guarantees(projects: Sequence[ProjectSettings]) -> Iterator[str]:
-    """Yield a sentence for each guarantee that a bound above it, or its own limit, makes void (R4).
+def _void_guarantees(settings: ProjectSettings, below: Sequence[Project]) -> Iterator[str]:
+    """Yield a sentence for each guarantee that a project's own bounds make void (R4).
 
-    Bounds of a project bind all below it, so each is compared with the quotas of the next level.
+    They bind all below it, so they are compared with the quotas of the next level.
     """
-    for settings in projects:
-        above = settings.project
-        below = [it.project for it in projects if it.project.parent == above.name]
-        for resource, unit in enumerate(RESOURCES):
-            quota, limit = _bounds(above, resource)
-            if limit is not None and (quota is None or quota > limit):
-                said = "unlimited" if quota is None else f"{quota:g}"
-                yield (
-                    f"Project {above.name} has quota {said} and limit {limit:g}: "
-                    f"it never gets more than {limit:g} {unit}."
-                )
-            most = min((it for it in (quota, limit) if it is not None), default=None)
-            each = settings.each.quota if settings.each is not None and resource == 0 else 0
-            if most is not None and each is not None and each > most:
-                yield (
-                    f"Each member of project {above.name} is guaranteed {each} GPUs, and "
-                    f"{above.name} itself {most:g}: no member can have theirs in full."
-                )
-            named = {it.name: own for it in below if (own := _bounds(it, resource)[0])}
-            promised = sum(named.values())
-            if most is not None and promised > most:
-                listed = ", ".join(f"{name} {quota:g}" for name, quota in named.items())
-                yield (
-                    f"The projects below {above.name} are guaranteed {promised:g} {unit} together "
-                    f"({listed}), {above.name} itself {most:g}: what is beyond that is void."
-                )
+    above = settings.project
+    for resource, unit in enumerate(RESOURCES):
+        quota, limit = _bounds(above, resource)
+        if limit is not None and (quota is None or quota > limit):
+            said = "unlimited" if quota is None else f"{quota:g}"
+            yield (
+                f"Project {above.name} has quota {said} and limit {limit:g}: "
+                f"it never gets more than {limit:g} {unit}."
+            )
+        most = min((it for it in (quota, limit) if it is not None), default=None)
+        each = settings.each.quota if settings.each is not None and resource == 0 else 0
+        if most is not None and each is not None and each > most:
+            yield (
+                f"Each member of project {above.name} is guaranteed {each} GPUs, and "
+                f"{above.name} itself {most:g}: no member can have theirs in full."
+            )
+        named = {it.name: own for it in below if (own := _bounds(it, resource)[0])}
+        promised = sum(named.values())
+        if most is not None and promised > most:
+            yield (
+                f"The projects below {above.name} are guaranteed {promised:g} {unit} together "
+                f"({largest(named)}), {above.name} itself {most:g}: what is beyond that is void."
+            )
+
+
+MOST_NAMED = 4
+
+
+def largest(quotas: Mapping[ProjectName, float]) -> str:
+    """Return the largest quotas by name, and what all others add up to.
+
+    >>> largest({"a": 1, "b": 7})
+    'b 7, a 1'
+    """
+    ranked = sorted(quotas.items(), key=lambda it: -it[1])
+    named = [f"{name} {quota:g}" for name, quota in ranked[:MOST_NAMED]]
+    if rest := ranked[MOST_NAMED:]:
+        named.append(f"{len(rest)} others {sum(quota for _, quota in rest):g}")
+    return ", ".join(named)
 
 
 def _bounds(project: Project, resource: int) -> tuple[float | None, float | None]:

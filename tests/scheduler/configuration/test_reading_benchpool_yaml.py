@@ -125,6 +125,18 @@ def test_children_that_are_promised_more_than_their_parent_has_are_a_warning() -
     )
 
 
+@pytest.mark.parametrize("ring", [False, True])
+def test_a_tree_that_is_too_deep_is_refused_at_once(ring: bool) -> None:
+    names = [f"p{i}" for i in range(3000)]
+    above = [names[-1] if ring else None, *names]
+    lines = [
+        f"- {{name: {name}{f', parent: {parent}' if parent else ''}}}"
+        for name, parent in zip(names, above, strict=False)
+    ]
+    with pytest.raises(InvalidInput, match="has more than 15 projects above it"):
+        load("\n".join(["version: 1", "projects:", *lines]))
+
+
 def test_every_guarantee_that_a_bound_makes_void_is_a_warning() -> None:
     found = load(
         "{version: 1, projects: [{name: p, quota: 9, limit: 6, cpus: {quota: 8}},"

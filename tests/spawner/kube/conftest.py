@@ -21,6 +21,7 @@ from benchpool_cluster.control_plane import ControlPlane
 from benchpool_cluster.fixtures import control_plane as control_plane
 from benchpool_scheduler.contract.kubernetes import ADMISSION_GATE, LEASE, slot
 from benchpool_scheduler.runtime import Device, NodeFacts
+from benchpool_support.hub_environments import EARLIER_LINE
 from benchpool_support.kube_hub import (
     TOKEN,
     KubeHub,
@@ -172,7 +173,7 @@ def admitter(access: Access, scheduler: Scheduler) -> Iterator[Admitter]:
     thread.join(60)
 
 
-@pytest.fixture(scope="module", params=["6.1", "5.5.4"])
+@pytest.fixture(scope="module", params=["6.1", EARLIER_LINE])
 def hub(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,

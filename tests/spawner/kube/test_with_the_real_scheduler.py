@@ -16,6 +16,7 @@ from benchpool_cluster.access import Access
 from benchpool_scheduler.contract.kubernetes import LEASE
 from benchpool_scheduler.kube import connect
 from benchpool_support import kubernetes
+from benchpool_support.hub_environments import EARLIER_LINE
 from benchpool_support.kube_hub import (
     ADMIN_TOKEN,
     SERVICE_TOKEN,
@@ -77,7 +78,7 @@ def _scheduler(site: Site, port: int) -> Replica:
     return replica
 
 
-@pytest.fixture(scope="module", params=["6.1", "5.5.4"])
+@pytest.fixture(scope="module", params=["6.1", EARLIER_LINE])
 def lab(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, access: Access
 ) -> Iterator[Lab]:

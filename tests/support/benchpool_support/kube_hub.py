@@ -6,15 +6,12 @@ answers in their place, so that the Hub sees its servers come up.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import threading
-import venv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,10 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import platformdirs
 
 from benchpool_scheduler.workstation import proxy
-from benchpool_support import direct
+from benchpool_support import direct, hub_environments
 from benchpool_support.loopback import free_port
 from benchpool_support.waiting import family, processor_seconds, until
 
@@ -38,28 +34,12 @@ ADMIN_TOKEN = "admin-of-the-tests"
 SERVICE_TOKEN = "service-of-the-tests"
 """By it the Hub knows the scheduler."""
 
-WITH_THE_HUB = ("jupyterhub-kubespawner>=7", "httpx", "msgspec", "jinja2", "platformdirs")
 READY_S = 120.0
 
 
 def python_with_hub(version: str | None) -> Path:
-    """Return a Python that has this JupyterHub; None is the one of these tests.
-
-    It is installed once, into the user's cache.
-    """
-    if version is None:
-        return Path(sys.executable)
-    wanted = (f"jupyterhub=={version}", *WITH_THE_HUB)
-    name = hashlib.sha256("\n".join((*wanted, sys.version)).encode()).hexdigest()[:12]
-    folder = platformdirs.user_cache_path("benchpool") / "hubs" / f"{version}-{name}"
-    python = folder / "bin/python"
-    if (folder / "ready").exists():
-        return python
-    shutil.rmtree(folder, ignore_errors=True)
-    venv.create(folder, with_pip=True)
-    subprocess.run([python, "-m", "pip", "install", "-q", *wanted], check=True, timeout=600)
-    (folder / "ready").touch()
-    return python
+    """Return a Python that has this JupyterHub; None is the one of these tests."""
+    return Path(sys.executable) if version is None else hub_environments.python(version)
 
 
 class Notebooks:

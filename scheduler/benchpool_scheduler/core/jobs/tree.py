@@ -67,19 +67,16 @@ def with_sums(
     for project in projects:
         below.setdefault(project.parent, []).append(project.name)
 
-    def climb(name: ProjectName) -> None:
-        children = below.get(name, [])
-        for child in children:
-            climb(child)
+    downwards = [*below.get(None, [])]
+    for name in downwards:
+        downwards += below.get(name, [])
+    for name in reversed(downwards):
+        children = [found[child] for child in below.get(name, [])]
         if name in unwritten and children:
-            own = found[name]
-            quotas = [found[child].quota for child in children]
-            reserved = own.reserved - sum(found[child].reserved for child in children)
+            own, quotas = found[name], [child.quota for child in children]
+            reserved = own.reserved - sum(child.reserved for child in children)
             whole = None if None in quotas else sum(quota or 0 for quota in quotas) + reserved
             found[name] = replace(own, quota=whole)
-
-    for name in below.get(None, []):
-        climb(name)
     return tuple(found[project.name] for project in projects)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from benchpool_scheduler.configuration import Configuration, ProjectSettings
+from benchpool_scheduler.configuration.tree import largest
 from benchpool_scheduler.core.model import Project
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.phrases import count
@@ -33,12 +32,13 @@ def refuse(configuration: Configuration, gpus: int) -> None:
     promised = _promised(configuration)
     if configuration.oversubscribe or promised <= gpus:
         return
-    ranked = sorted(_tops(configuration), key=lambda it: -_guaranteed(it.project))
-    line = ranked[0].line or None
+    tops = _tops(configuration)
+    line = max(tops, key=lambda it: _guaranteed(it.project)).line or None
+    quotas = {it.name: _guaranteed(it.project) for it in tops}
     place = configuration.source if line is None else f"{configuration.source}, line {line}"
     raise InvalidInput(
         f"{place}: the projects are guaranteed {count(promised, 'GPU')} together "
-        f"({_listed(ranked)}) and training has {count(gpus, 'GPU')}; lower a quota, or set "
+        f"({largest(quotas)}) and training has {count(gpus, 'GPU')}; lower a quota, or set "
         "policy.oversubscribe to true.",
         code="guarantees-oversubscribed",
         field="projects",
@@ -52,17 +52,6 @@ def _tops(configuration: Configuration) -> list[ProjectSettings]:
 
 def _promised(configuration: Configuration) -> int:
     return sum(_guaranteed(it.project) for it in _tops(configuration))
-
-
-MOST_NAMED = 4
-
-
-def _listed(ranked: Sequence[ProjectSettings]) -> str:
-    """Return the largest quotas by name, and the sum of all others."""
-    named = [f"{it.name} {_guaranteed(it.project)}" for it in ranked[:MOST_NAMED]]
-    if rest := ranked[MOST_NAMED:]:
-        named.append(f"{len(rest)} others {sum(_guaranteed(it.project) for it in rest)}")
-    return ", ".join(named)
 
 
 def _guaranteed(project: Project) -> int:
