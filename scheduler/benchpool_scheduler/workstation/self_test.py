@@ -14,6 +14,8 @@ from benchpool_scheduler.contract.spec import SELF_TEST
 from benchpool_scheduler.errors import BenchpoolError
 
 TIMEOUT_S = 60.0
+LIMIT_S = 30
+"""Time limit of the job; the scheduler takes no longer one."""
 _PROGRAM = "import os; print('GPU', os.environ['CUDA_VISIBLE_DEVICES'])"
 
 
@@ -50,7 +52,7 @@ def _submission(project: str | None) -> JobSubmission:
         tags=(SELF_TEST,),
         project=project,
         gpus=1,
-        time_limit_s=int(TIMEOUT_S),
+        time_limit_s=LIMIT_S,
         source=Source(kind="self-test"),
     )
 

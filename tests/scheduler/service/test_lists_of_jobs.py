@@ -8,20 +8,33 @@ import pytest
 from msgspec.structs import replace
 
 from benchpool_scheduler.contract import Source
-from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.errors import Forbidden, InvalidInput
 from benchpool_support.pools import ADMIN, JOE, SUSAN, make_pool, opened, sleeper
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 
 async def test_the_self_test_of_a_start_is_nobodys(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
-        tagged = replace(sleeper(), tags=("self-test",))
-        with pytest.raises(InvalidInput, match="kept for jobs by which a start tests itself"):
-            await pool.jobs.submit(SUSAN, tagged)
-        sent = await pool.jobs.submit(SUSAN, replace(tagged, source=Source(kind="self-test")))
+        test = replace(
+            sleeper(),
+            project="susan",
+            tags=("self-test",),
+            source=Source(kind="self-test"),
+            time_limit_s=30,
+        )
+        for sent in (test, replace(test, source=None), replace(test, tags=())):
+            with pytest.raises(Forbidden, match="kept for the job by which a start"):
+                await pool.jobs.submit(SUSAN, sent)
+        for sent in (replace(test, gpus=2), replace(test, workers=2)):
+            with pytest.raises(InvalidInput, match="this one asks for 2 GPUs and 30 s"):
+                await pool.jobs.submit(ADMIN, sent)
+        for seconds in (None, 31):
+            with pytest.raises(InvalidInput, match="a time limit of at most 30 s"):
+                await pool.jobs.submit(ADMIN, replace(test, time_limit_s=seconds))
+        taken = await pool.jobs.submit(ADMIN, test)
         assert pool.jobs.select(ADMIN, all=True) == []
-        assert [job.id for job in pool.jobs.select(ADMIN, all=True, tag="self-test")] == [sent.id]
-        assert pool.jobs.detail(SUSAN, sent.id[:8]).job.id == sent.id
+        assert [job.id for job in pool.jobs.select(ADMIN, all=True, tag="self-test")] == [taken.id]
+        assert pool.jobs.detail(ADMIN, taken.id[:8]).job.id == taken.id
 
 
 async def test_parts_follow_each_other_and_words_are_found_in_what_people_see(

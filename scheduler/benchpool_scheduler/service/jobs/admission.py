@@ -218,6 +218,7 @@ class Admission:
         configuration = self._observed.now.configuration
         fixed_pods.check_sender(submission, admits=caller.kind == "cluster")
         submission_checks.check_shape(submission)
+        submission_checks.check_self_test(caller, submission)
         submission_checks.check_values(submission, configuration.budgets.values_gib)
         settings = membership.project_of(caller, submission, configuration)
         if SELF_TEST not in submission.tags:

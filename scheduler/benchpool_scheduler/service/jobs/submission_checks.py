@@ -19,8 +19,9 @@ from benchpool_scheduler.contract import (
     ScriptEntry,
 )
 from benchpool_scheduler.contract.spec import SELF_TEST
-from benchpool_scheduler.errors import InvalidInput, Refused, TooLarge, TooMany
+from benchpool_scheduler.errors import Forbidden, InvalidInput, Refused, TooLarge, TooMany
 from benchpool_scheduler.phrases import count, data_size, duration, visible
+from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.benches.bench_reserve import Capacity
 from benchpool_scheduler.worker import rendezvous
 from benchpool_scheduler.worker.records import VALUES
@@ -35,6 +36,10 @@ RESERVED = rendezvous.NAMES | {
 }
 
 
+LONGEST_SELF_TEST_S = 30
+"""Time limit of the job by which a start tests itself."""
+
+
 # --------------------------------------------------------------------------- its shape
 
 
@@ -45,14 +50,33 @@ def check_shape(submission: JobSubmission) -> None:
         check_visible(submission.name, "name")
     for tag in submission.tags:
         check_visible(tag, "tags")
-    if SELF_TEST in submission.tags and _kind(submission) != SELF_TEST:
-        raise InvalidInput(
-            f"The tag {SELF_TEST} is kept for jobs by which a start tests itself: take another.",
-            field="tags",
-        )
     _check_environment(submission.env)
     _check_paths(submission)
     _check_files(submission)
+
+
+def check_self_test(caller: Caller, submission: JobSubmission) -> None:
+    """Keep the self-test for starts: of an administrator, one GPU, half a minute at most.
+
+    It is in no list, and no budget refuses it. Errors: Forbidden, InvalidInput.
+    """
+    kind = submission.source.kind if submission.source else ""
+    if SELF_TEST not in (*submission.tags, kind):
+        return
+    if not (caller.kind == "user" and caller.admin):
+        raise Forbidden(
+            f"{SELF_TEST} is kept for the job by which a start of benchpool tests itself: take "
+            "another tag and source.",
+            field="tags",
+        )
+    limit = submission.time_limit_s
+    if submission.spec.total_gpus > 1 or limit is None or limit > LONGEST_SELF_TEST_S:
+        raise InvalidInput(
+            f"A self-test has one GPU and a time limit of at most {LONGEST_SELF_TEST_S} s; this "
+            f"one asks for {count(submission.spec.total_gpus, 'GPU')} and "
+            f"{'no time limit' if limit is None else f'{limit} s'}.",
+            field="tags",
+        )
 
 
 def check_deadline(submission: JobSubmission, now: float) -> None:
@@ -64,10 +88,6 @@ def check_deadline(submission: JobSubmission, now: float) -> None:
             f"{duration(now - deadline.timestamp())} ago: give a later one, or none.",
             field="deadline",
         )
-
-
-def _kind(submission: JobSubmission) -> str:
-    return submission.source.kind if submission.source else ""
 
 
 def check_visible(text: str, what: str, field: str | None = None) -> None:

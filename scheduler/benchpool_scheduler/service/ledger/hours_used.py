@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.configuration.months import day_of, month_of
-from benchpool_scheduler.contract.spec import SELF_TEST
 from benchpool_scheduler.core.cluster.budgets_in_time import HourOutlook
 from benchpool_scheduler.core.fairness.gpu_hours import (
     AccountKind,
@@ -180,7 +179,7 @@ class HoursUsed:
     def _see_jobs(self, jobs: Collection[str]) -> None:
         for name in jobs:
             job = self._ledger.job(name)
-            if job is not None and job.attempt and SELF_TEST not in job.spec.tags:
+            if job is not None and job.attempt:
                 keys: tuple[AccountKey, ...] = (("project", job.project), ("user", job.user))
                 self._put(name, keys, held_by(self._ledger.attempts(name)))
 
