@@ -122,7 +122,20 @@ def check_webhook_url(url: str, site: SiteNotifications) -> SplitResult:
 
     Only hosts that the administrator names may be asked without encryption, or on other ports.
     """
+    import httpx
+
     parts = urlsplit(url)
+    try:
+        httpx.URL(url)  # what it cannot read could be kept and never be called
+        readable = url.isprintable() and url.split() == [url]
+    except httpx.InvalidURL:
+        readable = False
+    if not readable:
+        raise InvalidInput(
+            "This address holds spaces or signs that an address cannot have: copy it again.",
+            code="address",
+            field="add",
+        )
     if not parts.hostname or "@" in parts.netloc:
         raise InvalidInput(
             "A webhook's address is https://HOST/PATH, without a user.", code="address", field="add"

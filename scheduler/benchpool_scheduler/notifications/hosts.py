@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 Resolve = Callable[[str, int], Awaitable[Collection[str]]]
 """Returns the addresses of a host. Errors: OSError."""
 
-NAT64 = IPv6Network("64:ff9b::/96")
+HOLDS_IPV4 = (
+    IPv6Network("64:ff9b::/96"),  # NAT64, RFC 6052
+    IPv6Network("::ffff:0:0:0/96"),  # SIIT, RFC 2765
+    IPv6Network("::/96"),  # IPv4-compatible, RFC 4291
+)
+"""IPv6 networks whose last 32 bits are the IPv4 address that is reached."""
+OF_A_SITE = (
+    IPv6Network("fec0::/10"),  # site-local, RFC 3879
+    IPv6Network("64:ff9b:1::/48"),  # translation inside a site, RFC 8215
+    IPv4Network("192.88.99.0/24"),  # relays of 6to4, RFC 7526
+)
+"""Networks that lead into a site, or may, and that Python calls global."""
 
 
 class UnsafeHost(Exception):
     """The host is, or may be, in the site's own network."""
 
 
-async def resolve(host: str, port: int) -> Collection[str]:
-    """Ask the system. Errors: OSError."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=1)
-    return tuple(str(address[0]) for *_, address in found)
-
-
-async def address_of(host: str, port: int, named: Collection[str], ask: Resolve = resolve) -> str:
+async def address_of(host: str, port: int, named: Collection[str], ask: Resolve) -> str:
     """Return the address to connect to; it is to be used as it is, not asked for again.
 
     Args:
@@ -47,14 +51,15 @@ def public(address: str) -> bool:
     (True, False, False, False)
     """
     found = _inner(ip_address(address.partition("%")[0]))
-    return found.is_global and not found.is_multicast
+    of_a_site = any(found in network for network in OF_A_SITE)
+    return found.is_global and not found.is_multicast and not of_a_site
 
 
 def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     """Return the IPv4 address that an IPv6 address stands for, if it does."""
     if isinstance(address, IPv4Address):
         return address
-    if address in NAT64:
+    if any(address in network for network in HOLDS_IPV4):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     teredo = address.teredo
     return address.ipv4_mapped or address.sixtofour or (teredo[1] if teredo else address)

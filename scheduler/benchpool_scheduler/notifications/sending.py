@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from urllib.parse import quote, urlencode
 
-from benchpool_scheduler.notifications import hosts, webhook
+from benchpool_scheduler.notifications import webhook
 from benchpool_scheduler.notifications.addresses import kind_of
 from benchpool_scheduler.notifications.bundle import Bundle
 from benchpool_scheduler.notifications.kept import KeptAddress
+from benchpool_scheduler.notifications.name_lookups import LookUp, NameLookups, by_system
 from benchpool_scheduler.notifications.site import MailServer, SiteNotifications
 
 THREADS = 4
@@ -23,22 +25,29 @@ class NotificationSender:
     """Sends; what fails is answered in words and never raised.
 
     Args:
-        resolve: Looks up hosts of webhooks.
+        look_up: Looks up hosts of webhooks.
 
     Attributes:
         site: What the administrator allows now.
     """
 
-    def __init__(self, site: SiteNotifications, resolve: hosts.Resolve = hosts.resolve) -> None:
+    def __init__(self, site: SiteNotifications, look_up: LookUp = by_system) -> None:
         self.site = site
-        self._resolve = resolve
+        self._names = NameLookups(look_up)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="notifications")
 
-    async def send(self, address: KeptAddress, bundle: Bundle, now: float) -> str | None:
-        """Return why a bundle did not arrive; None where it was taken."""
+    async def send(
+        self, address: KeptAddress, bundle: Bundle, now: float, person: str = ""
+    ) -> str | None:
+        """Return why a bundle did not arrive; None where it was taken.
+
+        Args:
+            person: Whose address it is: one name is looked up at a time for each.
+        """
         kind = kind_of(address.url)
         if kind == "webhook":
-            return await webhook.post(address, bundle, self.site, now, self._resolve)
+            resolve = partial(self._names.resolve, person)
+            return await webhook.post(address, bundle, self.site, now, resolve)
         if kind == "mail" and self.site.mail is None:
             return "This site sends no mail any more."
         url = address.url

@@ -48,7 +48,7 @@ async def post(
     bundle: Bundle,
     site: SiteNotifications,
     now: float,
-    resolve: hosts.Resolve = hosts.resolve,
+    resolve: hosts.Resolve,
 ) -> str | None:
     """Send a bundle; return why it did not arrive, None where it did.
 
@@ -66,7 +66,7 @@ async def post(
             status = await _status(httpx.URL(address.url), at, address.secret, bundle, now)
     except TimeoutError:
         return f"{host} did not answer within {TIMEOUT_S:.0f} s."
-    except (InvalidInput, ValueError):
+    except (InvalidInput, ValueError, httpx.InvalidURL):
         return "Its address is not allowed any more: add it anew."
     except (hosts.UnsafeHost, OSError) as failed:
         return f"{host} is not asked: {failed}."

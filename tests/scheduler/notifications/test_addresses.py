@@ -48,6 +48,9 @@ def test_what_the_site_allows_is_taken(url: str) -> None:
         ("https://susan@hooks.example.com/a", "without a user"),
         ("https:///a", "HOST/PATH"),
         ("https://[::1/a", "can be read"),
+        ("https://hooks.example.com/a\x01b", "signs that an address cannot have"),
+        ("https://hooks.example.com/a b", "signs that an address cannot have"),
+        ("https://hooks.example.com/a\u202eb", "signs that an address cannot have"),
         ("mailto://susan:pw@10.0.0.1", "does not send to mailto"),
         ("json://10.0.0.1/", "does not send to json"),
         ("file:///etc/passwd", "does not send to file"),
@@ -76,7 +79,8 @@ def test_a_webhook_needs_a_secret_and_a_site_that_says_nothing_sends_nothing() -
     [
         *("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1"),
         *("0.0.0.0", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1%eth0", "fc00::1"),
-        *("::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:a00:1::1"),
+        *("::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:a00:1::1", "::ffff:0:10.0.0.1", "::10.0.0.1"),
+        *("fec0::1", "64:ff9b:1::1", "192.88.99.1"),
     ],
 )
 async def test_a_name_that_leads_into_the_site_is_not_called(address: str) -> None:

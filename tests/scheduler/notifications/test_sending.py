@@ -69,16 +69,16 @@ async def test_a_host_of_the_site_is_not_called_unless_it_is_named() -> None:
     with receiving() as receiver:
         port = receiver.url.rpartition(":")[2]
 
-        async def resolve(host: str, port: int) -> Collection[str]:
+        def look_up(host: str, port: int) -> Collection[str]:
             return ["127.0.0.1"]
 
-        strict = NotificationSender(SiteNotifications(kinds=("https",)), resolve)
+        strict = NotificationSender(SiteNotifications(kinds=("https",)), look_up)
         hidden = KeptAddress("a", "https://rebinds.example.com/hook", SECRET)
         said = await strict.send(hidden, BUNDLE, 1.0)
         assert said is not None
         assert "the administrator has not named it" in said
         lenient = NotificationSender(
-            SiteNotifications(kinds=("https",), hosts=("rebinds.example.com",)), resolve
+            SiteNotifications(kinds=("https",), hosts=("rebinds.example.com",)), look_up
         )
         named = KeptAddress("a", f"http://rebinds.example.com:{port}", SECRET)
         assert await lenient.send(named, BUNDLE, 1.0) is None

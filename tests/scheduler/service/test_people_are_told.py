@@ -22,6 +22,8 @@ from benchpool_scheduler.core.fairness.gpu_hours import HourAccount, HourBudget
 from benchpool_scheduler.core.fairness.hour_standing import AccountKey, HourStanding
 from benchpool_scheduler.errors import Forbidden, InvalidInput, Refused, TooMany
 from benchpool_scheduler.hub import HubUser, StaticDirectory
+from benchpool_scheduler.notifications.bundle import Bundle
+from benchpool_scheduler.notifications.kept import KeptAddress
 from benchpool_scheduler.runtime import DeviceState, Runtime
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.service.ledger.monthly_hours import MonthlyHours
@@ -164,6 +166,30 @@ async def test_one_that_stays_away_is_given_up_and_said_on_the_page(
         await written(tmp_path, f"{job}-")
         (address,) = pool.notifier.settings(SUSAN).addresses
     assert address.failed == "127.0.0.1 answered with status 500."
+
+
+@pytest.mark.expected_errors("a message to an address of susan failed")
+async def test_a_delivery_that_breaks_keeps_no_other_from_being_recorded(
+    tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(pool_of(tmp_path)) as pool:
+        pool.deliveries.again_s = (0.0,)
+        send = pool.deliveries.sender.send
+
+        async def breaks(address: KeptAddress, bundle: Bundle, now: float, person: str) -> object:
+            if address.url.endswith("/breaks"):
+                raise RuntimeError("nobody thought of this")
+            return await send(address, bundle, now, person)
+
+        monkeypatch.setattr(pool.deliveries.sender, "send", breaks)
+        broken = NewAddress(f"{receiver.url}/breaks", SECRET)
+        await pool.notifier.change(SUSAN, NotificationChange(add=broken, wait_s=0))
+        await subscribe(pool, receiver)
+        job = await fails(pool)
+        await written(tmp_path, f"{job}-")
+        first, second = pool.notifier.settings(SUSAN).addresses
+    assert first.failed == "It could not be sent: the scheduler's log says why."
+    assert second.reached is not None
 
 
 async def test_many_ends_are_no_storm(tmp_path: Path, receiver: Receiver) -> None:

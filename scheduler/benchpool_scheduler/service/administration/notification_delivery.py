@@ -285,7 +285,11 @@ class NotificationDelivery:
 
     async def _try(self, person: str, to: KeptAddress, bundle: Bundle, now: float) -> str | None:
         gone = None if person == POOL else addresses.no_longer(to.url, self.site)
-        return gone or await self.sender.send(to, bundle, now)
+        try:
+            return gone or await self.sender.send(to, bundle, now, person)
+        except Exception:
+            log.exception("a message to an address of %s failed", person)
+            return "It could not be sent: the scheduler's log says why."
 
     async def _remember(self, person: str, messages: Mapping[str, Message]) -> None:
         now, record = self.now(), self.kept.record
