@@ -27,6 +27,8 @@ from benchpool_scheduler.contract.audit import (
     AuditQuery,
     AuditRecord,
 )
+from benchpool_scheduler.phrases import data_size
+from benchpool_scheduler.store import whole_files
 from benchpool_scheduler.store.appending import append_whole
 
 FILE_BYTES = 8 * 1024 * 1024
@@ -53,6 +55,9 @@ class AuditFiles:
         folder: Made when it is not there, readable for the service's account alone.
         file_bytes: A file of this size is followed by the next.
         keep_s: For how long records are kept, in seconds.
+
+    Attributes:
+        damage: Sentences about what was no record and was set aside, until somebody takes them.
     """
 
     folder: Path
@@ -60,6 +65,7 @@ class AuditFiles:
     keep_s: float = KEEP_S
     last: int = 0
     head: str = NO_HASH
+    damage: list[str] = field(default_factory=list)
     _file: Path | None = None
     _size: int = 0
     _queue: queue.SimpleQueue[_Waiting | None] = field(default_factory=queue.SimpleQueue)
@@ -158,18 +164,34 @@ class AuditFiles:
     # ------------------------------------------------------------------ writing
 
     def _prepare(self) -> None:
+        """Find the last whole record; what stands behind it is set aside, and nothing is lost."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for file in reversed(self._files()):
-            lines = file.read_bytes()
-            if lines and not lines.endswith(b"\n"):  # a crash cut the last line off, unanswered
-                lines = lines[: lines.rfind(b"\n") + 1]
-                os.truncate(file, len(lines))
-            if lines:
-                record = _decoded(lines.splitlines()[-1])
-                if record is not None:
-                    self.last, self.head, self._file = record.number, record.hash, file
-                    self._size = len(lines)
+            data = file.read_bytes()
+            if data and not data.endswith(b"\n"):  # a crash cut the last line off, unanswered
+                data = data[: data.rfind(b"\n") + 1]
+                os.truncate(file, len(data))
+            record, end = _last_record(data)
+            if end < len(data):
+                self._set_aside(file, data[end:])
+                os.truncate(file, end)
+            if record is not None:
+                self.last, self.head = record.number, record.hash
+                self._file, self._size = file, end
+                if end < len(data):
+                    self._file, self._size = self._next_file(), 0
                 return
+            if data:
+                file.unlink()
+
+    def _set_aside(self, file: Path, data: bytes) -> None:
+        """Keep what is no record beside the trail. Errors: OSError."""
+        kept = file.with_name(f"{file.stem}.damaged-{hashlib.sha256(data).hexdigest()[:8]}")
+        whole_files.write(kept, data)
+        self.damage.append(
+            f"{data_size(len(data))} at the end of {file.name} were no records and lie in "
+            f"{kept.name} now; the trail goes on in a new file"
+        )
 
     def _run(self) -> None:
         while (first := self._queue.get()) is not None:
@@ -214,7 +236,7 @@ class AuditFiles:
         """Write all of it, flushed to the disk, or nothing."""
         file = self._file
         if file is None or not file.exists() or file.stat().st_size >= self.file_bytes:
-            file = self.folder / f"{self.last + 1:012d}.jsonl"
+            file = self._next_file()
             self._expire(now_s)
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
@@ -223,6 +245,9 @@ class AuditFiles:
         finally:
             os.close(descriptor)
         self._file, self._size = file, before + len(data)
+
+    def _next_file(self) -> Path:
+        return self.folder / f"{self.last + 1:012d}.jsonl"
 
     def _expire(self, now_s: float) -> None:
         """Delete the files whose newest record is too old."""
@@ -266,6 +291,17 @@ def _decoded(line: bytes) -> AuditRecord | None:
         return msgspec.json.decode(line, type=AuditRecord)
     except msgspec.DecodeError:
         return None
+
+
+def _last_record(data: bytes) -> tuple[AuditRecord | None, int]:
+    """Return the last record among lines, and where it ends; None and 0 where there is none."""
+    end = len(data)
+    while end:
+        begin = data.rfind(b"\n", 0, end - 1) + 1
+        if (record := _decoded(data[begin:end])) is not None:
+            return record, end
+        end = begin
+    return None, 0
 
 
 def _asked(record: AuditRecord, query: AuditQuery) -> bool:

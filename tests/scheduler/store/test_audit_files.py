@@ -112,6 +112,40 @@ async def test_a_line_that_a_crash_cut_off_is_dropped_and_the_chain_goes_on(tmp_
     assert (check.ok, check.last) == (True, 3)
 
 
+@pytest.mark.parametrize("torn", [b'{"number":3,"at":"2026-\n', b"\0" * 4096 + b"\n", b"a\nb\n"])
+async def test_what_is_no_record_is_set_aside_and_the_chain_goes_on_in_a_new_file(
+    tmp_path: Path, torn: bytes
+) -> None:
+    file = await written(tmp_path, 2)
+    with file.open("ab") as end:
+        end.write(torn)
+    async with trail(tmp_path) as files:
+        await files.append(record(5))
+        check, (said,) = files.verify(), files.damage
+    assert (check.ok, check.first, check.last) == (True, 1, 3)
+    assert [one.name for one in sorted(tmp_path.glob("*.jsonl"))] == [
+        "000000000001.jsonl",
+        "000000000003.jsonl",
+    ]
+    (kept,) = tmp_path.glob("*.damaged-*")
+    assert kept.read_bytes() == torn
+    assert f"lie in {kept.name} now" in said
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert (await written(tmp_path, 1)).exists()
+    assert AuditFiles(tmp_path).verify().last == 4
+
+
+async def test_a_newest_file_without_any_record_leaves_the_number_of_the_one_before(
+    tmp_path: Path,
+) -> None:
+    await written(tmp_path, 2)
+    (tmp_path / "000000000003.jsonl").write_bytes(b"\0" * 100 + b"\n")
+    async with trail(tmp_path) as files:
+        await files.append(record(5))
+        assert (files.verify().ok, files.last) == (True, 3)
+    assert len(list(tmp_path.glob("*.damaged-*"))) == 1
+
+
 async def test_full_files_are_followed_by_others_and_old_ones_go_whole(tmp_path: Path) -> None:
     day = 24 * 60
     async with trail(tmp_path, file_bytes=1, keep_s=2.5 * 24 * 3600) as files:

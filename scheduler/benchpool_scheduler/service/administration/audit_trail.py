@@ -40,6 +40,8 @@ LONGEST = 500
 """Reasons and values are cut to this many characters."""
 
 _PROBLEM = "audit"
+DAMAGED = "audit-damaged"
+"""Action of the record, and topic of the problem, that part of the trail was set aside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class AuditTrail:
             await self._files.open()
         except OSError as failed:
             self._tell(failed)
+        self._tell_damage()
 
     async def close(self) -> None:
         """Write what waits."""
@@ -88,6 +91,14 @@ class AuditTrail:
             self._tell(failed)
         else:
             self._observed.report(_PROBLEM, None)
+        self._tell_damage()
+
+    def _tell_damage(self) -> None:
+        """Write and report what was set aside because it was no record."""
+        found, self._files.damage = self._files.damage, []
+        for sentence in found:
+            self._soon(Deed(Caller("benchpool", kind="service"), "", DAMAGED, reason=sentence))
+            self._observed.report(DAMAGED, f"The audit trail was damaged: {sentence}.")
 
     def tell(self, deed: Deed) -> None:
         """Write what the pool did by itself, without waiting for it."""
