@@ -18,6 +18,7 @@ import yaml
 from msgspec import Struct
 
 from benchpool_scheduler.configuration.loader import line_of, load
+from benchpool_scheduler.configuration.nodes import with_quoted_names
 from benchpool_scheduler.contract.kubernetes import Kind
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.resources.declaring import Resource
@@ -123,7 +124,7 @@ SETTINGS = (
 def objects(text: str, source: str = "benchpool.yaml") -> list[Declared]:
     """Return the objects that say the same as a ``benchpool.yaml``. Errors: InvalidInput."""
     load(text, source)  # says what is wrong, with its line
-    top: dict[str, Any] = yaml.safe_load(text)
+    top: dict[str, Any] = yaml.safe_load(with_quoted_names(text))
     if (top.get("build") or {}).get("parking"):
         line = line_of(text, "build", "parking")
         raise InvalidInput(

@@ -21,7 +21,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 from ruamel.yaml.tokens import CommentToken
 
 from benchpool_scheduler.configuration.loader import SECTIONS
-from benchpool_scheduler.configuration.nodes import nearest
+from benchpool_scheduler.configuration.nodes import nearest, with_quoted_names
 from benchpool_scheduler.contract.configuration import Setting
 from benchpool_scheduler.errors import InvalidInput
 
@@ -61,7 +61,7 @@ def edited(text: str, settings: Iterable[Setting], source: str = "benchpool.yaml
         ann.lee: 2
     """
     settings = tuple(settings)
-    text = text if text.strip() else "version: 1\n"
+    text = with_quoted_names(text) if text.strip() else "version: 1\n"
     wanted = _plain(text)
     document, writer = _read(text, source)
     for setting in settings:
@@ -105,7 +105,7 @@ def _editable(text: str, source: str) -> str | None:
     except InvalidInput:
         return None
     aliased = any(isinstance(one, yaml.AliasEvent) for one in yaml.parse(text, LOADER))
-    return None if aliased else json.dumps(_plain(text))
+    return None if aliased else json.dumps(_plain(with_quoted_names(text)))
 
 
 def place_of(key: str) -> Place:

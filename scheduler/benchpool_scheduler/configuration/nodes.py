@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
@@ -119,9 +120,10 @@ class Item:
         return value
 
     def text(self, most: int = 100) -> str:
-        """Return a text that is not empty."""
-        value = self.scalar()
-        if not isinstance(value, str) or not value.strip():
+        """Return a text that is not empty, as it is written: ``03423453`` and ``no`` are names."""
+        self.scalar()
+        value: str = self.node.value
+        if not value.strip():
             self.wrong(f"must be a name, not {self._kind()}.")
         if len(value) > most or any(ord(sign) < 32 for sign in value):
             self.wrong(f"must have at most {most} signs, all of them printable.", limit=most)
@@ -194,6 +196,53 @@ def compose(text: str, source: str) -> Item | None:
             code="configuration",
         ) from None
     return None if node is None else Item(node, source, "")
+
+
+NAMES = frozenset({"name", "parent", "project", "who"})
+"""Keys whose value is a name; in lists under ``LISTS_OF_NAMES`` each value is one."""
+LISTS_OF_NAMES = frozenset({"members", "leads"})
+_TEXT = "tag:yaml.org,2002:str"
+_NULL = "tag:yaml.org,2002:null"
+_LIKE_A_NUMBER = re.compile(r"[-+.]?[0-9][-+.0-9_eE]*")
+"""YAML 1.2 takes ``1e5`` for a number, and YAML 1.1 does not."""
+
+
+def with_quoted_names(text: str) -> str:
+    """Return a text in which names are quoted that YAML would read as something else.
+
+    Keys, too. A text that is not YAML is returned as it is.
+
+    >>> with_quoted_names("build: {users: {007: 1}}\\nprojects: [{name: a, members: [no, ann]}]")
+    'build: {users: {"007": 1}}\\nprojects: [{name: a, members: ["no", ann]}]'
+    """
+    try:
+        node = yaml.compose(text, Loader=BoundedLoader)
+    except (yaml.YAMLError, RecursionError):
+        return text
+    # A value that an alias stands for is one node in several places.
+    found = {
+        it.start_mark.index: it.end_mark.index for it in _unquoted(node, False) if it.style is None
+    }
+    for start, end in sorted(found.items(), reverse=True):
+        text = f'{text[:start]}"{text[start:end]}"{text[end:]}'
+    return text
+
+
+def _unquoted(node: yaml.Node | None, name: bool) -> Iterator[yaml.ScalarNode]:
+    """Yield names that are no text to YAML."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            yield from _unquoted(key, True)
+            named = key.value in NAMES and value.tag != _NULL
+            listed = key.value in LISTS_OF_NAMES and isinstance(value, yaml.SequenceNode)
+            for each in value.value if listed else [value]:
+                yield from _unquoted(each, named or listed)
+    elif isinstance(node, yaml.SequenceNode):
+        for each in node.value:
+            yield from _unquoted(each, False)
+    elif name and isinstance(node, yaml.ScalarNode) and node.value:
+        odd = node.tag != _TEXT or _LIKE_A_NUMBER.fullmatch(node.value)
+        yield from [node] if odd else []
 
 
 def of_data(data: object, source: str) -> Item:

@@ -56,9 +56,11 @@ def test_a_text_that_cannot_be_changed_by_itself_is_left_to_the_longer_way() -> 
     assert attempt(alias, added) is None
 
 
-def test_a_name_that_yaml_reads_as_another_number_is_left_to_the_longer_way() -> None:
+def test_a_name_that_yaml_reads_as_another_number_stays_as_it_is_written() -> None:
     octal = "version: 1\nbuild: {users: {0123: 1}}"
-    assert attempt(octal, [Setting("build.default", 2)]) is None
+    tried = attempt(octal, [Setting("build.default", 2)])
+    assert tried is not None
+    assert tried.build.users == {"0123": 1}
 
 
 def test_what_is_wrong_is_refused() -> None:
