@@ -45,6 +45,60 @@ def test_a_job_beyond_the_fair_share_reads_what_its_project_holds() -> None:
     assert reason.numbers["would_start_with"] == 1
 
 
+def test_a_job_that_is_larger_than_its_due_reads_when_it_starts_and_what_it_may_claim() -> None:
+    full = [running(f"{name}{i}", name) for name in "ab" for i in range(4)]
+    projects = [project("a", 2), project("b", 2), project("c", 4)]
+    pool = box(8, projects, [*full, queued("big", "c", 8)])
+    reason = reason_of(pool, "big")
+    assert reason.code is ReasonCode.FAIR_SHARE_REACHED
+    assert reason.remedy == (
+        "it starts only when 8 are free at once, so when others need less; with 4 GPUs or fewer "
+        "it may take back what its project is due"
+    )
+    assert reason.numbers["may_claim"] == 4
+    claim = box(8, projects, [*full, queued("big", "c", 4)])
+    assert any(isinstance(it, Start) and it.job == "big" for it in decide(claim).commands)
+    gang = reason_of(box(8, projects, [*full, queued("big", "c", 3, workers=2)]), "big")
+    assert "with 1 worker it may take back" in gang.remedy
+    assert gang.numbers["may_claim"] == 3
+
+
+@pytest.mark.parametrize(
+    ("memory", "text"),
+    [
+        (
+            False,
+            "needs 1.5 CPUs on the node of its GPUs; n has 6 GPUs and 1 CPUs free, a holds 14 and "
+            "b holds 1; 5 GPUs that are guaranteed to b stand idle meanwhile",
+        ),
+        (
+            True,
+            "needs 1 GiB of memory on the node of its GPUs; n has 6 GPUs and 0 GiB of memory free, "
+            "a holds 64; 5 GPUs that are guaranteed to b stand idle meanwhile",
+        ),
+    ],
+)
+def test_a_job_beside_free_gpus_reads_who_holds_the_cpus_or_memory(memory: bool, text: str) -> None:
+    small = replace(node("m", 1), cpus=0.5, memory_gib=0.5)
+    large = replace(node("n", 8), cpus=16.0, memory_gib=64.0)
+    asks: dict[str, Any] = {"memory_gib": 1.0} if memory else {"cpus": 1.5}
+    holds: dict[str, Any] = {"memory_gib": 64.0} if memory else {}
+    pool = pool_of(
+        [small, large],
+        [project("a", 1), project("b", 6)],
+        [
+            running("hog", "a", on="n", cpus=14.0, **holds),
+            running("own", "b", on="n", cpus=1.0),
+            queued("w", "b", **asks),
+        ],
+    )
+    reason = reason_of(pool, "w")
+    assert reason.code is ReasonCode.POOL_FULL
+    assert reason.text == text
+    assert reason.numbers["guaranteed_idle"] == 5
+    assert reason.numbers["node"] == "n"
+
+
 @pytest.mark.parametrize(
     ("pool", "code", "text"),
     [

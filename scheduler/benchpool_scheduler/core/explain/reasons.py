@@ -18,6 +18,7 @@ from benchpool_scheduler.core.explain.bindings import guarantee_reached, impossi
 from benchpool_scheduler.core.explain.closed_nodes import with_closed_nodes
 from benchpool_scheduler.core.explain.remedies import Remedies
 from benchpool_scheduler.core.explain.sentences import Number, all_plain, measured, plain
+from benchpool_scheduler.core.explain.short_nodes import short_of_cpus_or_memory
 from benchpool_scheduler.core.fairness.scheduling_queue import Cursor
 from benchpool_scheduler.core.jobs.amounts import RESOURCES, WHOLE_GPU
 from benchpool_scheduler.core.jobs.equivalence import Signature
@@ -183,13 +184,7 @@ class Explanation:
                 numbers | {"workers": workers, "workers_that_fit": fitting, "level": level},
                 self.remedies.advice(info, numbers),
             )
-        return WaitReason(
-            ReasonCode.POOL_FULL,
-            f"needs {measured(info.request.cpus, 1)} and {measured(info.request.memory, 2)} "
-            "on the node of its GPUs; no node has them free",
-            numbers,
-            "it starts when other jobs end, or sooner with fewer CPUs or less memory",
-        )
+        return short_of_cpus_or_memory(self.state, info, numbers)
 
     def _entitlement(self, info: JobInfo, numbers: dict[str, Number]) -> WaitReason:
         """Explain a job for which too little is free: may it take room from others?"""

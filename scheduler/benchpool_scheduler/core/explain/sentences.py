@@ -30,9 +30,9 @@ def all_plain(resource: int, *amounts: int | None) -> list[int | float | None]:
 def measured(amount: int, resource: int) -> str:
     """Return an amount of a resource with its unit.
 
-    >>> measured(2000, 0), measured(2500, 1), measured(1536, 2)
-    ('2 GPUs', '2.5 CPUs', '1.5 GiB of memory')
+    >>> measured(2000, 0), measured(1000, 1), measured(1536, 2)
+    ('2 GPUs', '1 CPU', '1.5 GiB of memory')
     """
-    if resource == 0:
-        return count(plain(amount, 0), "GPU")
-    return f"{plain(amount, resource):g} {'CPUs' if resource == 1 else 'GiB of memory'}"
+    if resource < 2:
+        return count(plain(amount, resource), ("GPU", "CPU")[resource])
+    return f"{plain(amount, resource):g} GiB of memory"
