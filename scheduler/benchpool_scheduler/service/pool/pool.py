@@ -337,7 +337,8 @@ class Pool:
             await self.housekeeping.see_machines()
             await self.housekeeping.ask_hub()
             self.housekeeping.refuse_benches_that_do_not_fit()
-            self._step("finds running jobs again")
+            if self.ledger.job_index.live:
+                self._step("finds running jobs again")
             await recovery.recover(self.ledger, self.observed, self.runtime)
             self.adoption.refresh()
             await self.housekeeping.see_machines()
