@@ -78,7 +78,7 @@ class Supervisor:
         self._children = True
         self._stop: schedule.Stop | None = None
         self._limit_at: float | None = None
-        self._termed = self._killed = self._over = False
+        self._killed = self._over = False
         self._last_words = KeptRecord(folder, records.EXIT)
         self._introduction = KeptRecord(folder, records.PROCESS)
         self._inbox = StopInbox(folder, config.grace_s)
@@ -235,7 +235,7 @@ class Supervisor:
         if self._killed:
             return time.monotonic() + self._kill_pause
         if self._stop is not None:
-            return self._stop.kill_at if self._termed else self._stop.term_at
+            return self._stop.due_at()
         return self._limit_at
 
     def _pump(self) -> bool:
@@ -327,17 +327,18 @@ class Supervisor:
                 self._begin(StopRequest("cancel", self._config.grace_s, "", text), "time-limit")
         if self._stop is None:
             return
-        if now >= self._stop.kill_at:
+        step = self._stop.step(now, leads=self._leader > 0 and self._status is None)
+        if step == schedule.KILL:
             self._kill()
-        elif now >= self._stop.term_at and not self._termed:
-            containment.send(self._all(), signal.SIGTERM)
-            self._termed = True
+        elif step is not None:
+            everybody, first = self._all(), step == schedule.LEADER
+            told = [one for one in everybody if (one[0] == self._leader) is first]
+            containment.send(everybody if step == schedule.ALL else told, signal.SIGTERM)
 
     def _all(self) -> containment.Processes:
         """Return what runs, parents first.
 
-        A shell that waits for its child must have its signal before the child dies of it: else it
-        may end with code 0, and a paused job would count as finished.
+        A shell that waits for its child must have its signal before the child dies of it.
         """
         tree = containment.descendants(os.getpid())
         return [*tree, *(one for one in containment.tagged(self._config.tag) if one not in tree)]
