@@ -44,7 +44,7 @@ projects:
   - {name: susan, parent: research, quota: 4, members: [susan], leads: [susan]}
   - {name: joe, parent: research, quota: 2, members: [joe], priority: 1}
   - {name: guests, members: ["*"], each: {limit: 2}}
-policy: {grace_s: 20}
+policy: {grace_s: 20, oversubscribe: true}
 """
 SEEN_S = 1_700_000_000.0
 
