@@ -22,6 +22,7 @@ from benchpool_scheduler.service.jobs import dependencies, feasibility, repeats,
 from benchpool_scheduler.service.jobs.admitted import fixed_pods
 from benchpool_scheduler.service.jobs.homes import Homes
 from benchpool_scheduler.service.jobs.kept_files import KeptFiles
+from benchpool_scheduler.service.jobs.self_test_checks import check_self_test
 from benchpool_scheduler.service.jobs.uploads import UploadedContents
 from benchpool_scheduler.service.ledger.hours_used import HoursUsed
 from benchpool_scheduler.service.ledger.ledger import Ledger
@@ -218,7 +219,7 @@ class Admission:
         configuration = self._observed.now.configuration
         fixed_pods.check_sender(submission, admits=caller.kind == "cluster")
         submission_checks.check_shape(submission)
-        submission_checks.check_self_test(caller, submission)
+        check_self_test(caller, submission)
         submission_checks.check_values(submission, configuration.budgets.values_gib)
         settings = membership.project_of(caller, submission, configuration)
         if SELF_TEST not in submission.tags:

@@ -18,10 +18,8 @@ from benchpool_scheduler.contract import (
     PodsEntry,
     ScriptEntry,
 )
-from benchpool_scheduler.contract.spec import SELF_TEST
-from benchpool_scheduler.errors import Forbidden, InvalidInput, Refused, TooLarge, TooMany
+from benchpool_scheduler.errors import InvalidInput, Refused, TooLarge, TooMany
 from benchpool_scheduler.phrases import count, data_size, duration, visible
-from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.benches.bench_reserve import Capacity
 from benchpool_scheduler.worker import rendezvous
 from benchpool_scheduler.worker.records import VALUES
@@ -34,10 +32,6 @@ RESERVED = rendezvous.NAMES | {
     "CUDA_DEVICE_ORDER",
     "NVIDIA_VISIBLE_DEVICES",
 }
-
-
-LONGEST_SELF_TEST_S = 30
-"""Time limit of the job by which a start tests itself."""
 
 
 # --------------------------------------------------------------------------- its shape
@@ -53,30 +47,6 @@ def check_shape(submission: JobSubmission) -> None:
     _check_environment(submission.env)
     _check_paths(submission)
     _check_files(submission)
-
-
-def check_self_test(caller: Caller, submission: JobSubmission) -> None:
-    """Keep the self-test for starts: of an administrator, one GPU, half a minute at most.
-
-    It is in no list, and no budget refuses it. Errors: Forbidden, InvalidInput.
-    """
-    kind = submission.source.kind if submission.source else ""
-    if SELF_TEST not in (*submission.tags, kind):
-        return
-    if not (caller.kind == "user" and caller.admin):
-        raise Forbidden(
-            f"{SELF_TEST} is kept for the job by which a start of benchpool tests itself: take "
-            "another tag and source.",
-            field="tags",
-        )
-    limit = submission.time_limit_s
-    if submission.spec.total_gpus > 1 or limit is None or limit > LONGEST_SELF_TEST_S:
-        raise InvalidInput(
-            f"A self-test has one GPU and a time limit of at most {LONGEST_SELF_TEST_S} s; this "
-            f"one asks for {count(submission.spec.total_gpus, 'GPU')} and "
-            f"{'no time limit' if limit is None else f'{limit} s'}.",
-            field="tags",
-        )
 
 
 def check_deadline(submission: JobSubmission, now: float) -> None:

@@ -336,10 +336,7 @@ class Supervisor:
             containment.send(everybody if step == schedule.ALL else told, signal.SIGTERM)
 
     def _all(self) -> containment.Processes:
-        """Return what runs, parents first.
-
-        A shell that waits for its child must have its signal before the child dies of it.
-        """
+        """Return what runs, parents first."""
         tree = containment.descendants(os.getpid())
         return [*tree, *(one for one in containment.tagged(self._config.tag) if one not in tree)]
 

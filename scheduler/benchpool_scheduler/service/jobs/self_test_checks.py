@@ -1,0 +1,36 @@
+"""Who may send the job by which a start of benchpool tests itself."""
+
+from __future__ import annotations
+
+from benchpool_scheduler.contract import JobSubmission
+from benchpool_scheduler.contract.spec import SELF_TEST
+from benchpool_scheduler.errors import Forbidden, InvalidInput
+from benchpool_scheduler.phrases import count
+from benchpool_scheduler.service.access.caller import Caller
+
+LONGEST_SELF_TEST_S = 30
+"""Most seconds that its time limit may be."""
+
+
+def check_self_test(caller: Caller, submission: JobSubmission) -> None:
+    """Keep the self-test for starts: of an administrator, one GPU, half a minute at most.
+
+    It is in no list, and no budget refuses it. Errors: Forbidden, InvalidInput.
+    """
+    kind = submission.source.kind if submission.source else ""
+    if SELF_TEST not in (*submission.tags, kind):
+        return
+    if not (caller.kind == "user" and caller.admin):
+        raise Forbidden(
+            f"{SELF_TEST} is kept for the job by which a start of benchpool tests itself: take "
+            "another tag and source.",
+            field="tags",
+        )
+    limit = submission.time_limit_s
+    if submission.spec.total_gpus > 1 or limit is None or limit > LONGEST_SELF_TEST_S:
+        raise InvalidInput(
+            f"A self-test has one GPU and a time limit of at most {LONGEST_SELF_TEST_S} s; this "
+            f"one asks for {count(submission.spec.total_gpus, 'GPU')} and "
+            f"{'no time limit' if limit is None else f'{limit} s'}.",
+            field="tags",
+        )
