@@ -24,6 +24,9 @@ DISTRIBUTION = "bookworm"
 PACKAGES = "ca-certificates,python3"
 HOST_BUNDLE = "/run/host-ca.crt"
 
+CONNECT_TIMEOUT = "300s"
+"""A containerd that takes in several images at once may not answer for longer than ctr's 10 s."""
+
 
 class CannotMake(Exception):
     """An image cannot be made; the text ends with what the tool said."""
@@ -72,7 +75,8 @@ def load(archive: Path, name: str, sockets: Iterable[Path]) -> None:
     """
 
     def give(socket: Path) -> str:
-        command = ["ctr", "--address", str(socket), "--namespace", "k8s.io", "images", "import"]
+        command = ["ctr", "--address", str(socket), "--connect-timeout", CONNECT_TIMEOUT]
+        command += ["--namespace", "k8s.io", "images", "import"]
         return _run([*command, "--base-name", "left.out/all", "--index-name", name, str(archive)])
 
     with ThreadPoolExecutor() as pool:
