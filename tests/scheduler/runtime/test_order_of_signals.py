@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 
 from hypothesis import given
@@ -69,7 +70,8 @@ async def test_processes_that_feed_the_main_one_live_until_it_has_saved(
 async def test_the_child_of_a_shell_has_its_signal_when_the_shell_has_ended(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
-    launch = python_launch("", argv=("sh", "-c", f"{sys.executable} -c '{CHILD}'; exit 0"))
+    python = shlex.quote(sys.executable)
+    launch = python_launch("", argv=("sh", "-c", f"{python} -c '{CHILD}'; exit 0"))
     await runtime.start(launch)
     await log_says(runtime, launch.worker, b"up")
     await runtime.stop(launch.worker, pause(300))
