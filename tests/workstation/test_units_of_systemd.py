@@ -9,6 +9,7 @@ from __future__ import annotations
 import configparser
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -111,7 +112,7 @@ def test_the_doctor_knows_the_unit_of_its_state_folder(tmp_path: Path) -> None:
 
     path = tmp_path / ".config/systemd/user" / units.NAME
     assert str(path) in service().text
-    path.write_text(path.read_text().replace("ExecStart=/", "ExecStart=/gone/"))
+    path.write_text(re.sub('(?m)^ExecStart=("?)/', r"ExecStart=\1/gone/", path.read_text()))
     assert service().level == "broken"
     assert service().remedy.endswith("benchpool up --install user")
     path.unlink()
