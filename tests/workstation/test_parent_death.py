@@ -7,10 +7,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 from benchpool_scheduler.worker.process_identity import identity
-from benchpool_scheduler.workstation import hub_facts, processes
+from benchpool_scheduler.workstation import hub_facts, parent_death, processes
 from benchpool_support.readable import readable_within
 
 SLEEP = [sys.executable, "-I", "-S", "-c", "import os,time; print(os.getpid(), flush=True); time.sleep(99)"]  # noqa: E501  # fmt: skip
@@ -57,18 +56,20 @@ def test_one_that_is_kept_comes_back_after_kill_9_and_ends_when_asked() -> None:
     wait_for_end(second)
 
 
-def test_one_that_cannot_start_is_tried_again_and_again_after_pauses_that_grow() -> None:
+def test_pauses_grow_until_it_has_lived_for_a_while() -> None:
+    pauses = list(itertools.accumulate([1.0] * 7, parent_death.next_pause, initial=0.0))
+    assert pauses[1:] == [0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
+    assert parent_death.next_pause(5.0, parent_death.STEADY_S + 1) == 0.2
+
+
+def test_one_that_cannot_start_is_tried_again_and_again() -> None:
     fails = [sys.executable, "-I", "-S", "-c", "print(flush=True); raise SystemExit(3)"]
     keeper = subprocess.Popen(
         hub_facts.tie_to_parent(fails, restart=True), stdout=subprocess.PIPE, text=True
     )
     assert keeper.stdout is not None
-    at = []
-    for _ in range(6):
-        keeper.stdout.readline()
-        at.append(time.monotonic())
-    pauses = [later - earlier for earlier, later in itertools.pairwise(at)]
-    assert pauses[-1] > 2 * pauses[0]
+    for _ in range(4):
+        assert keeper.stdout.readline() == "\n"
     assert keeper.poll() is None
     keeper.send_signal(signal.SIGTERM)
     assert keeper.wait(timeout=120) in (0, 3)

@@ -38,7 +38,7 @@ def run(command: list[str]) -> None:
 
 def keep(command: list[str]) -> int:
     """Run the command again and again until somebody ends this process; return its last status."""
-    pause = FIRST_PAUSE_S
+    pause = 0.0
     asked: list[int] = []
     child = 0
 
@@ -69,11 +69,21 @@ def keep(command: list[str]) -> int:
         status = os.waitstatus_to_exitcode(raw)
         if asked:
             return max(status, 0)
-        pause = FIRST_PAUSE_S if time.monotonic() - began > STEADY_S else pause
+        pause = next_pause(pause, time.monotonic() - began)
         _rest(pause, asked)
         if asked:
             return max(status, 0)
-        pause = min(pause * 2, LONGEST_PAUSE_S)
+
+
+def next_pause(last_s: float, lived_s: float) -> float:
+    """Return the seconds before the next start, from the last pause and how long it lived since.
+
+    >>> next_pause(0.0, 1.0), next_pause(0.4, 1.0), next_pause(4.0, 1.0), next_pause(4.0, 60.0)
+    (0.2, 0.8, 5.0, 0.2)
+    """
+    if not last_s or lived_s > STEADY_S:
+        return FIRST_PAUSE_S
+    return min(last_s * 2, LONGEST_PAUSE_S)
 
 
 def _rest(seconds: float, asked: list[int]) -> None:
