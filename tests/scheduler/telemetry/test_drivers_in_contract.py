@@ -27,6 +27,9 @@ from benchpool_support.nvml import (
 )
 from benchpool_support.nvml_drivers import GPU, SECOND, SLICED, Driver, Scripted, second_look, told
 
+RECORDED = Path(__file__).parent / "drivers"
+"""What real drivers said: files of ``benchpool_scheduler.telemetry.nvml_conformance``."""
+
 # ----------------------------------------------------------------- what is told
 
 
@@ -117,6 +120,24 @@ def test_script_and_library_answer_every_question_alike(
         answers.append([observed(gpus, at) for gpus in sites])
     assert answers[0] == answers[1]
     assert [it["fingerprint"] for it in answers[0]] == [it["fingerprint"] for it in answers[1]]
+
+
+def shape(answer: Any) -> Any:
+    """Return what an answer is made of: names and kinds, without its values."""
+    if isinstance(answer, dict):
+        return {key: shape(value) for key, value in answer.items()}
+    if isinstance(answer, list):
+        return [shape(it) for it in answer[:1]]
+    return type(answer).__name__
+
+
+@pytest.mark.parametrize("golden", sorted(RECORDED.glob("*.json")), ids=lambda path: path.stem)
+def test_drivers_for_tests_answer_in_the_shape_of_real_ones(driver: Driver, golden: Path) -> None:
+    real = json.loads(golden.read_text())
+    assert [it for it in real["assumptions"] if it["holds"] is False] == []
+    (said,) = observed([GPU], driver)["gpus"]
+    for answers in real["gpus"]:
+        assert shape(said) == shape(answers)
 
 
 def test_every_assumption_holds(driver: Driver) -> None:
