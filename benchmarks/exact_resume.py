@@ -62,6 +62,7 @@ def main() -> int:
     options.add_argument("--epochs", type=int, default=10, help="of 60 steps each")
     options.add_argument("--pauses", type=int, default=10)
     options.add_argument("--at", type=int, nargs="*", help="pause after these steps")
+    options.add_argument("--device", default="cpu", help="of the training *loop*: cpu or cuda")
     options.add_argument("--python", default=sys.executable)
     options.add_argument("--seed", type=int, default=1)
     chosen = options.parse_args()
@@ -74,6 +75,7 @@ def main() -> int:
         plain = {
             **os.environ,
             "PYTHONPATH": str(ROOT / "extension"),
+            "TRAINING_DEVICE": chosen.device,
             "TRAINING_EPOCHS": str(chosen.epochs),
             "TRAINING_FOLDER": f"{folder}/whole",
         }

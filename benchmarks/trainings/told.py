@@ -7,6 +7,8 @@ from pathlib import Path
 PAUSE_AFTER = os.environ.get("TRAINING_PAUSE_AFTER")
 """The pool asks for a pause while this step ends."""
 EPOCHS = int(os.environ.get("TRAINING_EPOCHS", "10"))
+DEVICE = os.environ.get("TRAINING_DEVICE", "cpu")
+"""Where the loop computes: ``cpu`` or ``cuda``."""
 
 
 def loss(step: int, value: float) -> None:
