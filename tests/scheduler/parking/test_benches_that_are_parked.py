@@ -10,6 +10,7 @@ import pytest
 
 from benchpool_scheduler.contract import ParkStep, State
 from benchpool_scheduler.errors import NotFound, Refused
+from benchpool_scheduler.runtime.local.parking import machine_facts, trial
 from benchpool_support.bench_lines import line
 from benchpool_support.parking_pool import GIB, LENDING, ParkingPool, parking_pool, stands
 from benchpool_support.pools import HUB, JOE, SUSAN, reached, sleeper
@@ -156,6 +157,19 @@ async def test_it_is_refused_with_the_condition_that_does_not_hold(stage: Parkin
             await pool.reservations.parking.park(SUSAN, lease)
         assert stage.machine.state(stage.kernel.pid) == "running"
         assert pool.ledger.lease(lease) is not None
+
+
+async def test_without_a_trial_nothing_else_is_held_against_a_kernel_that_shares_no_memory(
+    stage: ParkingPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An H200 with driver 580.159.04 maps 2 MiB in each process; only a trial shows how much."""
+    monkeypatch.setattr(machine_facts, "shared_memory_of", lambda _: 2 * 2**20)
+    stage.state.joinpath(trial.FILE).unlink()
+    async with stage.pool() as pool:
+        lease = (await pool.benches.reserve(HUB, line().lease)).id
+        with pytest.raises(Refused, match="benchpool doctor --try-parking") as refused:
+            await pool.reservations.parking.park(SUSAN, lease)
+        assert "memory" not in refused.value.message
 
 
 @pytest.mark.parametrize(

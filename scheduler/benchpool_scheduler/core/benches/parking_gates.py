@@ -122,13 +122,14 @@ def gates_of_machine(machine: MachineFacts) -> Sequence[Gate]:
 
 
 def gates_of_kernel(
-    kernel: KernelFacts, machine: MachineFacts, counted: int = 0, managed_limit: int = 0
+    kernel: KernelFacts, machine: MachineFacts, counted: int = 0, managed_limit: int | None = 0
 ) -> Sequence[Gate]:
     """Return what must hold of a kernel so that it is parked, besides the gates of its machine.
 
     Args:
         counted: As for ``host_memory_left``.
-        managed_limit: Bytes of shared memory that a CUDA process has here that asked for none.
+        managed_limit: Bytes of shared memory that a CUDA process has here that asked for none;
+            None before a trial has shown them: the trial's own gate is closed then.
     """
     return (
         Gate("one GPU", kernel.gpus == 1, f"its bench holds {count(kernel.gpus, 'GPU')} (just 1)"),
@@ -216,7 +217,9 @@ def _nccl(kernel: KernelFacts) -> Gate:
                 else "it has no memory of NCCL open")  # fmt: skip
 
 
-def _managed(kernel: KernelFacts, limit: int) -> Gate:
+def _managed(kernel: KernelFacts, limit: int | None) -> Gate:
+    if limit is None:
+        return Gate("no shared memory", True, "a trial shows how much of it every process has")
     if kernel.managed is None:
         return Gate("no shared memory", False, "its memory map cannot be read")
     text = (

@@ -89,7 +89,7 @@ class LocalParker:
         pid = on[0] if on is not None and len(on) == 1 else 0
         kernel = machine_facts.of_kernel(self._gpus, gpus, pid)
         machine = replace(machine, cgroup_left=machine_facts.cgroup_left(pid))
-        limit = 0 if tried is None else tried.shared
+        limit = None if tried is None else tried.shared
         gates = [*gates_of_machine(machine), *gates_of_kernel(kernel, machine, counted, limit)]
         shut = [f"{gate.name}: {gate.text}" for gate in closed(gates)]
         process = process_identity.identity(pid) if pid else None
