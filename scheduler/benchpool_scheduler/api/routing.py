@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from tornado.web import RequestHandler
 
 from benchpool_scheduler.api.identity import Identity
-from benchpool_scheduler.contract.operation import Operation
+from benchpool_scheduler.contract.operation import PARTS, Operation
 from benchpool_scheduler.contract.operations import OPERATIONS
 from benchpool_scheduler.errors import NotFound
 from benchpool_scheduler.service import Caller, Pool
@@ -110,11 +110,25 @@ def bound(
     return tuple(Route(one, handlers[one], receivers.get(one)) for one in OPERATIONS)
 
 
+_NAMING: Mapping[str, tuple[str, Callable[[str], NotFound]]] = {
+    "jobs": ("job", rights.no_job),
+    "leases": ("lease", lambda name: NotFound(
+        f"There is no bench {name[:40]!r}: the pool's page shows the id of each.")),
+    "benches": ("lease", lambda name: NotFound(
+        f"There is no bench {name[:40]!r}: `benchpool benches` lists ids.")),
+    "nodes": ("node", lambda name: NotFound(
+        f"The pool has no machine {name[:40]!r}: `benchpool nodes` lists them.")),
+}  # fmt: skip
+"""By the first part of an address: what the second one is, and what is said of none such."""
+
+
 def nothing_at(path: str) -> NotFound:
     """Return what is said of an address that there is not; a job's name is no id of one.
 
     >>> print(nothing_at("/services/benchpool/api/v1/jobs/my-fit/cancel"))
     There is no job with the id 'my-fit' that you may see; `benchpool jobs --all` lists ids.
+    >>> print(nothing_at("/services/benchpool/api/v1/jobs/zz3k/log"))
+    There is no such address: see openapi.json for those there are.
     >>> print(nothing_at("/services/benchpool/api/v1/leases/susan/ask-back"))
     There is no bench 'susan': the pool's page shows the id of each.
     >>> print(nothing_at("/services/benchpool/api/v1/benches/susan/keep"))
@@ -122,14 +136,10 @@ def nothing_at(path: str) -> NotFound:
     >>> print(nothing_at("/services/benchpool/api/v1/nodes/lab%201/drain"))
     The pool has no machine 'lab 1': `benchpool nodes` lists them.
     """
-    named = re.search(r"/api/v1/(jobs|leases|benches|nodes)/([^/]+)", path)
-    if named is None:
-        return NotFound("There is no such address: see openapi.json for those there are.")
-    name = unquote(named[2])
-    if named[1] == "jobs":
-        return rights.no_job(name)
-    if named[1] == "leases":
-        return NotFound(f"There is no bench {name[:40]!r}: the pool's page shows the id of each.")
-    if named[1] == "benches":
-        return NotFound(f"There is no bench {name[:40]!r}: `benchpool benches` lists ids.")
-    return NotFound(f"The pool has no machine {name[:40]!r}: `benchpool nodes` lists them.")
+    named = re.search(rf"/api/v1/({'|'.join(_NAMING)})/([^/]+)", path)
+    if named is not None:
+        part, said = _NAMING[named[1]]
+        name = unquote(named[2])
+        if not re.fullmatch(PARTS[part], name):
+            return said(name)
+    return NotFound("There is no such address: see openapi.json for those there are.")
