@@ -139,7 +139,7 @@ def test_every_value_is_described_and_every_description_has_a_value() -> None:
     values = yaml.safe_load((chart.FOLDER / "values.yaml").read_text())
 
     def compare(described: Manifest, given: Manifest, path: str) -> None:
-        known = set(described["properties"]) - ({"global"} if not path else set())
+        known = set(described["properties"]) - (set() if path else {"global", "enabled"})
         assert known == set(given), f"{path or 'values.yaml'}: {known ^ set(given)}"
         for key, inner in described["properties"].items():
             if inner.get("additionalProperties") is False:

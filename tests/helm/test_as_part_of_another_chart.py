@@ -1,0 +1,47 @@
+"""A chart of a site depends on ours, by a condition or without one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from helm_python import Chart, HelmError
+
+from benchpool_cluster import chart
+
+DEPENDENCY = """
+apiVersion: v2
+name: site
+version: 1.0.0
+dependencies:
+  - name: benchpool
+    version: 0.1.0
+    repository: file://../benchpool
+    condition: benchpool.enabled
+"""
+
+
+def rendered(folder: Path, values: str) -> str:
+    """Render a chart that has ours below it; return all its objects as text."""
+    shutil.copytree(chart.FOLDER, folder / "charts" / "benchpool")
+    (folder / "Chart.yaml").write_text(DEPENDENCY)
+    (folder / "values.yaml").write_text(values)
+    with Chart.load(folder) as site:
+        return "".join(site.render(values={}, name="site", namespace="gpu").values())
+
+
+@pytest.mark.parametrize("enabled", ["true", "null"])
+def test_it_is_installed_where_its_condition_holds(tmp_path: Path, enabled: str) -> None:
+    values = f"global: {{domain: example.org}}\nbenchpool: {{enabled: {enabled}}}\n"
+    assert "kind: PoolSettings" in rendered(tmp_path, values)
+
+
+def test_it_is_not_installed_where_its_condition_does_not_hold(tmp_path: Path) -> None:
+    assert rendered(tmp_path, "benchpool: {enabled: false}\n") == ""
+
+
+@pytest.mark.parametrize("section", ["pool", "hub", "scheduler"])
+def test_a_section_that_is_taken_away_is_refused_with_its_name(section: str) -> None:
+    with pytest.raises(HelmError, match=f"missing property '{section}'"):
+        chart.render({section: None})
