@@ -28,6 +28,7 @@ c.JupyterHub.hub_connect_url = facts["hub_url"]
 c.JupyterHub.db_url = os.environ["BENCHPOOL_DATABASE_URL"]
 c.JupyterHub.public_url = facts["public_url"]
 c.JupyterHub.tornado_settings = {"cookie_options": facts["cookie_options"]}
+c.JupyterHub.proxy_class = "benchpool_spawner.watched_proxy.WatchedProxy"
 c.ConfigurableHTTPProxy.should_start = False
 c.ConfigurableHTTPProxy.api_url = facts["proxy_api_url"]
 c.JupyterHub.allow_named_servers = True

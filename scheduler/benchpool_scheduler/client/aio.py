@@ -116,7 +116,9 @@ class AsyncClient(Operations, AsyncSender):
         try:
             async with self._http.stream("GET", call.path, **options) as answer:
                 if answer.status_code != 200:
-                    raise answers.error(answer.status_code, await answer.aread(), url)
+                    raise answers.error(
+                        answer.status_code, answer.headers, await answer.aread(), url
+                    )
                 again.opened()
                 for item in stream.opened():
                     yield item

@@ -25,7 +25,7 @@ def read(call: Call[T], status: int, headers: Mapping[str, str], body: bytes, ur
         BenchpoolError: Of the class that the status says, with the service's own sentence.
     """
     if not 200 <= status < 300:
-        raise error(status, body, url)
+        raise error(status, headers, body, url)
     returns = call.operation.answer
     if _is_page(headers, body, returns):
         raise errors.ServerFault(
@@ -71,17 +71,34 @@ def _log_range(headers: Mapping[str, str], body: bytes) -> LogRange:
     )
 
 
-def error(status: int, body: bytes, url: str) -> errors.BenchpoolError:
+def error(status: int, headers: Mapping[str, str], body: bytes, url: str) -> errors.BenchpoolError:
     """Return the error that an answer says; without benchpool's own object, what it must mean.
 
-    A proxy in front of a scheduler that is restarting answers with pages of its own.
+    A proxy in front of a scheduler that is restarting answers with pages of its own. One that has
+    just started knows no address of the pool yet: the Hub answers, with a page or by leading there.
     """
     try:
         said = msgspec.json.decode(body, type=ErrorAnswer).error
     except msgspec.DecodeError:
+        if _is_hubs(status, headers, body):
+            return errors.Unavailable(
+                f"The Hub or a proxy answers at {url} instead of benchpool (HTTP {status}): the "
+                "pool is away for a moment, or the address is another one. Try again in a minute.",
+                code=NOT_BENCHPOOL,
+            )
         return _without_object(status, url)
     kind = errors.BY_STATUS.get(status, errors.ServerFault)
     return kind(said.message, code=said.code, field=said.field, numbers=said.numbers)
+
+
+def _is_hubs(status: int, headers: Mapping[str, str], body: bytes) -> bool:
+    """Tell whether a refusal is a page where benchpool's API is asked, or leads to one of the Hub.
+
+    Without a token a proxy with a login of its own leads to that login, which is no page here.
+    """
+    if 300 <= status < 400:
+        return "/hub/services/" in headers.get("Location", "")
+    return status in (403, 404, 405) and body.lstrip()[:1] == b"<"
 
 
 def not_reachable(url: str, cause: str) -> errors.Unavailable:

@@ -118,7 +118,7 @@ class Client(Operations, PlainSender):
         try:
             with self._http.stream("GET", call.path, **options) as answer:
                 if answer.status_code != 200:
-                    raise answers.error(answer.status_code, answer.read(), url)
+                    raise answers.error(answer.status_code, answer.headers, answer.read(), url)
                 again.opened()
                 yield from stream.opened()
                 for chunk in answer.iter_raw():

@@ -170,7 +170,8 @@ class Tries:
         if over or not may_repeat(call, failed):
             raise failed
         if self._tell is not None and now - self._begun > SAID_AFTER_S:
-            cause = failed.message.split(": ")[0] if self.silent else failed.message
+            short = failed.code in (answers.SILENT, answers.NOT_BENCHPOOL)
+            cause = failed.message.split(": ")[0] if short else failed.message
             cause = cause.split(": start it with")[0]
             most_s = max(self._most_s, SILENT_S) if once_more else self._most_s
             self._tell(f"{cause}; trying again for up to {duration(most_s)}.")

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from benchpool_cluster import kwok_nodes
 from benchpool_cluster.processes import NotReady, in_time
-from benchpool_cluster.sites import Site
+from benchpool_cluster.sites import Site, lives
 from benchpool_cluster.witness import Object
 from benchpool_scheduler.contract import kubernetes as names
 
@@ -63,6 +63,13 @@ def leader_after(site: Site, former: Object) -> Object:
 def restarts(pod: Object) -> int:
     """How often a pod's containers were started again."""
     return sum(one["restartCount"] for one in pod["status"].get("containerStatuses", []))
+
+
+def is_anew(site: Site, former: Object) -> bool:
+    """Say whether the one pod of a part is ready, and is another process than it was before."""
+    part = former["metadata"]["labels"]["app.kubernetes.io/component"]
+    found = pods_of(site, part)
+    return len(found) == 1 and is_ready(found[0]) and lives(found[0]) != lives(former)
 
 
 def is_ready(pod: Object) -> bool:

@@ -7,8 +7,10 @@ jobs is read from the API server.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import pytest
 
 from benchpool_cluster import containers, kwok_nodes, parts
@@ -16,7 +18,7 @@ from benchpool_cluster.placements import Record, attempts, doubled
 from benchpool_cluster.sharing import Use
 from benchpool_cluster.sites import Site, lives
 from benchpool_cluster.witness import Object
-from benchpool_scheduler.contract import CommandEntry, JobSubmission
+from benchpool_scheduler.contract import CommandEntry, JobSubmission, State
 from benchpool_support import direct
 from benchpool_support.waiting import until
 
@@ -106,6 +108,7 @@ def test_a_hub_that_is_killed_takes_neither_notebooks_nor_jobs_with_it(
     first = submit(site, "susan", 40)
     pod = running(site, first)
     (hub,) = parts.pods_of(site, "hub")
+    site.token("joe")  # the Hub makes it
     containers.kill(hub)
     second = submit(site, "joe", 5)
     site.access.wait(parts.path_of(hub), lambda it: parts.restarts(it) > parts.restarts(hub))
@@ -125,6 +128,38 @@ def test_a_hub_that_is_killed_takes_neither_notebooks_nor_jobs_with_it(
     site.stop_notebook("susan")
     leases = f"/apis/benchpool.io/v1/namespaces/{site.workspace}/buildleases"
     until(lambda: not site.access.get(leases)["items"])
+
+
+def replace_proxy(site: Site, lose: Callable[[Object], object]) -> None:
+    """Lose the proxy's process or pod, and wait until another one is ready."""
+    (former,) = parts.pods_of(site, "proxy")
+    lose(former)
+    until(lambda: parts.is_anew(site, former), "the proxy is there anew")
+
+
+def test_a_proxy_that_is_killed_or_replaced_has_all_its_routes_again_at_once(site: Site) -> None:
+    """The Hub itself looks for lost routes every five minutes."""
+    notebook = site.start_notebook("susan", gpus=1)
+    address = f"{site.url}/user/susan/api/status"
+    headers = {"Authorization": f"token {site.token('susan')}"}
+
+    def is_there() -> bool:
+        try:
+            return direct.get(address, headers=headers, timeout=30).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    until(is_there, "the notebook is reached")
+    for lose in (containers.kill, lambda pod: site.access.delete(parts.path_of(pod))):
+        job = submit(site, "joe", 30)
+        with ThreadPoolExecutor() as threads, site.client("joe", patience_s=150) as client:
+            followed = threads.submit(client.wait, job)
+            replace_proxy(site, lose)
+            until(is_there, "the notebook is reached again")
+            submit(site, "jemma", 1)
+            assert followed.result(300).state is State.SUCCEEDED
+    assert lives(site.notebook("susan")) == lives(notebook)
+    site.stop_notebook("susan")
 
 
 def test_while_the_api_server_is_away_for_two_minutes_no_job_dies_and_all_converges(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from benchpool_scheduler.client import AsyncClient, Client, Credentials, snapshot
+from benchpool_scheduler.client import AsyncClient, Client, Credentials, answers, snapshot
 from benchpool_scheduler.contract import CommandEntry, JobSubmission, LeaseRequest, State
 from benchpool_scheduler.contract.operation import given
 from benchpool_scheduler.contract.operations import Operations
@@ -204,13 +204,32 @@ def answering(status: int, body: bytes, refused_after: int = 1_000) -> Iterator[
 
 
 @pytest.mark.parametrize(
+    ("status", "headers", "body"),
+    [
+        (403, {}, b"<!DOCTYPE HTML><html>403 : Forbidden</html>"),
+        (302, {"Location": "/hub/services/benchpool/api/v1/jobs"}, b""),
+    ],
+)
+def test_the_hub_in_the_place_of_the_pool_is_a_pool_that_is_away(
+    status: int, headers: dict[str, str], body: bytes
+) -> None:
+    """A proxy that was just started anew sends to the Hub what is the pool's."""
+    found = answers.error(status, headers, body, "http://pool")
+    assert isinstance(found, Unavailable)
+    assert "the pool is away for a moment" in found.message
+    elsewhere = answers.error(302, {"Location": "https://login.example.org"}, b"", "http://pool")
+    assert isinstance(elsewhere, NotAuthenticated)
+
+
+@pytest.mark.parametrize(
     ("status", "body", "error"),
     [
         (503, b"<html>", Unavailable),
         (502, b"", Unavailable),
         (404, b"<html>no such route</html>", Unavailable),
         (302, b"", NotAuthenticated),
-        (403, b"<html>", NotAuthenticated),
+        (403, b"", NotAuthenticated),
+        (403, b"<html>", Unavailable),
         (200, b"<html>", ServerFault),
         (200, b'{"text": 1}', ServerFault),
         (500, b'{"error": {"code": "x", "message": "m", "field": null, "numbers": {}}}',

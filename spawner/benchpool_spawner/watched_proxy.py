@@ -1,0 +1,53 @@
+"""The proxy of a cluster, which is a pod of its own and forgets its routes whenever it starts.
+
+The Hub compares routes with its servers every ``last_activity_interval``, 300 s by default. For so
+long the pool and every notebook would be away after an eviction or an upgrade of the proxy.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from jupyterhub.proxy import ConfigurableHTTPProxy
+from jupyterhub.utils import url_path_join
+from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
+from tornado.ioloop import PeriodicCallback
+from traitlets import Float
+
+ANSWER_S = 10.0
+
+
+class WatchedProxy(ConfigurableHTTPProxy):  # type: ignore[misc]
+    """Asks the proxy every ``look_s`` for one route, and sets all of them when that is gone."""
+
+    look_s = Float(2.0, config=True, help="Seconds between two looks at the proxy's routes.")
+    _looking: PeriodicCallback | None = None
+
+    async def check_routes(self, *arguments: Any, **named: Any) -> None:
+        """See ``Proxy``; the Hub does so first when it starts, and then the looks begin."""
+        await super().check_routes(*arguments, **named)
+        if self._looking is None:
+            self._looking = PeriodicCallback(self._look, 1000 * self.look_s)
+            self._looking.start()
+
+    async def _look(self) -> None:
+        spec = next((it.proxy_spec for it in self.app._service_map.values() if it.server), None)
+        if spec is None or not await self._has_lost(spec):
+            return
+        self.log.warning("The proxy was started anew and has no routes: all are set again")
+        await self.check_routes(self.app.users, self.app._service_map)
+
+    async def _has_lost(self, spec: str) -> bool:
+        """Tell whether a proxy that answers does not know a route."""
+        request = HTTPRequest(
+            url_path_join(self.api_url, "api/routes", self._routespec_to_chp_path(spec)),
+            headers={"Authorization": f"token {self.auth_token}"},
+            request_timeout=ANSWER_S,
+            connect_timeout=ANSWER_S,
+        )
+        try:
+            answer = await AsyncHTTPClient().fetch(request, raise_error=False)
+        except (OSError, HTTPClientError):
+            return False  # it is away
+        return int(answer.code) == HTTPStatus.NOT_FOUND
