@@ -23,6 +23,7 @@ class WatchedProxy(ConfigurableHTTPProxy):  # type: ignore[misc]
 
     look_s = Float(2.0, config=True, help="Seconds between two looks at the proxy's routes.")
     _looking: PeriodicCallback | None = None
+    _lost = False
 
     async def check_routes(self, *arguments: Any, **named: Any) -> None:
         """See ``Proxy``; the Hub does so first when it starts, and then the looks begin."""
@@ -33,10 +34,12 @@ class WatchedProxy(ConfigurableHTTPProxy):  # type: ignore[misc]
 
     async def _look(self) -> None:
         spec = next((it.proxy_spec for it in self.app._service_map.values() if it.server), None)
-        if spec is None or not await self._has_lost(spec):
+        if spec is None or not (self._lost or await self._has_lost(spec)):
             return
+        self._lost = True  # until all are set: the proxy may end again meanwhile
         self.log.warning("The proxy was started anew and has no routes: all are set again")
         await self.check_routes(self.app.users, self.app._service_map)
+        self._lost = False
 
     async def _has_lost(self, spec: str) -> bool:
         """Tell whether a proxy that answers does not know a route."""
