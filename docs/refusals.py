@@ -6,7 +6,7 @@ Not imported by the product. A sentence's variable parts are shown as ``â€¹nameâ
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +34,7 @@ PLACES = (
         (
             "scheduler/benchpool_scheduler/service/access/membership.py",
             "scheduler/benchpool_scheduler/service/jobs/submission_checks.py",
+            "scheduler/benchpool_scheduler/service/jobs/self_test_checks.py",
             "scheduler/benchpool_scheduler/service/jobs/feasibility.py",
             "scheduler/benchpool_scheduler/service/jobs/uploads.py",
             "scheduler/benchpool_scheduler/client/snapshot.py",
@@ -93,6 +94,13 @@ PLACES = (
         ),
     ),
 )
+
+PACKAGES = ("scheduler/benchpool_scheduler", "spawner/benchpool_spawner", "extension/benchpool")
+ELSEWHERE = (
+    "Anything else",
+    "where it was asked: in the terminal, on the page, in Python, in the HTTP answer or in the log",
+)
+"""Where the sentences of all other modules of the packages are said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +181,11 @@ def page() -> str:
         "are filled in: names, numbers, limits. The status is that of HTTP; in the terminal 4xx of "
         "bad input exits with 2, a rule's refusal with 3, and 503 with 4.\n",
     ]
-    for title, where, folders in PLACES:
-        found = [
-            refusal
-            for folder in folders
-            for path in _files(folder)
-            for refusal in refusals_of(path)
-        ]
+    places = [(title, where, _of(folders)) for title, where, folders in PLACES]
+    named = {path for _, _, paths in places for path in paths}
+    others = [path for path in _of(PACKAGES) if path not in named]
+    for title, where, paths in (*places, (*ELSEWHERE, others)):
+        found = [refusal for path in paths for refusal in refusals_of(path)]
         lines += [f"## {title}\n", f"Shown {where}.\n"]
         lines += ["| sentence | status | code | field |", "|---|---|---|---|"]
         lines += [refusal.row() for refusal in dict.fromkeys(found)]
@@ -187,6 +193,10 @@ def page() -> str:
     return "\n".join(lines)
 
 
-def _files(folder: str) -> list[Path]:
-    path = ROOT / folder
-    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
+def _of(places: Sequence[str]) -> list[Path]:
+    """Return the modules in these folders, and those that are named themselves."""
+    found = []
+    for place in places:
+        path = ROOT / place
+        found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    return found
