@@ -82,8 +82,8 @@ def error(status: int, headers: Mapping[str, str], body: bytes, url: str) -> err
     except msgspec.DecodeError:
         if _is_hubs(status, headers, body):
             return errors.Unavailable(
-                f"The Hub or a proxy answers at {url} instead of benchpool (HTTP {status}): the "
-                "pool is away for a moment, or the address is another one. Try again in a minute.",
+                f"The pool is away: the Hub or a proxy answers at {url} (HTTP {status}). Try again "
+                "in a minute; if it stays so, look at the address and the token.",
                 code=NOT_BENCHPOOL,
             )
         return _without_object(status, url)
@@ -92,9 +92,9 @@ def error(status: int, headers: Mapping[str, str], body: bytes, url: str) -> err
 
 
 def _is_hubs(status: int, headers: Mapping[str, str], body: bytes) -> bool:
-    """Tell whether a refusal is a page where benchpool's API is asked, or leads to one of the Hub.
+    """Tell whether a refusal is a page, which benchpool's API has none of, or leads to the Hub's.
 
-    Without a token a proxy with a login of its own leads to that login, which is no page here.
+    What leads elsewhere leads to a login: there the token is what is missing.
     """
     if 300 <= status < 400:
         return "/hub/services/" in headers.get("Location", "")

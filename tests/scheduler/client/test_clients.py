@@ -216,7 +216,7 @@ def test_the_hub_in_the_place_of_the_pool_is_a_pool_that_is_away(
     """A proxy that was just started anew sends to the Hub what is the pool's."""
     found = answers.error(status, headers, body, "http://pool")
     assert isinstance(found, Unavailable)
-    assert "the pool is away for a moment" in found.message
+    assert found.message.startswith("The pool is away: the Hub or a proxy answers at http://pool")
     elsewhere = answers.error(302, {"Location": "https://login.example.org"}, b"", "http://pool")
     assert isinstance(elsewhere, NotAuthenticated)
 
