@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 from helm_python import Chart, HelmError
 
 from benchpool_cluster import chart
@@ -41,7 +42,10 @@ def test_it_is_not_installed_where_its_condition_does_not_hold(tmp_path: Path) -
     assert rendered(tmp_path, "benchpool: {enabled: false}\n") == ""
 
 
-@pytest.mark.parametrize("section", ["pool", "hub", "scheduler"])
+VALUES = yaml.safe_load((chart.FOLDER / "values.yaml").read_text())
+
+
+@pytest.mark.parametrize("section", sorted(set(VALUES) - {"fullnameOverride"}))
 def test_a_section_that_is_taken_away_is_refused_with_its_name(section: str) -> None:
     with pytest.raises(HelmError, match=f"missing property '{section}'"):
         chart.render({section: None})
