@@ -69,14 +69,14 @@ def test_a_proxy_that_was_started_anew_has_its_routes_before_the_hubs_next_round
     def is_served() -> bool:
         return status("/services/pool/") == 200
 
-    with ExitStack() as running_ones:
-        running_ones.callback(pool.close)
-        first = running_ones.enter_context(running(front, tmp_path / "proxy.log", tmp_path))
+    with ExitStack() as stack:
+        stack.callback(pool.close)
+        first = stack.enter_context(running(front, tmp_path / "proxy.log", tmp_path))
         argv = [sys.executable, "-m", "jupyterhub", "-f", str(tmp_path / "config.py")]
-        running_ones.enter_context(running(argv, log, tmp_path))
+        stack.enter_context(running(argv, log, tmp_path))
         until(is_served, lambda: log.read_text()[-4000:])
         first.kill()
         first.wait(120)
-        running_ones.enter_context(running(front, tmp_path / "proxy.log", tmp_path))
+        stack.enter_context(running(front, tmp_path / "proxy.log", tmp_path))
         until(is_served, lambda: log.read_text()[-4000:])
         assert "was started anew and has no routes" in log.read_text()
