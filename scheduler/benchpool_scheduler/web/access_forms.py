@@ -17,7 +17,7 @@ from benchpool_scheduler.contract.operations import Operations
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.service.access.membership import belongs_to
-from benchpool_scheduler.web.pages import PageHandler
+from benchpool_scheduler.web.pages import FormHandler
 from benchpool_scheduler.web.words import Moment, moment
 
 VERBS: Mapping[str, tuple[Operation[Any], type[Struct]]] = {
@@ -68,8 +68,10 @@ async def access_view(pool: Pool, caller: Caller, now: datetime) -> AccessView:
     )
 
 
-class AccessHandler(PageHandler):
+class AccessHandler(FormHandler):
     """``POST <prefix>access/<wish>`` with the page's XSRF token."""
+
+    PAGE = "#access"
 
     async def post(self, wish: str) -> None:
         """Do it, then lead back to the section."""

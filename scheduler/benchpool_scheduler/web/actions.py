@@ -19,7 +19,7 @@ from benchpool_scheduler.contract.run_changes import JobAgain
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.service import Caller
 from benchpool_scheduler.service.jobs.run_again import run_again
-from benchpool_scheduler.web.pages import PageHandler
+from benchpool_scheduler.web.pages import FormHandler
 
 MOST_REASON = 200
 
@@ -31,8 +31,10 @@ FORMS: Mapping[str, Operation[Any]] = {
 """What pages offer to do with a job, by its word in their addresses."""
 
 
-class ActionHandler(PageHandler):
+class ActionHandler(FormHandler):
     """``POST <prefix>jobs/<id>/<verb>`` with the page's XSRF token."""
+
+    PAGE = "jobs/{job}"
 
     async def post(self, job: str, verb: str) -> None:
         """Act, then lead back with a message."""

@@ -6,11 +6,13 @@ from benchpool_scheduler.api import audit, decoding
 from benchpool_scheduler.contract import BenchWanted
 from benchpool_scheduler.contract.operations import Operations
 from benchpool_scheduler.errors import BenchpoolError
-from benchpool_scheduler.web.pages import PageHandler
+from benchpool_scheduler.web.pages import FormHandler
 
 
-class AskBackHandler(PageHandler):
+class AskBackHandler(FormHandler):
     """``POST <prefix>benches/<lease>/ask-back`` with the page's XSRF token."""
+
+    PAGE = "#benches"
 
     async def post(self, lease: str) -> None:
         """Ask its owner for it, then lead back to the section."""

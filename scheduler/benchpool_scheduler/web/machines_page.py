@@ -25,7 +25,7 @@ from benchpool_scheduler.contract.operations import Operations
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.service.access import rights
-from benchpool_scheduler.web.pages import PageHandler
+from benchpool_scheduler.web.pages import FormHandler, PageHandler
 from benchpool_scheduler.web.words import Moment, moment
 
 INTAKES: Mapping[NodeIntake, str] = {
@@ -79,15 +79,7 @@ class MachineRow:
         return self.node.since is not None or self.node.window is not None
 
 
-class MachinesHandler(PageHandler):
-    """``GET <prefix>machines``."""
-
-    async def get(self) -> None:
-        """Show the page. Errors: Forbidden for others than administrators."""
-        caller = await self.reader()
-        rights.require_admin(caller, "look after machines")
-        await self.show_machines(caller)
-
+class _MachinesPage(PageHandler):
     async def show_machines(self, caller: Caller, *, wrong: str = "", at: str = "") -> None:
         """Render the page; ``wrong`` is what was refused, of the machine ``at``."""
         now = self.site.now()
@@ -101,8 +93,20 @@ class MachinesHandler(PageHandler):
         )
 
 
-class MachineActHandler(MachinesHandler):
+class MachinesHandler(_MachinesPage):
+    """``GET <prefix>machines``."""
+
+    async def get(self) -> None:
+        """Show the page. Errors: Forbidden for others than administrators."""
+        caller = await self.reader()
+        rights.require_admin(caller, "look after machines")
+        await self.show_machines(caller)
+
+
+class MachineActHandler(FormHandler, _MachinesPage):
     """``POST <prefix>machines/<node>/<act>`` with the page's XSRF token."""
+
+    PAGE = "machines"
 
     async def post(self, node: str, act: str) -> None:
         """Act, then lead back; what is refused is said where it was asked for."""

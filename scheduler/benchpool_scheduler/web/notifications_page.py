@@ -22,7 +22,7 @@ from benchpool_scheduler.contract.operations import Operations
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.notifications.events import EVENTS, offered
 from benchpool_scheduler.service import Caller
-from benchpool_scheduler.web.pages import PageHandler
+from benchpool_scheduler.web.pages import FormHandler, PageHandler
 from benchpool_scheduler.web.words import Moment, moment
 
 NOTIFICATION_ACTS: Mapping[str, Operation[Any]] = {
@@ -49,14 +49,7 @@ class AddressRow:
     reached: Moment | None
 
 
-class NotificationsHandler(PageHandler):
-    """``GET <prefix>notifications``."""
-
-    async def get(self) -> None:
-        """Show the page."""
-        caller = await self.reader()
-        await self.show_settings(caller, said=DONE.get(self.get_query_argument("done", ""), ""))
-
+class _NotificationsPage(PageHandler):
     async def show_settings(self, caller: Caller, *, said: str = "", wrong: str = "") -> None:
         """Render the page; ``said`` is what was done, ``wrong`` what was refused."""
         found, now = self.site.pool.notifier.settings(caller), self.site.now()
@@ -80,12 +73,19 @@ class NotificationsHandler(PageHandler):
         )
 
 
-class NotificationActHandler(NotificationsHandler):
+class NotificationsHandler(_NotificationsPage):
+    """``GET <prefix>notifications``."""
+
+    async def get(self) -> None:
+        """Show the page."""
+        caller = await self.reader()
+        await self.show_settings(caller, said=DONE.get(self.get_query_argument("done", ""), ""))
+
+
+class NotificationActHandler(FormHandler, _NotificationsPage):
     """``POST <prefix>notifications/<act>`` with the page's XSRF token."""
 
-    async def get(self, act: str) -> None:  # type: ignore[override]
-        """Lead to the page: who was refused and loads the address again gets here."""
-        self.redirect(f"{self.site.root}notifications", status=303)
+    PAGE = "notifications"
 
     async def post(self, act: str) -> None:
         """Act, then lead back; what is refused is said on the page."""

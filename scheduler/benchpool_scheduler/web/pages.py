@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import TracebackType
+from typing import ClassVar
 from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -249,6 +250,20 @@ def _message(status: int, error: BaseException | None) -> str:
         "benchpool made a mistake while building this page; the service's log says which. "
         "Jobs and benches are not affected."
     )
+
+
+class FormHandler(PageHandler):
+    """An address to which a page sends a form.
+
+    Attributes:
+        PAGE: Where that page is, made of the variable parts of this address.
+    """
+
+    PAGE: ClassVar[str]
+
+    async def get(self, **parts: str) -> None:
+        """Lead to the page: who was refused, or logs in first, loads this address with GET."""
+        self.redirect(f"{self.site.root}{self.PAGE.format(**parts)}", status=303)
 
 
 class NoPageHandler(PageHandler):

@@ -12,7 +12,7 @@ from benchpool_scheduler.contract.operations import Operations
 from benchpool_scheduler.contract.schedules import Schedule, SchedulesQuery
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.service import Caller
-from benchpool_scheduler.web.pages import PageHandler
+from benchpool_scheduler.web.pages import FormHandler, PageHandler
 from benchpool_scheduler.web.schedule_view import card
 
 SCHEDULE_ACTS: Mapping[str, Operation[Any]] = {
@@ -46,8 +46,10 @@ class SchedulesHandler(PageHandler):
         )
 
 
-class ScheduleActHandler(PageHandler):
+class ScheduleActHandler(FormHandler):
     """``POST <prefix>schedules/<id>/<act>`` with the page's XSRF token."""
+
+    PAGE = "schedules"
 
     async def post(self, schedule: str, act: str) -> None:
         """Act, then lead back to the page. Errors: NotFound, Unavailable."""

@@ -14,7 +14,7 @@ from benchpool_scheduler.contract.serving import PoolService, ServicesQuery, Ser
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.phrases import gpu_use
 from benchpool_scheduler.service import Services
-from benchpool_scheduler.web.pages import PageHandler
+from benchpool_scheduler.web.pages import FormHandler, PageHandler
 from benchpool_scheduler.web.service_view import view
 
 
@@ -93,8 +93,10 @@ class ServiceHandler(PageHandler):
         )
 
 
-class ServiceActHandler(PageHandler):
+class ServiceActHandler(FormHandler):
     """``POST <prefix>services/<name>/<act>`` with the page's XSRF token."""
+
+    PAGE = "services/{service}"
 
     async def post(self, service: str, act: str) -> None:
         """Act, then lead back to the page. Errors: NotFound, Forbidden, Unavailable."""

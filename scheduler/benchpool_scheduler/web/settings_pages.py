@@ -21,7 +21,7 @@ from benchpool_scheduler.errors import BenchpoolError, InvalidInput, TooMany
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.service import Caller
 from benchpool_scheduler.service.access import rights
-from benchpool_scheduler.web.pages import PageHandler, Site
+from benchpool_scheduler.web.pages import FormHandler, PageHandler, Site
 from benchpool_scheduler.web.settings_form import OWN, PREFIX, SettingsForm, shown
 from benchpool_scheduler.web.words import Moment, moment
 
@@ -75,42 +75,7 @@ class VersionRow:
     how: str
 
 
-class SettingsHandler(PageHandler):
-    """``GET`` and ``POST <prefix>people``, ``<prefix>quotas``."""
-
-    async def get(self, name: str) -> None:
-        """Show the page. Errors: Forbidden for others than administrators."""
-        caller = await self.administrator()
-        await self.show_form(name, caller, SettingsForm({}), SettingsPlan())
-
-    async def post(self, name: str) -> None:
-        """Save, then lead back; what is refused is said beside what was typed."""
-        caller = await self.administrator()
-        self.refuse_forged()
-        form = self.form()
-        try:
-            settings = form.settings(in_file(self.site))
-            if not settings:
-                raise InvalidInput("Nothing to change: no value differs from what is in force.")
-            done = await self._save(caller, ConfigurationEdit(settings, form.reason, form.base))
-        except BenchpoolError as refused:
-            plan = await plan_of(self, caller, form)
-            self.set_status(refused.http_status)
-            wrong = SettingsPlan(plan.settings, plan.command, plan.whatif, refused.message)
-            await self.show_form(name, caller, form, wrong)
-            return
-        self.redirect(f"{self.site.root}{name}?saved={done.version}", status=303)
-
-    async def _save(self, caller: Caller, edit: ConfigurationEdit) -> ConfigurationChange:
-        operation, pool = Operations.set_config, self.site.pool
-        try:
-            done = await pool.configuration.set(caller, edit)
-        except BenchpoolError as error:
-            audit.note(pool, operation, caller, self, error)
-            raise
-        await pool.audit.record(audit.done(operation, caller, self.request, {}, edit, done, None))
-        return done
-
+class _SettingsPage(PageHandler):
     async def administrator(self) -> Caller:
         """Return who reads. Errors: Forbidden for others than administrators."""
         caller = await self.reader()
@@ -176,8 +141,47 @@ class SettingsHandler(PageHandler):
         )
 
 
-class PreviewHandler(SettingsHandler):
+class SettingsHandler(_SettingsPage):
+    """``GET`` and ``POST <prefix>people``, ``<prefix>quotas``."""
+
+    async def get(self, name: str) -> None:
+        """Show the page. Errors: Forbidden for others than administrators."""
+        caller = await self.administrator()
+        await self.show_form(name, caller, SettingsForm({}), SettingsPlan())
+
+    async def post(self, name: str) -> None:
+        """Save, then lead back; what is refused is said beside what was typed."""
+        caller = await self.administrator()
+        self.refuse_forged()
+        form = self.form()
+        try:
+            settings = form.settings(in_file(self.site))
+            if not settings:
+                raise InvalidInput("Nothing to change: no value differs from what is in force.")
+            done = await self._save(caller, ConfigurationEdit(settings, form.reason, form.base))
+        except BenchpoolError as refused:
+            plan = await plan_of(self, caller, form)
+            self.set_status(refused.http_status)
+            wrong = SettingsPlan(plan.settings, plan.command, plan.whatif, refused.message)
+            await self.show_form(name, caller, form, wrong)
+            return
+        self.redirect(f"{self.site.root}{name}?saved={done.version}", status=303)
+
+    async def _save(self, caller: Caller, edit: ConfigurationEdit) -> ConfigurationChange:
+        operation, pool = Operations.set_config, self.site.pool
+        try:
+            done = await pool.configuration.set(caller, edit)
+        except BenchpoolError as error:
+            audit.note(pool, operation, caller, self, error)
+            raise
+        await pool.audit.record(audit.done(operation, caller, self.request, {}, edit, done, None))
+        return done
+
+
+class PreviewHandler(FormHandler, _SettingsPage):
     """``POST <prefix>people/preview``: what would change, beside the form."""
+
+    PAGE = "{name}"
 
     async def post(self, name: str) -> None:
         """Answer the panel."""
@@ -188,8 +192,10 @@ class PreviewHandler(SettingsHandler):
         await self.show("plan.html", self.facts(back=name), plan=plan)
 
 
-class RevertHandler(SettingsHandler):
+class RevertHandler(FormHandler, _SettingsPage):
     """``POST <prefix>quotas/revert``: a former version comes into force again."""
+
+    PAGE = "{name}"
 
     async def post(self, name: str) -> None:
         """Put it in force, then lead back."""

@@ -8,7 +8,7 @@ from benchpool_scheduler.contract.sweeps import SweepsQuery, SweepState, SweepSt
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.phrases import gpu_hours
 from benchpool_scheduler.web import sweep_view
-from benchpool_scheduler.web.pages import PageHandler
+from benchpool_scheduler.web.pages import FormHandler, PageHandler
 from benchpool_scheduler.web.words import moment
 
 
@@ -54,8 +54,10 @@ class SweepHandler(PageHandler):
         )
 
 
-class StopSweepHandler(PageHandler):
+class StopSweepHandler(FormHandler):
     """``POST <prefix>sweeps/<id>/stop`` with the page's XSRF token."""
+
+    PAGE = "sweeps/{sweep}"
 
     async def post(self, sweep: str) -> None:
         """Stop it, then lead back to its page."""

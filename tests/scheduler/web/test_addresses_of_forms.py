@@ -1,0 +1,61 @@
+"""Loading the address of a form leads to the page that has the form, for strangers too."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from tornado.routing import URLSpec
+
+from benchpool_scheduler.web import routes
+from benchpool_scheduler.web.access_forms import VERBS
+from benchpool_scheduler.web.actions import FORMS
+from benchpool_scheduler.web.machines_page import ACTS
+from benchpool_scheduler.web.notifications_page import NOTIFICATION_ACTS
+from benchpool_scheduler.web.pages import FormHandler
+from benchpool_scheduler.web.schedules_page import SCHEDULE_ACTS
+from benchpool_scheduler.web.services_page import SERVICE_ACTS
+from benchpool_support.page_readers import CookieIdentity
+from benchpool_support.stage import PREFIX, StagedPool
+
+ID = "abcdefghijklmnopqrstuvwxyz"
+PAGES = {
+    **{f"access/{it}": "#access" for it in VERBS},
+    **{f"benches/{ID}/ask-back": "#benches"},
+    **{f"jobs/{ID}/{it}": f"jobs/{ID}" for it in FORMS},
+    **{f"machines/lab-1/{it}": "machines" for it in ACTS},
+    **{f"notifications/{it}": "notifications" for it in NOTIFICATION_ACTS},
+    **{f"{it}/{act}": it for it in ("people", "quotas") for act in ("preview", "revert")},
+    **{f"schedules/{ID}/{it}": "schedules" for it in SCHEDULE_ACTS},
+    **{f"services/model/{it}": "services/model" for it in SERVICE_ACTS},
+    **{f"sweeps/{ID}/stop": f"sweeps/{ID}"},
+}
+"""By the address of each form: where its page is."""
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("reader", [None, "susan", "ada"])
+async def test_whoever_loads_the_address_of_a_form_gets_to_its_page(
+    site: str, reader: str | None
+) -> None:
+    cookie = {} if reader is None else {"Cookie": f"reader={reader}"}
+    async with httpx.AsyncClient(base_url=site, headers=cookie, trust_env=False) as client:
+        answers = {it: await client.get(it) for it in PAGES}
+    found = {it: (said.status_code, said.headers["Location"]) for it, said in answers.items()}
+    assert found == {it: (303, f"{PREFIX}{page}") for it, page in PAGES.items()}
+
+
+def test_every_address_that_takes_a_form_and_is_no_page_is_one_of_these(
+    staged: StagedPool,
+) -> None:
+    rules = [
+        rule
+        for rule in routes(staged.pool(), CookieIdentity({}), prefix=PREFIX)
+        if isinstance(rule, URLSpec)
+    ]
+    of_forms = [rule for rule in rules if issubclass(rule.handler_class, FormHandler)]
+    assert len(of_forms) == 10
+    for rule in of_forms:
+        assert any(rule.regex.match(f"{PREFIX}{it}") for it in PAGES), rule
+    for rule in rules:
+        own = vars(rule.handler_class)
+        assert rule in of_forms or "post" not in own or "get" in own, rule
