@@ -64,7 +64,7 @@ class OfferedValues:
         if not isinstance(said, KernelAnswer) or request.cells is None:
             return []
         stored = self._objects(request.kernel_id).look(said)
-        cells, seconds = [each.as_cell() for each in request.cells], request.seconds()
+        cells, seconds = request.notebook_cells(), request.seconds()
         if sum(seconds.values()) < value_offers.LEAST_S:
             return []
         found = await asyncio.to_thread(

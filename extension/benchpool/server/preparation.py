@@ -210,13 +210,13 @@ class Preparer:
         """Ask the kernel of an open notebook; None for a file."""
         if request.cells is None or request.kind == "script":
             return None
-        cells = [each.as_cell() for each in request.cells]
+        cells = request.notebook_cells()
         names = await asyncio.to_thread(names_of, cells)
         return await self.kernels.ask(request.kernel_id, names)
 
     async def _cells(self, request: SendRequest) -> list[NotebookCell]:
         if request.cells is not None:
-            return [each.as_cell() for each in request.cells]
+            return request.notebook_cells()
         if request.kind == "cells":
             raise InvalidInput("No cells were sent: select some in the notebook.", field="cells")
         return await asyncio.to_thread(notebooks.read, self.served.file(request.path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -14,6 +15,7 @@ from benchpool.keep import Keep
 from benchpool.kernel.answer import KernelAnswer, NameFacts, NotAsked
 from benchpool.server.sweep_wishes import SweepWish
 from benchpool.value_offers import ValueOffer
+from benchpool_scheduler.client.notebooks import own_ids
 from benchpool_scheduler.contract import (
     Argument,
     FilePath,
@@ -111,6 +113,12 @@ class SendRequest(JobSpec, frozen=True, forbid_unknown_fields=True, omit_default
     send: Annotated[list[KeptName], Meta(max_length=1000)] | None = None
     sweep: SweepWish | None = None
     key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+
+    def notebook_cells(self) -> list[NotebookCell]:
+        """Return the cells of an open notebook for the analysis, each with an id of its own."""
+        cells = [each.as_cell() for each in self.cells or ()]
+        own = own_ids(cell.id for cell in cells)
+        return [replace(cell, id=id_) for cell, id_ in zip(cells, own, strict=True)]
 
     def seconds(self) -> dict[int, float]:
         """Return how long cells took when they last ran, by position, as far as that is known."""

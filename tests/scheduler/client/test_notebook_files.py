@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +94,48 @@ def test_what_is_no_notebook_in_python_is_refused(
 ) -> None:
     with pytest.raises(InvalidInput, match=told):
         notebooks.read(written(tmp_path / "book.ipynb", notebook))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
+def test_a_notebook_is_read_in_each_encoding_that_json_may_have(
+    tmp_path: Path, encoding: str
+) -> None:
+    path = tmp_path / "book.ipynb"
+    code = {"cell_type": "code", "id": "a", "metadata": {}, "source": "print('ü')"}
+    path.write_bytes(json.dumps(of_four(code), ensure_ascii=False).encode(encoding))
+    assert [cell.source for cell in notebooks.read(path).cells] == ["print('ü')"]
+
+
+def test_a_notebook_in_another_encoding_is_refused_with_a_command_that_helps(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "book of mine.ipynb"
+    code = {"cell_type": "code", "id": "a", "metadata": {}, "source": "print('café')"}
+    path.write_bytes(json.dumps(of_four(code), ensure_ascii=False).encode("cp1252"))
+    with pytest.raises(InvalidInput, match="is 0xE9, which is no text in UTF-8") as refused:
+        notebooks.read(path)
+    command = refused.value.message.split("`")[1]
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, check=True)
+    path.write_bytes(done.stdout)
+    assert notebooks.read(path).cells[0].source == "print('café')"
+
+
+def test_a_notebook_that_is_not_there_or_not_json_says_which(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="No such file or directory"):
+        notebooks.read(tmp_path / "none.ipynb")
+    (tmp_path / "book.ipynb").write_text("%%")
+    with pytest.raises(InvalidInput, match="send one that JupyterLab opens"):
+        notebooks.read(tmp_path / "book.ipynb")
+
+
+def test_cells_that_repeat_an_id_are_all_there(tmp_path: Path) -> None:
+    kinds = ("markdown", "code", "code", "markdown", "code")
+    cells = [
+        {"cell_type": kind, "id": id_, "metadata": {}, "source": str(number)}
+        for number, (kind, id_) in enumerate(zip(kinds, "xxxyy", strict=True))
+    ]
+    read = notebooks.read(written(tmp_path / "book.ipynb", of_four(*cells))).cells
+    assert [(cell.cell_type, cell.source) for cell in read] == [
+        (kind, str(number)) for number, kind in enumerate(kinds)
+    ]
+    assert len({cell.id for cell in read}) == 5

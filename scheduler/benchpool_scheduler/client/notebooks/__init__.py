@@ -8,7 +8,7 @@ from benchpool_scheduler.client.notebooks.parameters import (
     recorded,
     with_values,
 )
-from benchpool_scheduler.client.notebooks.reading import FileCell, NotebookFile, read
+from benchpool_scheduler.client.notebooks.reading import FileCell, NotebookFile, own_ids, read
 
 __all__ = [
     "FileCell",
@@ -18,6 +18,7 @@ __all__ = [
     "Parametrized",
     "build",
     "declared",
+    "own_ids",
     "read",
     "recorded",
     "with_values",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from benchpool_scheduler.errors import InvalidInput
@@ -43,8 +44,8 @@ def read(path: Path) -> NotebookFile:
     Raises:
         InvalidInput: It cannot be read as a notebook, or is not in Python.
     """
+    text = _text(path)
     try:
-        text = path.read_text("utf-8")
         notebook: Any = json.loads(text)
         old = int(notebook.get("nbformat") or CONVERTED_BELOW) < CONVERTED_BELOW
         if old:
@@ -52,17 +53,58 @@ def read(path: Path) -> NotebookFile:
         # A conversion draws ids, another one each time.
         cells = tuple(_cell(n, each, own_id=not old) for n, each in enumerate(notebook["cells"], 1))
         language, kernel = _spoken(notebook.get("metadata") or {})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as bad:
+    except (ValueError, KeyError, TypeError, AttributeError) as bad:
         raise InvalidInput(
-            f"{path.name} cannot be read as a notebook ({type(bad).__name__}): open and save it in "
-            "JupyterLab first.",
+            f"{path.name} cannot be read as a notebook ({type(bad).__name__}): send one that "
+            "JupyterLab opens.",
             field="path",
         ) from bad
     if language.lower() not in ("python", "ipython"):
         raise InvalidInput(
             f"{path.name} is written in {language}; a job runs notebooks in Python.", field="path"
         )
-    return NotebookFile(cells, kernel)
+    own = own_ids(cell.id for cell in cells)
+    return NotebookFile(
+        tuple(replace(cell, id=id_) for cell, id_ in zip(cells, own, strict=True)), kernel
+    )
+
+
+def own_ids(ids: Iterable[str]) -> list[str]:
+    """Return an id of its own for each cell: merged and generated notebooks repeat some.
+
+    >>> own_ids(["a", "b", "a", "a-3"])
+    ['a', 'b', 'a-3', 'a-3-4']
+    """
+    own: dict[str, None] = {}
+    for number, id_ in enumerate(ids, 1):
+        while id_ in own:
+            id_ += f"-{number}"
+        own[id_] = None
+    return list(own)
+
+
+def _text(path: Path) -> str:
+    """Return what a file says, in UTF-8, UTF-16 or UTF-32, with a mark of its encoding or without.
+
+    Raises:
+        InvalidInput: It cannot be opened, or has another encoding.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as bad:
+        raise InvalidInput(
+            f"{path.name} cannot be read ({bad.strerror}): look at its name and who may read it.",
+            field="path",
+        ) from bad
+    try:
+        return data.decode(json.detect_encoding(data))
+    except UnicodeDecodeError as bad:
+        raise InvalidInput(
+            f"{path.name} cannot be read as a notebook: byte {bad.start + 1} is 0x"
+            f"{data[bad.start]:02X}, which is no text in {bad.encoding.upper()}. If it was written "
+            f"on Windows, `iconv -f cp1252 -t utf-8 {quote(path.name)}` prints it in UTF-8.",
+            field="path",
+        ) from bad
 
 
 def _converted(text: str) -> Any:
