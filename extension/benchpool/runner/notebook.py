@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import sys
 import time
@@ -39,6 +40,22 @@ class Failure:
 
     name: str
     value: str
+
+
+MAGIC = re.compile(r"^\s*(?:[\w, ]+=\s*)?%(?!tb\b)", re.MULTILINE)
+"""A magic, but for the one that is there to show a traceback."""
+
+
+def hidden_failure(cell: Any) -> Failure | None:
+    """Return what was raised in a cell that ended well all the same; None for nothing.
+
+    ``%run`` and ``%%time`` show the traceback of what they run and raise nothing. Without a magic
+    it was the cell's own wish to show one.
+    """
+    if not MAGIC.search(cell.source) or "raises-exception" in cell.metadata.get("tags", ()):
+        return None
+    shown = [it for it in cell.outputs if it.output_type == "error"]
+    return Failure(shown[-1].ename, shown[-1].evalue) if shown else None
 
 
 def exit_of_error(failure: Failure, told: bool) -> int:
@@ -169,7 +186,8 @@ class NotebookRun:
             return await self._died(index)
         finally:
             self._copy.changed()
-        return None
+        hidden = hidden_failure(cell)
+        return None if hidden is None else self._failed(index, hidden)
 
     def _failed(self, index: int, failure: Failure) -> int:
         status = exit_of_error(failure, self._told())

@@ -82,6 +82,36 @@ def test_an_error_ends_the_job_with_traceback_and_cell_number(job: NotebookJob) 
     assert book.cells[2].outputs == []
 
 
+@pytest.mark.parametrize(
+    ("cell", "status", "said"),
+    [
+        ("done = %run broken.py", 1, "cell 1 failed: ValueError: broken inside"),
+        ("%%time\nraise ValueError('in time')", 1, "cell 1 failed: ValueError: in time"),
+        ("%run ends.py", 3, "cell 1 ended the notebook with exit code 3"),
+    ],
+)
+def test_what_a_magic_shows_and_does_not_raise_ends_the_job_all_the_same(
+    job: NotebookJob, cell: str, status: int, said: str
+) -> None:
+    folder = job.root / "work"
+    folder.mkdir()
+    (folder / "broken.py").write_text("raise ValueError('broken inside')")
+    (folder / "ends.py").write_text("raise SystemExit(3)")
+    ended, log = job.run(cell, "print('went on')")
+    assert f"benchpool: {said}" in log
+    assert ended == status
+    assert "went on" not in log
+    assert ("Traceback" in log) == (status == 1)
+
+
+def test_what_goes_on_in_jupyterlab_goes_on_in_a_job(job: NotebookJob) -> None:
+    (job.root / "work").mkdir()
+    (job.root / "work" / "ends.py").write_text("raise SystemExit(0)")
+    shown = "try:\n    1 / 0\nexcept ZeroDivisionError:\n    get_ipython().showtraceback()"
+    status, log = job.run("!false", "%run ends.py", shown, "print('went on')")
+    assert (status, "went on\n" in log) == (0, True), log
+
+
 def test_stopped_and_resumed_the_result_is_that_of_an_uninterrupted_run(
     job: NotebookJob, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
