@@ -98,7 +98,7 @@ def read_options(line: str) -> JobOptions:
     from benchpool.keep import Keep
     from benchpool_scheduler.contract.options import fields_of, written
 
-    given = vars(_parser().parse_args(shlex.split(line)))
+    given = _parser().words(line)
     asked = JobOptions.of(fields_of(written(given, os.environ)), key=uuid.uuid4().hex)
     return replace(asked, keep=Keep.asked(given["keep"], given["pickle"]))
 
@@ -109,7 +109,7 @@ def names_sent(line: str) -> list[str]:
     >>> names_sent("--gpus 2 --send X_train --send y_train")
     ['X_train', 'y_train']
     """
-    return list(_parser().parse_args(shlex.split(line)).send or ())
+    return list(_parser().words(line)["send"] or ())
 
 
 def own_values(names: Sequence[str], folder: Path, pickle: bool) -> LiveValues:
@@ -144,7 +144,7 @@ def read_plan(line: str) -> SweepPlan | None:
     from benchpool_scheduler.client.sweep_plans import pair_of, plan_of
     from benchpool_scheduler.errors import InvalidInput
 
-    words = vars(_parser().parse_args(shlex.split(line)))
+    words = _parser().words(line)
     given = {name: words[name] for name in (*SWEEP_OPTIONS, "goal") if words[name] is not None}
     if words["array"] is not None:
         alone = [*given, *(["sweep"] if words["sweep"] else [])]
@@ -217,12 +217,43 @@ def draft_of(
 class MagicParser(argparse.ArgumentParser):
     """Reads the words behind a magic; what is wrong with them is told as the pool tells it."""
 
+    verb = ""
+
+    def words(self, line: str) -> dict[str, Any]:
+        """Return what a line says, by option. Errors: InvalidInput."""
+        said = uncommented(line)
+        try:
+            return vars(self.parse_args(shlex.split(said)))
+        except ValueError:
+            self.error(f"a quotation mark in {said.strip()!r} is not closed")
+
     def error(self, message: str) -> NoReturn:
         """Refuse the words. Errors: InvalidInput."""
         from benchpool_scheduler.errors import InvalidInput
 
-        usage = " ".join(self.format_usage().split()).removeprefix("usage: ")
-        raise InvalidInput(f"{self.prog}: {message}; it takes {usage}.", field="options")
+        raise InvalidInput(
+            f"{self.prog}: {message}. `benchpool {self.verb} --help` lists the options.",
+            field="options",
+        )
+
+
+def uncommented(line: str) -> str:
+    """Return a line without the comment at its end.
+
+    >>> uncommented("--gpus 2  # don't wait"), uncommented("--note 'run # 3' --name a#b")
+    ('--gpus 2  ', "--note 'run # 3' --name a#b")
+    """
+    quote, escaped = "", False
+    for at, sign in enumerate(line):
+        if escaped or (sign == "\\" and quote != "'"):
+            escaped = not escaped
+        elif quote:
+            quote = "" if sign == quote else quote
+        elif sign == "#" and line[:at][-1:] in {"", " ", "\t"}:
+            return line[:at]
+        elif sign in "'\"":
+            quote = sign
+    return line
 
 
 def parser_of(magic: str, options: Iterable[SubmitOption]) -> MagicParser:
@@ -230,6 +261,7 @@ def parser_of(magic: str, options: Iterable[SubmitOption]) -> MagicParser:
     from benchpool_scheduler.contract.options import value_of
 
     parser = MagicParser(prog=f"%%{magic}", add_help=False, allow_abbrev=False)
+    parser.verb = {TRAIN: "submit"}.get(magic, magic)
     for option in options:
         takes = value_of(option)
         if takes.type is bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import shlex
 import sys
 import tempfile
 import uuid
@@ -54,7 +53,7 @@ def read(line: str) -> dict[str, Any]:
     >>> said["service"], said["min"], said["idle"], said["max"]
     ('chat', 0, '10m', None)
     """
-    return vars(_parser().parse_args(shlex.split(line)))
+    return _parser().words(line)
 
 
 def _taken(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -42,6 +42,20 @@ def test_a_cell_is_sent_with_the_earlier_ones_that_it_needs(
     assert "unused" not in results[0].read_text()
 
 
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("--name run  # Bob's, don't touch", "run"),
+        ("# --name run", None),
+        ("--name 'run # 3'", "run # 3"),
+        (r"--name Bob\'s # the third", "Bob's"),
+        ("--name a#b", "a#b"),
+    ],
+)
+def test_a_comment_behind_the_options_is_none_of_them(line: str, name: str | None) -> None:
+    assert read_options(line).name == name
+
+
 def test_importing_benchpool_brings_the_magic_and_refusals_are_sentences(
     session: KernelSession,
 ) -> None:
@@ -54,7 +68,12 @@ def test_importing_benchpool_brings_the_magic_and_refusals_are_sentences(
         "Line 2: `nothing_here` is defined in no cell of this notebook.\n"
     )
     said = session.text("%%train --gpu 2\nprint(1)")
-    assert said.startswith("%%train: unrecognized arguments: --gpu 2; it takes %%train [--gpus")
+    assert said == (
+        "%%train: unrecognized arguments: --gpu 2. `benchpool submit --help` lists the options.\n"
+    )
+    said = session.text("%%train --name Bob's run\nprint(1)")
+    assert said.startswith('%%train: a quotation mark in "--name Bob\'s run" is not closed.')
+    assert said.count("\n") == 1
     said = session.text("%%train\nimport msgspecc")
     assert said.endswith("the Python of this job; did you mean `msgspec`?\n")
     said = session.text("%%train --gpus 99\nprint(1)")
