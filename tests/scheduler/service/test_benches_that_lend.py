@@ -167,3 +167,34 @@ async def test_a_real_job_gives_its_gpu_back_and_goes_on_when_the_bench_is_empty
         assert [it.rule for it in now.preemptions] == ["R3"]
         await pool.benches.release(HUB, held.id)
         assert (await reached(pool, job.id, State.RUNNING)).attempt == 2
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code", "said"),
+    [
+        ({"gpu_models": ("A1000",)}, "no-such-model", "did you mean `A100`? Choose another."),
+        ({"gpu_models": ("T4",)}, "no-such-model", "known are A100, L4."),
+        ({"resource": "nvidia.com/mig-1g.10gb"}, "no-such-model", "mean `nvidia.com/gpu`? Choose"),
+        ({"gpus": 2, "gpu_models": ("L4",)}, "larger-than-node", "1 at most. Ask for fewer."),
+        ({"gpus": 3}, "larger-than-node", "3 GPUs for this server are more than any machine"),
+    ],
+)
+async def test_gpus_that_no_machine_has_are_refused_instead_of_waited_for(
+    tmp_path: Path, wanted: dict[str, Any], code: str, said: str
+) -> None:
+    made = [("a", "A100"), ("a", "A100"), ("b", "L4")]
+    devices = [
+        Device(f"{node}/{at}", at, model, node, None, simulated=True)
+        for at, (node, model) in enumerate(made)
+    ]
+    runtime = ScriptedRuntime(devices)
+    request = LeaseRequest(**{"user": "zoe", "server": "", "spawn": "1", "gpus": 1, **wanted})
+    settings = story(LENDING.replace("zoe: 2", "zoe: 4"))
+    async with opened(make_pool(tmp_path, configuration=settings, runtime=runtime)) as pool:
+        for asking in (pool.benches.reserve(HUB, request),
+                       pool.benches.wait_in_line(HUB, LineRequest(lease=request))):  # fmt: skip
+            with pytest.raises(Refused) as caught:
+                await asking
+            assert caught.value.code == code
+            assert said in caught.value.message
+        assert pool.benches.line(HUB) == []

@@ -12,6 +12,7 @@ from benchpool_scheduler.errors import BenchpoolError, Refused, TooMany, Unavail
 from benchpool_scheduler.runtime import NodeFacts
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.benches.line import BenchLine, Place
+from benchpool_scheduler.service.benches.machine_limits import check_gpus
 from benchpool_scheduler.service.benches.node_selection import suits, why_none
 from benchpool_scheduler.service.benches.parking import BenchParking
 from benchpool_scheduler.service.benches.rebuilding import LostBenches
@@ -59,8 +60,8 @@ class Leases:
     async def reserve(self, request: contract.LeaseRequest) -> LeaseRecord:
         """Hold GPUs for one start of a server; a repeat answers the same lease.
 
-        Errors: Refused ``build-quota`` or ``build-nodes``, Unavailable ``build-capacity`` or of the
-        store.
+        Errors: Refused ``build-quota``, ``build-nodes``, ``no-such-model`` or ``larger-than-node``,
+        Unavailable ``build-capacity`` or of the store.
         """
         async with self._ledger.lock:
             if (held := self._held_for(request)) is not None:
@@ -68,6 +69,7 @@ class Leases:
             self._observed.now.safe_mode.require_open()
             self._check_quota(request)
             self._check_nodes(request)
+            check_gpus(request, self._observed.now.inventory)
             taken = [gpu.gpu for it in self._line.seats().values() for gpu in it.gpus]
             offer = self._line.offer(request)
             found = seat(request.gpus, offer, taken)
@@ -83,8 +85,8 @@ class Leases:
     ) -> LeaseRecord | contract.LinePlace:
         """Hold GPUs for one start of a server, or keep its place in line.
 
-        The answer is held back for ``hold_s`` while nothing changes. Errors: Refused
-        ``build-quota`` or ``build-nodes``, TooMany ``line-full``, Unavailable of the store.
+        The answer is held back for ``hold_s`` while nothing changes. Errors: as ``reserve``, but
+        TooMany ``line-full`` in place of ``build-capacity``.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + asked.hold_s
@@ -112,6 +114,7 @@ class Leases:
             self._observed.now.safe_mode.require_open()
             self._check_quota(request)
             self._check_nodes(request)
+            check_gpus(request, self._observed.now.inventory)
             since = None if asked.since is None else asked.since.timestamp()
             if not self._line.has(request) and len(self._line.present()) >= MOST_IN_LINE:
                 raise _line_full()
