@@ -14,7 +14,7 @@ import click
 from benchpool_scheduler.cli.replay_verb import REPLAY
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Options, Verb, argument, option
-from benchpool_scheduler.client import state_folder
+from benchpool_scheduler.client import folder_of_running, state_folder
 
 if TYPE_CHECKING:
     from benchpool_scheduler.workstation.options import UpOptions
@@ -77,7 +77,7 @@ def _down(session: Session, options: Options) -> int:
     from benchpool_scheduler.workstation.options import DownOptions
 
     given = DownOptions(
-        state=_state(session, options),
+        state=_running(session, options),
         jobs=options["jobs"],
         servers=options["servers"],
         json=session.screen.json,
@@ -129,7 +129,7 @@ def _doctor(session: Session, options: Options) -> int:
 def _login_link(session: Session, options: Options) -> int:
     from benchpool_scheduler.workstation import login_keys
 
-    link = login_keys.for_running(_state(session, options), options["user"])
+    link = login_keys.for_running(_running(session, options), options["user"])
     if session.screen.json:
         session.screen.value({"login_url": link})
     else:
@@ -140,7 +140,7 @@ def _login_link(session: Session, options: Options) -> int:
 def _rotate(session: Session, options: Options) -> int:
     from benchpool_scheduler.workstation import admin_token
 
-    file = admin_token.rotate_running(_state(session, options))
+    file = admin_token.rotate_running(_running(session, options))
     if session.screen.json:
         session.screen.value({"token_file": str(file)})
     else:
@@ -169,6 +169,11 @@ def _bench(session: Session, options: Options) -> int:
     from benchpool_scheduler.simulation import shapes
 
     return shapes.run_shape(options["shape"], nodes=options["nodes"], json=session.screen.json)
+
+
+def _running(session: Session, options: Options) -> Path:
+    """Return the state folder of the one that runs, also where that is none of the usual ones."""
+    return folder_of_running(session.environ, options["state"])
 
 
 def _state(session: Session, options: Options) -> Path:

@@ -10,7 +10,12 @@ services. Both raise the errors of ``benchpool_scheduler.errors`` with the servi
 """
 
 from benchpool_scheduler.client.aio import AsyncClient
-from benchpool_scheduler.client.credentials import Credentials, discover, state_folder
+from benchpool_scheduler.client.credentials import (
+    Credentials,
+    discover,
+    folder_of_running,
+    state_folder,
+)
 from benchpool_scheduler.client.plain import Client
 from benchpool_scheduler.contract import LogRange, LogText, PoolEvent
 from benchpool_scheduler.contract.operation import Call
@@ -24,5 +29,6 @@ __all__ = [
     "LogText",
     "PoolEvent",
     "discover",
+    "folder_of_running",
     "state_folder",
 ]

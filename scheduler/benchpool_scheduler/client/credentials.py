@@ -80,10 +80,7 @@ def discover(
     said_token = token or environ.get("BENCHPOOL_TOKEN") or environ.get("JUPYTERHUB_API_TOKEN")
     if said_url and said_token:
         return Credentials(_service_url(said_url), said_token, "given" if url else "environment")
-    folder = state or state_folder(environ)
-    running = read_running(folder)
-    if running is None and state is None and not environ.get("BENCHPOOL_STATE"):
-        folder, running = _elsewhere(folder, said_url)
+    folder, running = _running(environ, state, said_url)
     if said_url:
         address = _service_url(said_url)
         if running is not None and _service_url(running.scheduler_api) == address:
@@ -104,6 +101,24 @@ def discover(
     return Credentials(
         _service_url(running.scheduler_api), own, str(folder), page=running.url or ""
     )
+
+
+def folder_of_running(environ: Mapping[str, str], state: Path | None = None) -> Path:
+    """Return the state folder of the ``benchpool up`` that runs here, as ``discover`` finds it.
+
+    Where none runs it is ``state``, or the usual one. Errors: Unavailable where several run.
+    """
+    return _running(environ, state, None)[0]
+
+
+def _running(
+    environ: Mapping[str, str], state: Path | None, said_url: str | None
+) -> tuple[Path, Running | None]:
+    folder = state or state_folder(environ)
+    running = read_running(folder)
+    if running is None and state is None and not environ.get("BENCHPOOL_STATE"):
+        return _elsewhere(folder, said_url)
+    return folder, running
 
 
 def _elsewhere(usual: Path, said_url: str | None) -> tuple[Path, Running | None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchpool_scheduler.client import Credentials, discover, elsewhere
+from benchpool_scheduler.client import Credentials, discover, elsewhere, folder_of_running
 from benchpool_scheduler.errors import InvalidInput, NotAuthenticated, Unavailable
 from benchpool_scheduler.worker.process_identity import identity
 
@@ -80,12 +80,16 @@ def test_the_only_one_that_runs_elsewhere_is_found_and_of_several_the_choice_is_
     first, second = (start_at(tmp_path / name) for name in ("a b", "c"))
     elsewhere.remember(first)
     assert discover({}).source == str(first)
+    assert folder_of_running({}) == first
     with pytest.raises(Unavailable, match="No benchpool runs from"):
         discover({"BENCHPOOL_STATE": str(tmp_path / "none")})  # named, and not another one instead
     elsewhere.remember(second)
     with pytest.raises(Unavailable, match="2 benchpools run here") as several:
         discover({})
     assert f"`export BENCHPOOL_STATE='{first}'`" in several.value.message
+    with pytest.raises(Unavailable, match="2 benchpools run here"):
+        folder_of_running({})
+    assert folder_of_running({}, second) == second
     elsewhere.forget(first)
     assert discover({}).source == str(second)
     text = (second / "up.json").read_text()
