@@ -9,6 +9,7 @@ import pytest
 
 from benchpool_cluster import pods
 from benchpool_cluster.cluster import Cluster
+from benchpool_cluster.images import CONNECT_TIMEOUT
 from benchpool_scheduler.runtime.kubernetes.volumes import WHOSE
 from benchpool_support.pods import launches
 from benchpool_support.real_pods import Bundle, RealStand
@@ -22,6 +23,7 @@ WAIT = "import time; time.sleep(120)"
 def ctr(cluster: Cluster, node: int, *words: str) -> str:
     """Ask the container runtime of a node."""
     command = ["ctr", "--address", str(cluster.nodes[node].socket), "--namespace", "k8s.io"]
+    command += ["--connect-timeout", CONNECT_TIMEOUT]
     return subprocess.run(
         [*command, "images", *words], check=True, capture_output=True, text=True
     ).stdout
