@@ -189,6 +189,38 @@ async def test_an_older_copy_ends_no_job_and_starts_none_twice(tmp_path: Path) -
         assert (await decide(pool)).unknown == []
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_a_job_that_was_paused_after_the_copy_queues_again(
+    tmp_path: Path, workers: int
+) -> None:
+    job, _ = await left_running(tmp_path, workers=workers)
+    copy = shutil.copy(database(tmp_path), tmp_path / "copy.sqlite")
+    pool = make_pool(tmp_path)
+    await pool.open()
+    await reached(pool, job.id, State.RUNNING)
+    await pool.jobs.act(SUSAN, job.id, "pause")
+    await reached(pool, job.id, State.PAUSED)
+    await pool.close()
+    for file in database(tmp_path).parent.glob("pool.sqlite*"):
+        file.unlink()
+    shutil.copy(copy, database(tmp_path))
+    pool = make_pool(tmp_path, gpus=0)
+    await pool.open()
+    await until_job(pool, job.id, lambda now: now.state is State.QUEUED)
+    record = pool.ledger.job(job.id)
+    assert record is not None
+    assert record.note is not None
+    assert record.note.text.startswith(
+        "Attempt 1 was told to stop by a decision that is not in the data"
+    )
+    await pool.close()
+    async with opened(make_pool(tmp_path)) as pool:
+        again = await until_job(pool, job.id, lambda now: now.attempt == 2)
+        assert again.state in {State.STARTING, State.RUNNING}
+        detail = pool.jobs.detail(SUSAN, job.id)
+        assert (detail.attempts[0].ended_by, detail.attempts[0].exit_code) == ("notice", 143)
+
+
 @pytest.mark.parametrize("table", ["jobs", "attempts"])
 async def test_one_unreadable_record_keeps_its_gpus_and_nothing_else(
     tmp_path: Path, table: str

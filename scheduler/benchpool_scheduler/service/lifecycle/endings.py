@@ -7,11 +7,12 @@ from itertools import takewhile
 
 from msgspec.structs import replace
 
+from benchpool_scheduler.contract.causes import EndCause
 from benchpool_scheduler.core.lifecycle import machine
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState, Outcome
 from benchpool_scheduler.phrases import visible
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded
-from benchpool_scheduler.service.lifecycle import notices
+from benchpool_scheduler.service.lifecycle import notices, retry_words
 from benchpool_scheduler.service.lifecycle.notices import LOST
 from benchpool_scheduler.store.records import (
     AttemptRecord,
@@ -81,6 +82,22 @@ def culprit(attempt: AttemptRecord) -> WorkerRecord | None:
     return next(iter(lost or ended), None)
 
 
+def stopped_unknown(job: JobRecord, attempt: AttemptRecord) -> bool:
+    """Tell whether an attempt ended because its workers were told to stop, and not by us.
+
+    So it is where an older copy of the database was put back: that the job was paused came later.
+    A notice of ours leaves a wish, follows another worker's end, or has hanging as its cause.
+    """
+    ends = [worker for worker in attempt.workers if bad(worker)]
+    causes = {None if it.failure is None else it.failure.cause for it in ends}
+    return (
+        bool(ends)
+        and job.wish is None
+        and all(it.ended_by == EndedBy.NOTICE for it in ends)
+        and EndCause.HANGING not in causes
+    )
+
+
 def ended_by(intent: Intent | None, result: Outcome, worker: WorkerRecord | None) -> str:
     """Return the word of an attempt's end for people and programs."""
     if result is Outcome.OK or worker is None:
@@ -106,8 +123,12 @@ def note(
     return notices.failed(which, worker, job.spec.time_limit_s)
 
 
-def requeue_note(attempt: AttemptRecord, worker: WorkerRecord | None) -> Note | None:
-    """Return why a job that was lost queues again; None after a preemption."""
+def requeue_note(
+    job: JobRecord, attempt: AttemptRecord, worker: WorkerRecord | None
+) -> Note | None:
+    """Return why a job queues again that was lost, or stopped unknown; None after a preemption."""
+    if stopped_unknown(job, attempt):
+        return retry_words.stopped_unknown(attempt.attempt)
     if worker is None or worker.ended_by not in LOST:
         return None
     return notices.queued_again(attempt.attempt, worker)

@@ -344,13 +344,16 @@ def _attempt_over(
     )
     work.save_attempt(attempt)
     decided = None
-    if intent is None and culprit is not None:
+    if endings.stopped_unknown(job, attempt):
+        outcome = Outcome.AGAIN
+    elif intent is None and culprit is not None:
         decided = retrying.decide(job, work.attempts(job), culprit, policy)
         if outcome is Outcome.FAILED and decided.again:
             outcome = Outcome.AGAIN
     event = machine.all_gone(intent, outcome)
     state = machine.apply(job.state, event)
     pauses.ended(work, job, attempt, finished=state is JobState.SUCCEEDED)
+    requeued = endings.requeue_note(job, attempt, culprit)
     job = replace(job, state=state, wish=None)
     if machine.is_over(state):
         note = endings.note(job, state, attempt, culprit, stop_before(work, job))
@@ -360,7 +363,7 @@ def _attempt_over(
         wish = stop_before(work, job)
         job = replace(job, note=None if wish is None else notices.is_paused(wish))
     else:
-        job = replace(job, queued_since=now, note=endings.requeue_note(attempt, culprit))
+        job = replace(job, queued_since=now, note=requeued)
         if outcome is Outcome.AGAIN and culprit is not None and decided is not None:
             job = retrying.tried_again(job, culprit, decided, now)
         elif decided is not None and decided.verdict is RetryVerdict.PAUSED:
