@@ -9,6 +9,7 @@ from benchpool_scheduler.contract import Gpu, GpuState
 from benchpool_scheduler.phrases import count, data_size
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.web.doubts import doubts_view
 from benchpool_scheduler.web.pages import PageHandler
 from benchpool_scheduler.web.pool_view import gpu_places
 
@@ -60,7 +61,10 @@ class HealthHandler(PageHandler):
         pool = self.site.pool
         lines = lines_of(pool, pool.views.status(caller).gpus)
         wrong = [line.name for line in lines if line.problems]
-        await self.show("health.html", self.facts(back="health"), lines=lines, wrong=wrong)
+        unknown, known = pool.adoption.doubts(caller), pool.observed.now.safe_mode
+        doubts = doubts_view(unknown, known, self.site.now())
+        facts = self.facts(back="health")
+        await self.show("health.html", facts, lines=lines, wrong=wrong, doubts=doubts)
 
 
 def lines_of(pool: Pool, gpus: Sequence[Gpu]) -> tuple[HealthLine, ...]:

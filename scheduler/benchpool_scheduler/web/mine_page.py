@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from benchpool_scheduler import phrases
 from benchpool_scheduler.contract import GpuState, Lease, State
+from benchpool_scheduler.contract.gpu_use import GpuUse
+from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.service import Caller
 from benchpool_scheduler.service.views.used_so_far import UsedSoFar
+from benchpool_scheduler.telemetry import ActivityBucket
 from benchpool_scheduler.web import mine_view
 from benchpool_scheduler.web.pages import PageHandler
 from benchpool_scheduler.web.parked_view import ParkedRow, parked_rows
@@ -32,14 +35,6 @@ class MineHandler(PageHandler):
         end = int(self.site.clock.now()) // MINUTE_S * MINUTE_S + MINUTE_S
         begin = end - HOUR_S
         await pool.metering.settle()
-        past = await asyncio.to_thread(
-            pool.use.telemetry.buckets,
-            {use.uuid for use in uses},
-            begin,
-            end,
-            HOUR_S // MINUTE_S,
-            by_holder=True,
-        )
         jobs = {
             job.id: job
             for state in (State.STARTING, State.RUNNING, State.PAUSING)
@@ -47,7 +42,7 @@ class MineHandler(PageHandler):
         }
         waiting = pool.jobs.select(caller, state=State.QUEUED, limit=MOST)
         benches = [one for one in pool.benches.leases(caller) if one.user == caller.name]
-        used = await pool.use.so_far.read({use.job for use in uses if use.job is not None}, benches)
+        past, used, unread = await self._recorded(uses, (begin, end), benches)
         await self.show(
             "mine.html",
             self.facts(back="mine"),
@@ -58,6 +53,7 @@ class MineHandler(PageHandler):
             holdings=mine_view.holdings(
                 uses, jobs, past, (begin, end), now, self._so_far(benches, used)
             ),
+            unread=unread,
             parked=self._parked(caller),
             simulated=any(use.simulated for use in uses),
             waiting=[
@@ -66,6 +62,26 @@ class MineHandler(PageHandler):
             ],
             size=(mine_view.WIDTH, mine_view.HEIGHT),
         )
+
+    async def _recorded(
+        self, uses: Sequence[GpuUse], span: tuple[int, int], benches: Sequence[Lease]
+    ) -> tuple[Sequence[ActivityBucket], Mapping[str, UsedSoFar], str]:
+        """Return the last hour, what each has used so far, and why neither can be read now."""
+        use = self.site.pool.use
+        begin, end = span
+        try:
+            past = await asyncio.to_thread(
+                use.telemetry.buckets,
+                {one.uuid for one in uses},
+                begin,
+                end,
+                HOUR_S // MINUTE_S,
+                by_holder=True,
+            )
+            jobs = {one.job for one in uses if one.job is not None}
+            return past, await use.so_far.read(jobs, benches), ""
+        except Unavailable as away:
+            return (), {}, away.message
 
     def _parked(self, caller: Caller) -> Sequence[ParkedRow]:
         """Return the reader's own benches that are parked."""

@@ -18,6 +18,7 @@ from benchpool_scheduler.web.audit_page import AuditHandler
 from benchpool_scheduler.web.bench_forms import AskBackHandler
 from benchpool_scheduler.web.compare_page import CompareHandler
 from benchpool_scheduler.web.dashboard import DashboardHandler
+from benchpool_scheduler.web.doubts import DECISIONS, DoubtHandler
 from benchpool_scheduler.web.estimates_page import EstimatesHandler
 from benchpool_scheduler.web.fleet_page import FleetHandler, KioskHandler
 from benchpool_scheduler.web.growth_page import GrowthHandler
@@ -92,6 +93,7 @@ def routes(
         URLSpec(f"{base}(?P<name>people|quotas)/preview", PreviewHandler, args),
         URLSpec(f"{base}(?P<name>people|quotas)/revert", RevertHandler, args),
         URLSpec(f"{base}health", HealthHandler, args),
+        URLSpec(f"{base}health/(?P<decision>{'|'.join(DECISIONS)})", DoubtHandler, args),
         URLSpec(f"{base}history(?P<kind>\\.csv)?", HistoryHandler, args),
         URLSpec(f"{base}fleet", FleetHandler, args),
         URLSpec(f"{base}kiosk", KioskHandler, args),

@@ -9,6 +9,7 @@ from tornado.routing import URLSpec
 from benchpool_scheduler.web import routes
 from benchpool_scheduler.web.access_forms import VERBS
 from benchpool_scheduler.web.actions import FORMS
+from benchpool_scheduler.web.doubts import DECISIONS
 from benchpool_scheduler.web.machines_page import ACTS
 from benchpool_scheduler.web.notifications_page import NOTIFICATION_ACTS
 from benchpool_scheduler.web.pages import FormHandler
@@ -21,6 +22,7 @@ ID = "abcdefghijklmnopqrstuvwxyz"
 PAGES = {
     **{f"access/{it}": "#access" for it in VERBS},
     **{f"benches/{ID}/ask-back": "#benches"},
+    **{f"health/{it}": "health" for it in DECISIONS},
     **{f"jobs/{ID}/{it}": f"jobs/{ID}" for it in FORMS},
     **{f"machines/lab-1/{it}": "machines" for it in ACTS},
     **{f"notifications/{it}": "notifications" for it in NOTIFICATION_ACTS},
@@ -53,7 +55,7 @@ def test_every_address_that_takes_a_form_and_is_no_page_is_one_of_these(
         if isinstance(rule, URLSpec)
     ]
     of_forms = [rule for rule in rules if issubclass(rule.handler_class, FormHandler)]
-    assert len(of_forms) == 10
+    assert len(of_forms) == 11
     for rule in of_forms:
         assert any(rule.regex.match(f"{PREFIX}{it}") for it in PAGES), rule
     for rule in rules:

@@ -45,7 +45,10 @@ from benchpool_scheduler.store.records import (
 
 NAMED = ("JOB_NAME", "PROJECT", "USER")
 NODE_OF_A_GUESS = "localhost"
-ADVICE = "`benchpool adopt` lists them, `benchpool adopt ID` takes one in, `--end` ends it."
+ADVICE = (
+    "The page Health has buttons for them; in a terminal, `benchpool adopt` lists them, "
+    "`benchpool adopt ID` takes one in, `--end` ends it."
+)
 
 
 class Adoption:
