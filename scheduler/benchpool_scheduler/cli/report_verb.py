@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 import click
@@ -81,8 +81,7 @@ def show(screen: Screen, answer: UseReport) -> None:
     """Show a report: the sentence first, then the rows, then what one must know."""
     screen.heading(words.clean(answer.text))
     if answer.by is UseBy.CLASS:
-        gpu_h = sum(answer.total.gpu_h.values())
-        screen.table(CLASS_COLUMNS, [_class(row, gpu_h) for row in answer.rows])
+        screen.table(CLASS_COLUMNS, list(_classes(answer.rows)))
     elif answer.rows:
         rows = [row for row in answer.rows if row.held_gpu_h > 0 or answer.by not in PEOPLE]
         screen.table(_columns(answer), [_cells(answer, row) for row in rows])
@@ -91,10 +90,13 @@ def show(screen: Screen, answer: UseReport) -> None:
         screen.line(words.clean(note))
 
 
-def _class(row: UseRow, gpu_h: float) -> Sequence[str]:
-    one = UseClass(row.name or "")
-    hours = row.gpu_h.get(one, 0.0)
-    return TITLES[one], phrases.gpu_hours(hours), phrases.share(hours / gpu_h) if gpu_h > 0 else "-"
+def _classes(rows: Sequence[UseRow]) -> Iterator[Sequence[str]]:
+    """Yield the cells of each class; hours and parts add up."""
+    found = [UseClass(row.name or "") for row in rows]
+    amounts = [row.gpu_h.get(one, 0.0) for one, row in zip(found, rows, strict=True)]
+    told = zip(found, phrases.parts_of_gpu_hours(amounts), phrases.shares(amounts), strict=True)
+    for one, hours, part in told:
+        yield TITLES[one], hours, part if any(amounts) else "-"
 
 
 def _legend(answer: UseReport) -> str:

@@ -50,6 +50,7 @@ from benchpool_scheduler.phrases.numbers import (
     percent_done,
     share,
 )
+from benchpool_scheduler.phrases.parts import parts_of_gpu_hours, shares
 from benchpool_scheduler.phrases.pauses import (
     BACK_S,
     NOTHING_S,
@@ -143,6 +144,7 @@ __all__ = [
     "nothing_saved",
     "one_line",
     "ordinal",
+    "parts_of_gpu_hours",
     "pause_cost",
     "pause_left",
     "pause_words",
@@ -155,6 +157,7 @@ __all__ = [
     "saving",
     "server_called",
     "share",
+    "shares",
     "start_in",
     "start_range",
     "start_sentence",

@@ -71,13 +71,11 @@ class RowWords:
 
 
 def classes(row: UseRow) -> Sequence[ClassWords]:
-    """Return all classes that have hours, in their order."""
-    gpu_h = sum(row.gpu_h.values())
-    return [
-        ClassWords(one.value, TITLES[one], phrases.gpu_hours(hours), phrases.share(hours / gpu_h))
-        for one in UseClass
-        if (hours := row.gpu_h.get(one, 0.0)) > 0
-    ]
+    """Return all classes that have hours, in their order; what they say adds up."""
+    found = {one: hours for one in UseClass if (hours := row.gpu_h.get(one, 0.0)) > 0}
+    amounts = list(found.values())
+    told = zip(found, phrases.parts_of_gpu_hours(amounts), phrases.shares(amounts), strict=True)
+    return [ClassWords(one.value, TITLES[one], hours, part) for one, hours, part in told]
 
 
 def whole(row: UseRow) -> Bar:
