@@ -12,6 +12,7 @@ from benchpool_scheduler.contract.whatif import ReplayFigures, WorkloadWhatIf
 from benchpool_scheduler.errors import BenchpoolError, TooMany
 from benchpool_scheduler.service import Caller
 from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.web.pages import PageHandler
 
 DAYS = (7, 28, 90, 365)
@@ -37,7 +38,7 @@ class GrowthHandler(PageHandler):
         """Show the page. Errors: Forbidden for others than administrators."""
         caller = await self.reader()
         rights.require_admin(caller, "ask what more GPUs would change")
-        gpus = self.site.pool.observed.now.inventory.train_gpus
+        gpus = bench_reserve.guaranteed_gpus(self.site.pool.observed.now)
         days = self._number("days", 28, DAYS[-1]) or 1
         more = self._number("more", 0, MOST)
         most = max(LEAST_MOST, 2 * gpus, more)

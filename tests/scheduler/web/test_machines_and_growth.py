@@ -18,7 +18,7 @@ from benchpool_scheduler.service import Pool
 from benchpool_support.browser import opened_by
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import ADMIN, SUSAN, make_pool, opened, reached, sleeper, story
-from benchpool_support.scripted import ScriptedRuntime
+from benchpool_support.scripted import ScriptedRuntime, devices
 from benchpool_support.stage import application, served
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
@@ -156,3 +156,15 @@ async def test_more_gpus_are_asked_by_a_slider_over_the_pools_own_history(
     await expect(wait).to_contain_text("0 s")
     await expect(page.locator("main")).to_contain_text("3 replayed")
     await shots(browser, address, "growth?days=7&more=8", "growth")
+
+
+async def test_gpus_that_are_kept_for_benches_are_not_told_as_training_ones(
+    tmp_path: Path, browser: Browser
+) -> None:
+    made = make_pool(tmp_path / "kept", runtime=ScriptedRuntime(devices(9)))
+    async with opened(made) as pool:
+        kept = pool.observed.now.configuration.build.users["susan"]
+        with served(lambda: application(pool, CALLERS)) as url:
+            page = await opened_by(browser, url, "growth")
+            told = f"The pool has {9 - 3 * kept} for training"
+            await expect(page.locator("main")).to_contain_text(told)

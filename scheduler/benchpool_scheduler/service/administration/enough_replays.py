@@ -10,6 +10,7 @@ from benchpool_scheduler.errors import InvalidInput, TooMany
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration.history import RecordedHistory
+from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.simulation.enough import Enough, enough
 from benchpool_scheduler.simulation.replay.refusals import Accepted, accepted
@@ -55,8 +56,9 @@ class EnoughReplays:
                     "a budget of 0 GPU-hours, so none could have run: raise a budget.",
                     field="days",
                 )
+            present = bench_reserve.guaranteed_gpus(seen)
             quotas = {
-                str(it.name): seen.inventory.train_gpus
+                str(it.name): present
                 if it.project.quota is None
                 else it.project.quota
                 for it in seen.configuration.projects
@@ -64,7 +66,7 @@ class EnoughReplays:
             found = await asyncio.to_thread(
                 enough, let_in.jobs, quotas, seen.configuration.policy, past.costs, query.wait_s
             )
-        return _answer(found, query, let_in, seen.inventory.train_gpus)
+        return _answer(found, query, let_in, present)
 
 
 def _answer(found: Enough, query: EnoughQuery, let_in: Accepted, present: int) -> EnoughGpus:
