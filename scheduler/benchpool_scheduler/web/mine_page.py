@@ -30,7 +30,10 @@ class MineHandler(PageHandler):
         caller = await self.reader()
         pool, now = self.site.pool, self.site.now()
         quota = pool.views.quota(caller)
-        free = pool.views.counts().get(GpuState.FREE, 0)
+        counts = pool.views.counts()
+        free = counts.get(GpuState.FREE, 0)
+        borrowed = counts.get(GpuState.TRAIN_OVER_QUOTA, 0)
+        room = mine_view.PoolRoom(free, borrowed, pool.observed.now.configuration.policy.grace_s)
         uses = pool.gpu_use.gpus(caller, mine=True)
         end = int(self.site.clock.now()) // MINUTE_S * MINUTE_S + MINUTE_S
         begin = end - HOUR_S
@@ -48,7 +51,7 @@ class MineHandler(PageHandler):
             self.facts(back="mine"),
             quota=quota,
             held=sum(len(one.gpus) for one in quota.build.held),
-            projects=mine_view.project_cards(quota.projects, free),
+            projects=mine_view.project_cards(quota.projects, room),
             free=phrases.count(free, "GPU"),
             holdings=mine_view.holdings(
                 uses, jobs, past, (begin, end), now, self._so_far(benches, used)

@@ -55,8 +55,21 @@ class HoldingRow:
     so_far: str
 
 
-def project_cards(projects: Sequence[ProjectQuota], free: int) -> Sequence[ProjectCard]:
-    """Return a card for each project that a job may be sent to; ``free`` GPUs are in the pool."""
+@dataclass(frozen=True, slots=True)
+class PoolRoom:
+    """What of the pool could be had: GPUs that are free, and that jobs hold over their quotas.
+
+    Attributes:
+        grace_s: So long those jobs may take to pause, in seconds.
+    """
+
+    free: int
+    borrowed: int
+    grace_s: float
+
+
+def project_cards(projects: Sequence[ProjectQuota], room: PoolRoom) -> Sequence[ProjectCard]:
+    """Return a card for each project that a job may be sent to."""
     return [
         ProjectCard(
             name=one.name,
@@ -65,7 +78,7 @@ def project_cards(projects: Sequence[ProjectQuota], free: int) -> Sequence[Proje
             else str(one.allocated),
             fair_share=one.fair_share,
             waiting=one.waiting,
-            free=borrowable(one, free),
+            free=obtainable(one, room),
             hours="" if one.gpu_hours is None else one.gpu_hours.text,
             reserved=[it.text for it in one.reserved],
         )
@@ -73,24 +86,42 @@ def project_cards(projects: Sequence[ProjectQuota], free: int) -> Sequence[Proje
     ]
 
 
-def borrowable(one: ProjectQuota, free: int) -> str:
-    """Return in words what a project could take of what is free.
+def obtainable(one: ProjectQuota, room: PoolRoom) -> str:
+    """Return in words what a project could have: of what is free now, then by reclaim (R4).
 
-    >>> project = ProjectQuota("vision", 4, 4, 3, 6, 0)
-    >>> print(borrowable(project, 8))
-    3 GPUs: 1 within the quota, 2 borrowed
-    >>> print(borrowable(project, 1))
-    1 GPU: 1 within the quota
-    >>> print(borrowable(project, 0))
+    >>> project, full = ProjectQuota("vision", 4, 4, 2, 6, 0), PoolRoom(0, 5, 30.0)
+    >>> print(obtainable(project, PoolRoom(8, 0, 30.0)))
+    4 GPUs now: 2 within the quota, 2 borrowed
+    >>> print(obtainable(project, PoolRoom(1, 5, 30.0)))
+    1 GPU now, within the quota; 1 more of the quota when jobs over theirs pause (30 s at most)
+    >>> print(obtainable(project, full))
+    none now; 2 GPUs of the quota when jobs over theirs pause (30 s at most)
+    >>> print(obtainable(project, PoolRoom(0, 0, 30.0)))
     none is free
     """
-    most = free if one.limit is None else max(0, min(free, one.limit - one.allocated))
-    if most == 0:
-        return "none is free" if free == 0 else "none: the project's limit is reached"
-    within = most if one.quota is None else min(most, max(0, one.quota - one.allocated))
-    parts = [f"{within} within the quota"] if within else []
-    parts += [f"{most - within} borrowed"] if most > within else []
-    return f"{phrases.count(most, 'GPU')}: {', '.join(parts)}"
+    left = None if one.limit is None else max(0, one.limit - one.allocated)
+    if left == 0:
+        return "none: the project's limit is reached"
+    most = room.free if left is None else min(room.free, left)
+    due = None if one.quota is None else max(0, one.quota - one.allocated)
+    within = most if due is None else min(most, due)
+    claims = 0 if due is None else min(due - within, room.borrowed, (left or due) - most)
+    if not most and not claims:
+        return "none is free"
+    now = "none now"
+    if most > within:
+        parts = [f"{within} within the quota"] if within else []
+        parts.append(f"{most - within} borrowed")
+        now = f"{phrases.count(most, 'GPU')} now: {', '.join(parts)}"
+    elif most:
+        now = f"{phrases.count(most, 'GPU')} now, within the quota"
+    if claims <= 0:
+        return now
+    more = f"{claims} more" if most else phrases.count(claims, "GPU")
+    return (
+        f"{now}; {more} of the quota when jobs over theirs pause "
+        f"({phrases.exactly(room.grace_s)} at most)"
+    )
 
 
 def holdings(

@@ -217,3 +217,18 @@ async def test_a_job_that_goes_on_has_no_files_to_delete(
     page = await opens(browser, address, "susan", f"jobs/{job.id}")
     await expect(page.locator("summary[aria-label^='Change goes-on']")).to_have_count(1)
     await expect(page.locator("summary[aria-label^='Delete files']")).to_have_count(0)
+
+
+async def test_what_a_project_could_have_by_reclaim_is_told_and_comes(
+    pool: Pool, address: str, browser: Browser
+) -> None:
+    for _ in range(6):
+        borrowing = await pool.jobs.submit(JOE, sleeper())
+        await reached(pool, borrowing.id, State.RUNNING)
+    page = await opened_by(browser, address, "mine", "susan")
+    told = "none now; 2 GPUs of the quota when jobs over theirs pause (20 s at most)"
+    await expect(page.locator("#quota")).to_contain_text(told)
+    job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
+    await reached(pool, job.id, State.RUNNING)
+    await page.reload()
+    await expect(page.locator("#quota")).to_contain_text("none is free")

@@ -378,7 +378,7 @@ async def test_a_researcher_sees_quotas_what_is_free_and_what_own_jobs_do(
             assert weak == []
             assert (seen.violations, seen.faults) == ([], [])
     await expect(page.locator("#quota")).to_contain_text("1 of 1")
-    await expect(page.locator("#quota")).to_contain_text("4 GPUs: 2 within the quota, 2 borrowed")
+    await expect(page.locator("#quota")).to_contain_text("now: 2 within the quota, 2 borrowed")
     rows = page.get_by_role("table", name="What I hold").locator("tbody tr")
     await expect(rows).to_have_count(2)
     await expect(rows.first).to_contain_text("noor-4")
