@@ -14,7 +14,7 @@ class Person(Struct, frozen=True):
         quota: Build GPUs, and ``rule`` where that number comes from; ``held`` of them are in use.
         projects: The projects that the user may send jobs to; ``leads`` those that they lead.
         last_seen: When the Hub saw something of them last; null where it did not.
-        known: The Hub knows them.
+        known: The Hub knows them. ``jobs``: how many of theirs have not ended.
     """
 
     name: str
@@ -27,3 +27,4 @@ class Person(Struct, frozen=True):
     projects: list[str] = field(default_factory=list)
     leads: list[str] = field(default_factory=list)
     last_seen: datetime | None = None
+    jobs: int = 0

@@ -18,6 +18,7 @@ TOPICS: Mapping[str, str] = {
     "groups": "Hub",
     "hub-database": "Hub",
     "lost-benches": "Hub",
+    "left-users": "Hub",
     "disk": "Store",
     "backup": "Store",
     "audit": "Store",

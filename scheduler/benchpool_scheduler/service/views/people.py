@@ -25,7 +25,9 @@ class People:
         self._observed = observed
 
     def all(self, caller: Caller) -> list[Person]:
-        """Return the Hub's users and those that the configuration names, by name.
+        """Return the Hub's users, whom the configuration names, and who has a bench or jobs.
+
+        They come by name; services of the Hub that submit jobs are among the last.
 
         Errors: Forbidden for others than administrators.
         """
@@ -36,7 +38,8 @@ class People:
         held: Counter[str] = Counter()
         for lease in self._ledger.leases():
             held[lease.user] += len(lease.gpus)
-        names = sorted({*known, *_named(seen.configuration), *held})
+        owners = {job.user for job in self._ledger.live() if job.user}
+        names = sorted({*known, *_named(seen.configuration), *held, *owners})
         return [self._person(name, known.get(name), held[name]) for name in names]
 
     def _person(self, name: str, user: HubUser | None, held: int) -> Person:
@@ -53,6 +56,7 @@ class People:
             held=held,
             admin=user is not None and user.admin,
             known=user is not None,
+            jobs=self._ledger.live_of(name),
             groups=sorted(groups),
             projects=[str(each.name) for each in usable_projects(as_caller, configuration)],
             leads=[
