@@ -42,6 +42,8 @@ class Node:
         closed: Why an administrator lets nothing start there, now or soon, as the rest of a
             sentence that begins with its name; empty while it is open (``core.lifecycle.closing``).
         closes_s: When it closes, on the clock of ``Snapshot.now_s``; None when it is closed.
+        away: How many GPUs it has besides that nobody may be given now: broken ones, and those
+            that something holds which the pool does not know.
     """
 
     name: NodeName
@@ -60,6 +62,7 @@ class Node:
     shared: bool = False
     closed: str = ""
     closes_s: float | None = None
+    away: int = 0
 
 
 @dataclass(frozen=True, slots=True)

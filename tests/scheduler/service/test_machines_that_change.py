@@ -7,13 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from benchpool_scheduler.contract import GpuState
+from benchpool_scheduler.contract import GpuState, State
 from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.runtime import DeviceState
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.service.housekeeping import slow_timer
 from benchpool_scheduler.store.sqlite import SqliteStore
-from benchpool_support.pools import ADMIN, opened, story
+from benchpool_support.pools import (
+    ADMIN,
+    JOE,
+    SUSAN,
+    decided,
+    make_pool,
+    opened,
+    reached,
+    sleeper,
+    story,
+)
 from benchpool_support.scripted import ScriptedRuntime, devices
 from benchpool_support.waiting import PATIENCE_S, until_async
 
@@ -42,3 +52,27 @@ async def test_a_gpu_that_breaks_is_seen_as_soon_as_the_runtime_hears_of_it(
         runtime.mark(runtime.gpus[0].uuid, DeviceState.BROKEN, "it fell off the bus")
         runtime.news.set()
         await until_async(lambda: pool.views.status(ADMIN).gpus[0].state is GpuState.BROKEN)
+
+
+@pytest.mark.parametrize("state", [DeviceState.BROKEN, DeviceState.FOREIGN])
+async def test_a_job_that_waits_for_gpus_that_are_away_is_not_called_too_large(
+    tmp_path: Path, state: DeviceState
+) -> None:
+    runtime = ScriptedRuntime(devices(9))
+    async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
+        blocker = await pool.jobs.submit(JOE, sleeper(gpus=1))
+        await reached(pool, blocker.id, State.RUNNING)
+        job = await pool.jobs.submit(SUSAN, sleeper(gpus=6))
+        for gpu in runtime.gpus[-4:]:
+            runtime.mark(gpu.uuid, state, "away")
+        await pool.housekeeping.look()
+        reason = (await decided(pool, job.id)).reason
+        assert reason is not None
+        assert reason.text.endswith(", and one has 4 more that cannot be given now.")
+        assert reason.remedy.startswith("It can start when these are back; or submit it with at mo")
+        for gpu in runtime.gpus[-4:]:
+            runtime.mark(gpu.uuid, DeviceState.USABLE)
+        await pool.housekeeping.look()
+        (worker,) = await runtime.until_launched(1)
+        runtime.end(worker)
+        await reached(pool, job.id, State.RUNNING)

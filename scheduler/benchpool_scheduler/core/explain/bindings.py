@@ -109,7 +109,7 @@ def never_fits(state: ClusterState, info: JobInfo) -> WaitReason:
     if not everything.allowed(info.requirements) and info.spec.gpu_models:
         return _no_such_model(state, info)
     if not everything.holds(info.requirements):
-        return _larger_than_node(info, everything)
+        return _larger_than_node(state, info, everything)
     if not fits(info, info.least, everything, releasing=False):
         return _larger_than_pool(info, everything)
     return _not_ready(state, info)
@@ -151,7 +151,7 @@ def _no_shared_gpus(info: JobInfo) -> WaitReason:
     )
 
 
-def _larger_than_node(info: JobInfo, everything: FreeCapacity) -> WaitReason:
+def _larger_than_node(state: ClusterState, info: JobInfo, everything: FreeCapacity) -> WaitReason:
     largest, asked = everything.most_free(info.requirements), plain(info.request.gpus, 0)
     numbers: dict[str, Number] = {"asked": asked, "largest_node": largest}
     if asked <= largest:
@@ -164,7 +164,26 @@ def _larger_than_node(info: JobInfo, everything: FreeCapacity) -> WaitReason:
             f"the largest node has {largest} for training"
         )
         remedy = _smaller_workers(info, largest, everything)
+        if away := _away(state, info, asked):
+            numbers["away"] = away
+            text = f"{text}, and one has {away} more that cannot be given now"
+            remedy = f"it can start when these are back; or {remedy}"
     return WaitReason(ReasonCode.LARGER_THAN_NODE, text, numbers, remedy)
+
+
+def _away(state: ClusterState, info: JobInfo, asked: float) -> int:
+    """Return how many GPUs are away of a node that is large enough with them; 0 for none."""
+    models = info.spec.gpu_models
+    return next(
+        (
+            node.away
+            for node in state.nodes
+            if node.away
+            and len(node.gpus) + node.away >= asked
+            and (not models or node.gpu_model in models)
+        ),
+        0,
+    )
 
 
 def _smaller_workers(info: JobInfo, largest: int, everything: FreeCapacity) -> str:

@@ -58,9 +58,7 @@ class EnoughReplays:
                 )
             present = bench_reserve.guaranteed_gpus(seen)
             quotas = {
-                str(it.name): present
-                if it.project.quota is None
-                else it.project.quota
+                str(it.name): present if it.project.quota is None else it.project.quota
                 for it in seen.configuration.projects
             }
             found = await asyncio.to_thread(

@@ -105,6 +105,7 @@ def node(of: NodeInputs, place: str) -> Node:
         sockets=sockets,
         closed=closings.words(said, closed=closed),
         closes_s=closings.closes_s(said, closed=closed),
+        away=sum(d.uuid not in of.leased for d in devices) - len(gpus),
     )
 
 
