@@ -154,6 +154,9 @@ async def test_too_few_working_gpus_are_told_with_their_number(tmp_path: Path) -
         with pytest.raises(Unavailable, match="are not free: 1 on one machine") as caught:
             await pool.benches.reserve(HUB, ask(gpus=2))
         assert caught.value.code == "build-capacity"
+        assert caught.value.message.endswith(
+            "Try again when GPUs can be used again, or start with at most 1 GPU."
+        )
         assert (await pool.benches.reserve(HUB, ask(gpus=1))).gpus == ["GPU-2"]
 
 

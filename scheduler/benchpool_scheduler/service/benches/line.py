@@ -23,10 +23,9 @@ from benchpool_scheduler.core.benches.line import (
 from benchpool_scheduler.core.model import GpuId, JobId, NodeName
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.runtime import Device, DeviceState, NodeFacts
-from benchpool_scheduler.service.benches import bench_reserve
+from benchpool_scheduler.service.benches import bench_reserve, line_words
 from benchpool_scheduler.service.benches.node_selection import suits
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.lifecycle import notices
 from benchpool_scheduler.service.observed import closings
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.clock import moment
@@ -201,7 +200,7 @@ class BenchLine:
         asked = waiting.request.gpus
         busy = sum(gpu.use is not Use.FREE for gpu in seat.gpus)
         grace_s = self._observed.now.configuration.policy.grace_s
-        reason = notices.called_back(asked, busy, grace_s)
+        reason = line_words.called_back(asked, busy, grace_s)
         ends = LeaseEnds(0.0, grace_s, grace_s)
         return reason, self._range(ends, "by the time that jobs get to save")
 
@@ -215,9 +214,14 @@ class BenchLine:
         ends = ends_in(ages, self._lasted_s, min(position, len(ages)))
         models = tuple(request.gpu_models)
         closed = self._closed(request)
-        reason = notices.benches_full(request.gpus, models, free, holding, len(ages), closed)
+        reason = line_words.benches_full(request.gpus, models, free, holding, len(ages), closed)
         basis = f"learned from {count(len(self._lasted_s), 'earlier bench lease')}"
         return reason, self._range(ends, basis)
+
+    def waits_for(self, request: contract.LeaseRequest) -> str:
+        """Return what must happen before a server can start for which nobody can be called."""
+        ages, _ = self._held_by_benches(request)
+        return line_words.until_free(len(ages), self._closed(request), len(self.present()))
 
     def _closed(self, request: contract.LeaseRequest) -> list[str]:
         """Return why nothing starts on the closed machines that the server could go to."""

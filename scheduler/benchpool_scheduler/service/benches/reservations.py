@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from benchpool_scheduler import contract, phrases
@@ -75,7 +75,7 @@ class Leases:
             found = seat(request.gpus, offer, taken)
             if found is None or not found.ready:
                 self.shortage.set()
-                raise self._nothing_free(request)
+                raise self._nothing_free(request, taken, called=found is not None)
             lease = await self._grant(self._observed.settings.new_id(), request, found)
         self._want_pass()
         return lease
@@ -300,18 +300,32 @@ class Leases:
         held = (lease for lease in self._ledger.leases() if _is_for(lease, request))
         return next(held, None)
 
-    def _nothing_free(self, request: contract.LeaseRequest) -> Unavailable:
-        """Return why no GPUs can be had now."""
+    def _nothing_free(
+        self, request: contract.LeaseRequest, taken: Sequence[str], *, called: bool
+    ) -> Unavailable:
+        """Return why no GPUs can be had now.
+
+        Args:
+            taken: GPUs that others in line are next to get. ``called``: jobs give GPUs back for
+                this server within the grace period.
+        """
         offer = self._line.offer(request)
-        free = [sum(not gpu.use for gpu in gpus) for gpus in offer.values()]
+        free = [
+            sum(not gpu.use and gpu.gpu not in taken for gpu in gpus) for gpus in offer.values()
+        ]
         most = max(free, default=0)
         models = " or ".join(request.gpu_models)
-        grace_s = self._observed.now.configuration.policy.grace_s
+        grace = phrases.exactly(self._observed.now.configuration.policy.grace_s)
+        fewer = f"start with at most {phrases.count(most, 'GPU')}" if most else "start without one"
+        then = (
+            f"Jobs give them back within {grace}: try again then, or {fewer}."
+            if called
+            else f"Try again when {self._line.waits_for(request)}, or {fewer}."
+        )
         return Unavailable(
             f"{phrases.count(request.gpus, 'GPU')} {'of model ' + models + ' ' if models else ''}"
-            f"for this server are not free: {most} on one machine now. Jobs give back what is "
-            f"kept for benches within {phrases.exactly(grace_s)}; try again then, or start with "
-            "fewer GPUs.",
+            f"for this server {phrases.is_are(request.gpus)} not free: {most} on one machine now. "
+            f"{then}",
             code="build-capacity",
             numbers={"asked": request.gpus, "free": most},
         )

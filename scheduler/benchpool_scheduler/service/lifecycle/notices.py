@@ -7,7 +7,6 @@ waits (``core.explain``), a supervisor what it found at its worker; all else sta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -15,7 +14,7 @@ import msgspec
 from benchpool_scheduler.contract import Reason
 from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
 from benchpool_scheduler.core.lifecycle.states import Intent
-from benchpool_scheduler.phrases import count, exactly, failed_with, is_are, visible
+from benchpool_scheduler.phrases import count, exactly, failed_with, visible
 from benchpool_scheduler.runtime import EndedBy, Notice
 from benchpool_scheduler.store.records import JobRecord, Note, StopIntent, WorkerRecord
 from benchpool_scheduler.worker.supervisor import failure
@@ -362,38 +361,3 @@ def leaving(stop: StopIntent) -> Reason:
 
 def _how_to_resume(stop: StopIntent) -> str:
     return is_paused(stop).remedy if stop.held else "Resume it to let it go on."
-
-
-def called_back(asked: int, busy: int, grace_s: float) -> Reason:
-    """Return why a server waits whose GPUs jobs are leaving; ``busy`` are those still in use."""
-    return Reason(
-        ReasonCode.CALLED_BACK.value,
-        f"{count(busy, 'GPU')} of the {asked} {is_are(busy)} still in use by jobs that were "
-        f"told to save and leave, which takes at most {exactly(grace_s)}.",
-        {"asked": asked, "busy": busy, "grace_s": grace_s},
-        "Nothing to do: the server starts by itself when they have left.",
-    )
-
-
-def benches_full(
-    asked: int,
-    models: tuple[str, ...],
-    free: int,
-    held: int,
-    servers: int,
-    closed: Sequence[str] = (),
-) -> Reason:
-    """Return why a server waits for others: ``free`` GPUs on one machine, ``held`` by servers.
-
-    Args:
-        closed: Sentences of machines that administrators closed.
-    """
-    which = f" of model {' or '.join(models)}" if models else ""
-    return Reason(
-        ReasonCode.BENCHES_FULL.value,
-        f"{count(asked, 'GPU')}{which} {is_are(asked)} not free: {free} on one "
-        f"machine now, {count(held, 'GPU')} held by {count(servers, 'other server')}."
-        + "".join(f" {sentence}." for sentence in closed),
-        {"asked": asked, "free": free, "held": held, "servers": servers},
-        "The server starts by itself when others have stopped; or start without a GPU meanwhile.",
-    )

@@ -1,0 +1,60 @@
+"""What people are told who wait in line for a server: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchpool_scheduler.contract import Reason
+from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
+from benchpool_scheduler.phrases import count, exactly, is_are
+
+
+def called_back(asked: int, busy: int, grace_s: float) -> Reason:
+    """Return why a server waits whose GPUs jobs are leaving; ``busy`` are those still in use."""
+    return Reason(
+        ReasonCode.CALLED_BACK.value,
+        f"{count(busy, 'GPU')} of the {asked} {is_are(busy)} still in use by jobs that were "
+        f"told to save and leave, which takes at most {exactly(grace_s)}.",
+        {"asked": asked, "busy": busy, "grace_s": grace_s},
+        "Nothing to do: the server starts by itself when they have left.",
+    )
+
+
+def benches_full(
+    asked: int,
+    models: tuple[str, ...],
+    free: int,
+    held: int,
+    servers: int,
+    closed: Sequence[str] = (),
+) -> Reason:
+    """Return why a server waits for others: ``free`` GPUs on one machine, ``held`` by servers.
+
+    Args:
+        closed: Sentences of machines that administrators closed.
+    """
+    which = f" of model {' or '.join(models)}" if models else ""
+    return Reason(
+        ReasonCode.BENCHES_FULL.value,
+        f"{count(asked, 'GPU')}{which} {is_are(asked)} not free: {free} on one "
+        f"machine now, {count(held, 'GPU')} held by {count(servers, 'other server')}."
+        + "".join(f" {sentence}." for sentence in closed),
+        {"asked": asked, "free": free, "held": held, "servers": servers},
+        f"The server starts by itself when {until_free(servers, closed)}; or start without a GPU "
+        "meanwhile.",
+    )
+
+
+def until_free(servers: int, closed: Sequence[str], before: int = 0) -> str:
+    """Return what must happen before a server can start.
+
+    Args:
+        servers: That hold what it could get. ``before``: those in line that go first.
+
+    >>> until_free(2, ["gpu-01 drains"]), until_free(0, [])
+    ('other servers have stopped or a machine is opened again', 'GPUs can be used again')
+    """
+    ways = ["those in line have had their turn"] if before else []
+    ways += ["other servers have stopped"] if servers else []
+    ways += ["a machine is opened again"] if closed else []
+    return " or ".join(ways or ["GPUs can be used again"])
