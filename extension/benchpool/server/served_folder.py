@@ -34,7 +34,8 @@ class ServedFolder:
         found = self.root.joinpath(*parts)
         if not found.is_file():
             raise NotFound(
-                f"There is no file {'/'.join(parts)[:200]} on this server: save it first.",
+                f"There is no file {'/'.join(parts)[:200]} on this server any more, or not yet: "
+                "save it if it is open, else look for it in the file browser.",
                 field="path",
             )
         self._remember(parts)

@@ -47,6 +47,10 @@ class Identity(Protocol):
         """Return the rules that logging in needs."""
 
 
+ACCESS = "access:services!service=benchpool"
+"""Scope of the Hub that everybody needs who asks the service for something."""
+
+
 class HubIdentity:
     """Identity by the JupyterHub whose service this is.
 
@@ -79,9 +83,13 @@ class HubIdentity:
             self._refuse_forged(handler)
             return None
         if not self.hub_auth.check_scopes(self.hub_auth.access_scopes, model):
+            token = handler.request.headers.get("Authorization") is not None
             raise Forbidden(
-                f"{model['name']} may not use benchpool: an administrator grants the scope "
-                "access:services!service=benchpool."
+                f"The token of {model['name']} is not for benchpool: make one with the scope "
+                f"{ACCESS} on the Hub's page Token; if that refuses, an administrator grants it."
+                if token
+                else f"{model['name']} may not use benchpool: an administrator grants the scope "
+                f"{ACCESS}."
             )
         if model.get("kind", "user") == "service":
             return Caller(model["name"], admin=bool(model.get("admin")), kind="service")

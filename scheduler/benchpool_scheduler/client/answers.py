@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import NoneType
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -101,11 +102,21 @@ def _is_hubs(status: int, headers: Mapping[str, str], body: bytes) -> bool:
     return status in (403, 404, 405) and body.lstrip()[:1] == b"<"
 
 
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+"""Hosts of an address that leads to the same machine."""
+
+
 def not_reachable(url: str, cause: str) -> errors.Unavailable:
     """Return the error for a service that does not answer."""
+    here = urlsplit(url).hostname in LOOPBACK
+    remedy = (
+        "start it with `benchpool up`"
+        if here
+        else "try again in a minute, and if it stays so ask an administrator of the pool"
+    )
     return errors.Unavailable(
-        f"benchpool at {url} is not reachable ({cause}): start it with `benchpool up`, "
-        "or name another with --url or BENCHPOOL_URL.",
+        f"benchpool at {url} is not reachable ({cause}): {remedy}, or name another with --url or "
+        "BENCHPOOL_URL.",
         code="not-reachable",
     )
 

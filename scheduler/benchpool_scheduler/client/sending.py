@@ -41,8 +41,6 @@ KEYED_PATIENCE_S = 120.0
 SAID_AFTER_S = 1.0
 """A wait that lasts longer is told to whoever looks."""
 
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
-
 
 def pieces(file: BinaryIO, size: int) -> Iterator[bytes]:
     """Yield what a file holds, up to the bytes that were announced: it may grow meanwhile.
@@ -68,7 +66,7 @@ def client_options(credentials: Credentials, timeout: httpx.Timeout) -> dict[str
         "headers": {"Authorization": f"token {credentials.token}", "Accept": "application/json"},
         "timeout": timeout,
         "follow_redirects": False,
-        "trust_env": at.hostname not in _LOOPBACK,
+        "trust_env": at.hostname not in answers.LOOPBACK,
         # Loading the certificates takes longer than most calls; plain HTTP has no use for them.
         "verify": at.scheme == "https",
     }

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from benchpool_scheduler.client import AsyncClient, Client, Credentials, answers, snapshot
+from benchpool_scheduler.client.answers import not_reachable
 from benchpool_scheduler.contract import CommandEntry, JobSubmission, LeaseRequest, State
 from benchpool_scheduler.contract.operation import given
 from benchpool_scheduler.contract.operations import Operations
@@ -109,6 +110,12 @@ def test_a_service_that_is_away_is_named_with_what_to_do() -> None:
         pytest.raises(Unavailable, match=f"{url} is not reachable.*benchpool up"),
     ):
         client.status()
+
+
+def test_a_service_of_another_machine_is_nothing_that_its_user_starts() -> None:
+    said = not_reachable("https://gpu.example.org/services/benchpool", "refused").message
+    assert "benchpool up" not in said
+    assert "ask an administrator of the pool" in said
 
 
 def test_patience_outlasts_a_restart_of_the_service(tmp_path: Path) -> None:
