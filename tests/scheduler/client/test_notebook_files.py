@@ -77,6 +77,8 @@ def test_the_kernel_of_a_notebook_is_read_with_it(tmp_path: Path) -> None:
     assert notebooks.read(path).kernel == "torch-env"
     path = written(tmp_path / "book.ipynb", of_four())
     assert notebooks.read(path).kernel is None
+    path = written(tmp_path / "book.ipynb", of_four(kernelspec={"name": "iris"}))
+    assert notebooks.read(path).kernel == "iris"
 
 
 @pytest.mark.parametrize(
@@ -87,6 +89,8 @@ def test_the_kernel_of_a_notebook_is_read_with_it(tmp_path: Path) -> None:
         ([], "cannot be read as a notebook"),
         (of_four(kernelspec={"language": "julia"}), "is written in julia"),
         (of_four(language_info={"name": "R"}), "is written in R"),
+        (of_four(kernelspec={"name": "ir"}), "is written in R"),
+        (of_four(kernelspec={"name": "julia-1.11"}), "is written in Julia"),
     ],
 )
 def test_what_is_no_notebook_in_python_is_refused(

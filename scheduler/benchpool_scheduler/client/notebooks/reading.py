@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,18 @@ CONVERTED_BELOW = 4
 
 Attachments = Mapping[str, Mapping[str, Any]]
 """Contents by name and type, as the cells of a notebook hold them."""
+
+
+OTHER_KERNELS = {
+    r"ir[\d.]*$": "R",
+    r"julia": "Julia",
+    r"bash$": "Bash",
+    r"octave$": "Octave",
+    r"xcpp\d+": "C++",
+    r"(deno|javascript|jslab|tslab)$": "JavaScript",
+    r"\.net-": "a language of .NET",
+}
+"""By the usual names of their kernels: languages of notebooks that say none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +135,9 @@ def _spoken(metadata: Any) -> tuple[str, str | None]:
     spec = metadata.get("kernelspec") or {}
     said = spec.get("language") or (metadata.get("language_info") or {}).get("name")
     name = spec.get("name")
-    return str(said or "python"), name if isinstance(name, str) and name else None
+    name = name if isinstance(name, str) and name else None
+    usual = (tongue for kernel, tongue in OTHER_KERNELS.items() if re.match(kernel, name or ""))
+    return str(said or next(usual, "python")), name
 
 
 def _cell(number: int, cell: Any, *, own_id: bool) -> FileCell:
