@@ -15,6 +15,10 @@ from benchpool_support.workstation import RunningWorkstation
 pytestmark = pytest.mark.slow
 
 
+def stranger() -> httpx.Client:
+    return direct.Client(follow_redirects=True, timeout=60)
+
+
 def log_in(browser: httpx.Client, up: RunningWorkstation, user: str, word: str) -> httpx.Response:
     base = up.ready["url"]
     browser.get(f"{base}hub/login")
@@ -23,12 +27,21 @@ def log_in(browser: httpx.Client, up: RunningWorkstation, user: str, word: str) 
     return browser.post(f"{base}hub/login?_xsrf={token}", data=form)
 
 
+def let_in(up: RunningWorkstation) -> httpx.Response:
+    """Log joe in with the right password, as soon as that is looked at again."""
+    with stranger() as browser:
+
+        def log_in_later() -> httpx.Response:
+            answer = log_in(browser, up, "joe", up.shared_password)
+            time.sleep(float(answer.headers.get("Retry-After", 0)))  # as it was told
+            return answer
+
+        return until(log_in_later, holds=lambda answer: answer.status_code != 429)
+
+
 def test_after_some_wrong_passwords_the_next_try_waits_and_then_the_right_one_lets_in(
     up: RunningWorkstation,
 ) -> None:
-    def stranger() -> httpx.Client:
-        return direct.Client(follow_redirects=True, timeout=60)
-
     statuses = []
     with stranger() as browser:
         for _ in range(20):
@@ -42,13 +55,31 @@ def test_after_some_wrong_passwords_the_next_try_waits_and_then_the_right_one_le
     assert said is not None, answer.text
     wait_s = int(answer.headers["Retry-After"])
     assert wait_s == int(said[1])
-    with stranger() as browser:
+    late = let_in(up)
+    assert late.status_code == 200
+    assert late.url.path != "/hub/login"
 
-        def log_in_later() -> httpx.Response:
-            answer = log_in(browser, up, "joe", up.shared_password)
-            time.sleep(float(answer.headers.get("Retry-After", 0)))  # as it was told
-            return answer
 
-        late = until(log_in_later, holds=lambda answer: answer.status_code != 429)
-        assert late.status_code == 200
-        assert late.url.path != "/hub/login"
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("X-Real-Ip",),
+        ("X-Forwarded-For", "X-Scheme"),
+        ("Forwarded", "X-Forwarded-Proto"),
+        ("X-Real-Ip", "X-Forwarded-For", "X-Forwarded-Host", "Forwarded"),
+    ],
+)
+def test_no_header_makes_another_address_of_whoever_guesses(
+    up: RunningWorkstation, names: tuple[str, ...]
+) -> None:
+    before, statuses = len(up.wait_audit("login", 0)), []
+    while not statuses or (statuses[-1] != 429 and len(statuses) < 20):
+        address = f"10.9.{len(names)}.{len(statuses)}"
+        with direct.Client(timeout=60, headers=dict.fromkeys(names, address)) as browser:
+            # Another name each time: what slows this down is the address.
+            answer = log_in(browser, up, f"guest{len(statuses)}", "guess")
+        statuses.append(answer.status_code)
+    assert statuses[-1] == 429, statuses
+    told = up.wait_audit("login", before + len(statuses) - 1)[: len(statuses) - 1]
+    assert {one["address"] for one in told} == {"127.0.0.1"}
+    assert let_in(up).status_code == 200
