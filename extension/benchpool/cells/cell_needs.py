@@ -90,11 +90,12 @@ class _OneCell(Search):
         *,
         later: bool = False,
         bound: frozenset[str] | None = None,
+        perhaps: bool = False,
     ) -> None:
         if not self._names:
             self.changes = self.changes.anew()
         self._names.append(name)
-        super()._need(name, at, blamed, line, later=later, bound=bound)
+        super()._need(name, at, blamed, line, later=later, bound=bound, perhaps=perhaps)
         self._names.pop()
 
 

@@ -61,14 +61,18 @@ def _missing(
         return Problem("warning", text, here, line)
     opaque = [each for each, read in search.reads.items() if read.opaque and each in search.why]
     level: Level = "warning" if opaque or not _sure(search, number, name) else "error"
-    unticked = [
-        str(each + 1)
+    out = [
+        (str(each + 1), cell)
         for each, cell in enumerate(cells)
-        if cell.left_out and name in names_bound(cell.source)
+        if cell.stays_out is not None and name in names_bound(cell.source)
     ]
-    if unticked:
-        text = f"`{name}` is missing: cell {', '.join(unticked)} is left out by you"
-        return Problem("warning", text, here, line)
+    for is_unticked in (True, False):
+        numbers = [each for each, cell in out if cell.left_out is is_unticked]
+        if numbers:
+            why = next(cell.stays_out for _, cell in out if cell.left_out is is_unticked)
+            remedy = "" if is_unticked else "; remove the tag to run it"
+            text = f"`{name}` is missing: cell {', '.join(numbers)} is {why}{remedy}"
+            return Problem("warning" if is_unticked else level, text, here, line)
     later = [each for each, made in search.def_uses.items() if name in made.possible_definitions]
     if later:
         order = "below the selection" if min(later) > search.last else "further down"

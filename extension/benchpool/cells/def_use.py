@@ -119,6 +119,7 @@ class FunctionSummary:
         defaults: What parameters are where nothing is given, by names.
         decorators: Dotted names by which it is decorated; ``is_property`` where it is one.
         implicit: Methods that Python calls for it, once they were looked for.
+        forgiven: Names of ``uses`` whose absence it expects.
     """
 
     parameters: tuple[str, ...]
@@ -143,6 +144,7 @@ class FunctionSummary:
     decorators: tuple[Chain, ...] = ()
     is_property: bool = False
     implicit: frozenset[tuple[str, str]] | None = None
+    forgiven: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ _PROPERTIES = frozenset(["property", "cached_property", "lazy_property"])
 def class_made(reader: ScopeReader, node: ast.ClassDef, inner: ScopeReader) -> None:
     """Note a class, its methods, and what defining it calls: hooks of its bases, a metaclass."""
     for name, line in inner.made.uses.items():
-        reader.need(name, line)
+        reader.need(name, line, doubtful=name in inner.made.forgiven)
     functions = reader.made.functions
     functions.setdefault(node.name, [])
     for name, methods in inner.made.functions.items():

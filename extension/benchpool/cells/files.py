@@ -6,53 +6,32 @@ Folders that a cell makes go along with who uses them: those that are empty are 
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from benchpool.cells import facts, magics
+from benchpool.cells import facts, magics, shell_files
 from benchpool.cells.def_use import DefUse
 from benchpool.cells.notebook_cells import NotebookCell, Problem
 from benchpool.cells.search import Search
+from benchpool.cells.shell_files import FileUse
 
 _MODES = frozenset("rwaxbt+")
-_SHORTEST = 3
-_SHELL = frozenset(["system", "getoutput"])
-_TARGET = re.compile(r">\s*([\w./-]{3,})")
 
 
-@dataclass(frozen=True, slots=True)
-class _FileUse:
-    """A call that writes or reads a file, by the texts and names that its path is made of."""
+def needed(search: Search) -> Iterator[tuple[int, str]]:
+    """Yield cells that stay out and make what cells that go along use, and why they are needed.
 
-    writes: bool
-    texts: frozenset[str]
-    names: frozenset[str]
-    is_folder: bool = False
-    lists: bool = False
-
-    def meets(self, other: _FileUse) -> bool:
-        """Say whether both may mean one file: a text of both, or a name where one has no text."""
-        if self.texts and other.texts:
-            return not self.texts.isdisjoint(other.texts)
-        if self.lists and not self.texts and not self.names:  # of the folder where it stands
-            return all("/" not in each for each in other.texts)
-        return not self.names.isdisjoint(other.names)
-
-    def lies_in(self, folder: _FileUse) -> bool:
-        """Say whether this may be in a folder: by how its text begins, or by a name."""
-        for text in folder.texts:
-            if any(each == text or each.startswith(f"{text.rstrip('/')}/") for each in self.texts):
-                return True
-        return not folder.texts and not self.names.isdisjoint(folder.names)
-
-
-def folders_needed(search: Search) -> Iterator[tuple[int, str]]:
-    """Yield cells that stay out and make a folder that cells use which go along, and its name.
-
-    One that trains, or that failed, is not taken along for a folder.
+    These are folders, and the files of ``%%writefile``. A cell that trains, or that failed, is not
+    taken along for a folder.
     """
     used = _by_cell(search)
+    yield from _folders_needed(search, used)
+    yield from _written_needed(search, used)
+
+
+def _folders_needed(
+    search: Search, used: Mapping[int, Sequence[FileUse]]
+) -> Iterator[tuple[int, str]]:
     for number in sorted(used.keys() - search.why.keys() - set(search.failed)):
         made = [each for each in used[number] if each.is_folder]
         if not made or search.changes.effects[number].trains:
@@ -60,8 +39,27 @@ def folders_needed(search: Search) -> Iterator[tuple[int, str]]:
         later = [each for at in used.keys() & search.why.keys() if at > number for each in used[at]]
         for folder in made:
             if any(each.lies_in(folder) for each in later):
-                yield number, min(folder.texts or folder.names, default="")
+                name = min(folder.texts or folder.names, default="")
+                yield number, f"makes the folder `{name}`"
                 break
+
+
+def _written_needed(
+    search: Search, used: Mapping[int, Sequence[FileUse]]
+) -> Iterator[tuple[int, str]]:
+    """Yield the last ``%%writefile`` before each reader of its file, and those it appends to."""
+    writers = {n: name for n, read in search.reads.items() if (name := magics.writes_file(read))}
+    for reader in sorted(used.keys() & search.why.keys()):
+        reads = [each for each in used[reader] if not each.writes]
+        open_ = list(reads)
+        for number in sorted((n for n in writers if n < reader), reverse=True):
+            its = used[number]
+            named = any(each.texts or each.held for each in its)
+            met = [each for each in open_ if not named or any(map(each.meets, its))]
+            if met and number not in search.why and number not in search.failed:
+                yield number, f"writes `{writers[number]}`"
+            if not magics.appends_to_file(search.reads[number]):
+                open_ = [each for each in open_ if each not in met]
 
 
 def problems(cells: Sequence[NotebookCell], search: Search) -> Iterator[Problem]:
@@ -86,63 +84,81 @@ def problems(cells: Sequence[NotebookCell], search: Search) -> Iterator[Problem]
             break
 
 
-def _by_cell(search: Search) -> dict[int, list[_FileUse]]:
-    outside = search.changes.code.imports.keys()
+def _by_cell(search: Search) -> dict[int, list[FileUse]]:
+    imports = search.changes.code.imports
     used = {
-        number: _uses(search.def_uses[number].body, outside)
+        number: _uses(search.def_uses[number].body, imports)
         for number in search.above
         if _may_use(search.def_uses[number])
     }
     modules = {number: name for number, read in search.reads.items()
                if number < search.last and (name := magics.writes_file(read))}  # fmt: skip
     for number, name in modules.items():
-        used[number] = [_FileUse(True, frozenset([name]), frozenset())]
+        used[number] = shell_files.of_word(name, writes=True)
     for number in search.above if modules else ():
-        paths = search.def_uses[number].imports.values()
+        made = search.def_uses[number]
+        paths = [*made.imports.values(), *([made.star] if made.star else [])]
         texts = frozenset(f"{path.partition('.')[0]}.py" for path in paths)
-        used.setdefault(number, []).append(_FileUse(False, texts, frozenset()))
-    return dict(sorted(used.items()))
+        used.setdefault(number, []).append(FileUse(False, texts, frozenset()))
+    held = _texts_held(search)
+    return {
+        number: [
+            replace(each, held=frozenset[str]().union(*(held.get(n, ()) for n in each.names)))
+            for each in used[number]
+        ]
+        for number in sorted(used)
+    }
+
+
+def _texts_held(search: Search) -> dict[str, set[str]]:
+    """Return the texts that cells bind to names: ``name = "made.py"``."""
+    found: dict[str, set[str]] = {}
+    for made in search.def_uses.values():
+        for node in made.body:
+            match node:
+                case ast.Assign(
+                    targets=[ast.Name(id=name)],
+                    value=ast.Constant(value=str() as text)
+                    | ast.Call(args=[ast.Constant(value=str() as text)], keywords=[]),
+                ):
+                    found.setdefault(name, set()).add(text.removeprefix("./"))
+    return found
 
 
 def _may_use(cell: DefUse) -> bool:
     inner = [call for found in cell.functions.values() for each in found for call in each.calls]
-    words = {call.chain[-1] for call in [*cell.calls, *inner]}
-    return not _SHELL.isdisjoint(words) or any(map(facts.file_use, words))
+    every = [*cell.calls, *inner]
+    words = {call.chain[-1] for call in every}
+    if not shell_files.CALL_WORDS.isdisjoint(words) or any(map(facts.file_use, words)):
+        return True
+    return any(call.chain[:2] == ("sys", "path") for call in every)
 
 
-def _said(both: tuple[_FileUse, _FileUse]) -> str:
+def _said(both: tuple[FileUse, FileUse]) -> str:
     mine, its = both
     shared = (mine.texts & its.texts) or (mine.names & its.names)
     common = sorted(shared or its.texts or its.names) or ["open()"]
     return f"`{common[0]}`"
 
 
-def _uses(body: Sequence[ast.AST], outside: Collection[str]) -> list[_FileUse]:
-    found = []
+def _uses(body: Sequence[ast.AST], imports: Mapping[str, str]) -> list[FileUse]:
+    found: list[FileUse] = []
     for statement in body:
         for node in ast.walk(statement):
             if isinstance(node, ast.Call):
                 word = node.func.attr if isinstance(node.func, ast.Attribute) else None
                 word = node.func.id if isinstance(node.func, ast.Name) else word
                 how = facts.file_use(word or "")
-                if word in _SHELL:
-                    found += _sent_to(node)
+                found += shell_files.of_call(node, imports)
                 if how is not None:
                     made = facts.makes_folder(word or "")
                     lists = facts.lists_folder(word or "")
-                    use = _use(node, how, outside)
+                    use = _use(node, how, imports.keys())
                     found.append(replace(use, is_folder=made, lists=lists))
     return found
 
 
-def _sent_to(node: ast.Call) -> list[_FileUse]:
-    """Return the files to which a line of the shell sends its output (``!ls > names.txt``)."""
-    texts = [each.value for each in ast.walk(node) if isinstance(each, ast.Constant)]
-    names = [name for text in texts if isinstance(text, str) for name in _TARGET.findall(text)]
-    return [_FileUse(True, frozenset([each]), frozenset()) for each in names]
-
-
-def _use(node: ast.Call, how: str, outside: Collection[str]) -> _FileUse:
+def _use(node: ast.Call, how: str, outside: Collection[str]) -> FileUse:
     parts = [*node.args, *[each.value for each in node.keywords]]
     if isinstance(node.func, ast.Attribute):
         parts.append(node.func.value)
@@ -150,7 +166,9 @@ def _use(node: ast.Call, how: str, outside: Collection[str]) -> _FileUse:
     texts = {each.value for each in inner if isinstance(each, ast.Constant)}
     modes = {each for each in texts if isinstance(each, str) and set(each) <= _MODES}
     said = frozenset(
-        each for each in texts - modes if isinstance(each, str) and len(each) >= _SHORTEST
+        each
+        for each in texts - modes
+        if isinstance(each, str) and len(each) >= shell_files.SHORTEST
     )
     names = frozenset(each.id for each in inner if isinstance(each, ast.Name))
     opened = how == "opens"
@@ -158,4 +176,4 @@ def _use(node: ast.Call, how: str, outside: Collection[str]) -> _FileUse:
     writes = (
         how == "writes" or in_place or (opened and any(set(each) & set("wax+") for each in modes))
     )
-    return _FileUse(writes, said, names - frozenset(outside))
+    return FileUse(writes, said, names - frozenset(outside))

@@ -29,9 +29,11 @@ def summary(node: Function, is_method: bool = False) -> FunctionSummary:
         made.returns.append(reader.values.of(node.body))
     inner = [each for found in made.functions.values() for each in found]
     needs = dict(made.uses)
+    sure = made.uses.keys() - made.forgiven
     changes = dict(made.changes)
     for each in inner:
         needs.update({k: v for k, v in each.uses.items() if k not in bound})
+        sure |= each.uses.keys() - each.forgiven
         for name, how in each.changes.items():
             if name not in each.own and name not in each.parameters:
                 changes[name] = max(how, changes.get(name, how))
@@ -63,6 +65,7 @@ def summary(node: Function, is_method: bool = False) -> FunctionSummary:
         body,
         instance,
         _defaults(node.args),
+        forgiven=frozenset(needs.keys() - sure),
     )
 
 

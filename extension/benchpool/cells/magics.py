@@ -10,13 +10,14 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-from benchpool.cells import same_forms
+from benchpool.cells import magic_calls, magic_meanings, same_forms
+from benchpool.cells.magic_meanings import LINE_MAGICS
 
 Level = Literal["error", "warning", "info"]
 """It fails for sure; it may fail, or be otherwise than here; it is only said. Worst first."""
@@ -36,10 +37,12 @@ class ParsedCell:
     """A cell's text as understood.
 
     Attributes:
-        tree: The Python in it; None when there is none to analyse.
+        tree: The Python in it, with what its magics use and define; None when there is none.
         run: What the job runs.
         opaque: It holds another language, or a magic of which nothing is known.
         sends: It uses a magic of our own.
+        put_in: Names that IPython puts into its magics and lines of the shell.
+        braced: Those of them that stand alone in braces (``{x}``).
     """
 
     tree: ast.Module | None
@@ -47,12 +50,15 @@ class ParsedCell:
     notes: tuple[CellNote, ...] = ()
     opaque: bool = False
     sends: bool = False
+    put_in: frozenset[str] = frozenset()
+    braced: frozenset[str] = frozenset()
 
 
-_UNWRAPPED = frozenset({"time", "timeit", "capture", "prun", "memit", "mprun", "snakeviz"})
-_SHELLS = frozenset({"bash", "sh", "script", "cmd", "powershell", "system", "sx", "!", "zsh"})
+_SHELLS = magic_meanings.words(
+    "bash sh script cmd powershell system sx ! zsh python python3 pypy perl ruby"
+)
 _SHOWN = frozenset({"html", "HTML", "javascript", "js", "latex", "markdown", "svg", "SVG"})
-_OTHER = _SHOWN | {"writefile", "file", "perl", "ruby", "R", "sql", "cython", "pypy", "python2"}
+_OTHER = _SHOWN | {"writefile", "file", "R", "sql", "cython", "python2"}
 TRAIN, SERVE = "train", "serve"
 OWN = frozenset({TRAIN, SERVE})
 """Magics that send the cell below them."""
@@ -72,16 +78,20 @@ _SCREEN = re.compile(
     rf"load_ext\s+(?:{'|'.join(SCREEN_EXTENSIONS)})\b|autoreload\b|aimport\b|"
     r"tensorboard\b|xmode\b|pdb\b|debug\b|who|history\b|lsmagic\b|ls\b|pwd\b|clear\b)"
 )
-_WRITTEN = re.compile(r"\s*%%(?:writefile|file)\s+(?:-a\s+)?(\S+)")
+_WRITES = re.compile(r"\bwritefile\b|%%file\b|[\"\']file[\"\']")
 _FIRST_WORD = re.compile(r"^\s*%%(!|[A-Za-z_]\w*)[^\n]*")
 
 
 @lru_cache(maxsize=2048)
 def read(source: str) -> ParsedCell:
     """Understand the text of a code cell."""
+    return _read(source)
+
+
+def _read(source: str) -> ParsedCell:
     tree = _parsed(source)
     if tree is not None:
-        return ParsedCell(tree, source)
+        return _with_names(ParsedCell(tree, source))
     first = _first_line(source)
     magic = _FIRST_WORD.match(source.split("\n")[first - 1]) if first else None
     if magic is not None:
@@ -90,43 +100,56 @@ def read(source: str) -> ParsedCell:
     return _transformed(run, notes)
 
 
+def _code_of(text: str) -> ast.Module | None:
+    """Return a tree of its own for the Python in a magic, which may hold magics too."""
+    return _read(text).tree
+
+
 def _cell_magic(source: str, name: str, line: int) -> ParsedCell:
     if name in OWN:
-        text = f"this cell sends itself with %%{name}: take that line away, or run the cell instead"
-        return ParsedCell(None, source, (CellNote("error", text, line),), opaque=True, sends=True)
-    if name in _UNWRAPPED:
-        lines = source.split("\n")
-        inner = read("\n".join([*[""] * line, *lines[line:]]))
-        return ParsedCell(
-            _wrapped(name, lines[line - 1], inner.tree),
-            source,
-            inner.notes,
-            inner.opaque,
-            inner.sends,
-        )
+        return _sending(source, name, line)
+    if name in magic_meanings.PYTHON_BODIES:
+        return _unwrapped(source, name, line)
+    notes: tuple[CellNote, ...] = ()
     if name in _SHELLS:
         text = f"%%{name} runs again in the job, with this machine's tools"
-        return ParsedCell(None, source, (CellNote("warning", text, line),), opaque=True)
-    if name in _OTHER:
-        return ParsedCell(None, source, opaque=True)
-    text = f"what %%{name} defines is not known here; the job runs the cell as it stands"
-    return ParsedCell(None, source, (CellNote("warning", text, line),), opaque=True)
+        notes = (CellNote("warning", text, line),)
+    elif name not in _OTHER:
+        text = f"what %%{name} defines is not known here; the job runs the cell as it stands"
+        notes = (CellNote("warning", text, line),)
+    return _with_names(ParsedCell(_parsed(_as_python(source)), source, notes, opaque=True))
 
 
-def _wrapped(name: str, magic: str, tree: ast.Module | None) -> ast.Module | None:
-    """What ``%%timeit`` runs binds no name; ``%%capture out`` binds one."""
-    if tree is None or not tree.body:
-        return tree
-    if name == "timeit":
-        function = ast.parse("def __timed__(): pass\n__timed__()")
-        first = function.body[0]
-        if isinstance(first, ast.FunctionDef):
-            first.body = tree.body
-        return function
-    words = [word for word in magic.split()[1:] if word.isidentifier()]
-    if name == "capture" and words:
-        return ast.Module([*tree.body, *ast.parse(f"{words[0]} = object()").body], [])
-    return tree
+def _sending(source: str, name: str, line: int) -> ParsedCell:
+    text = f"this cell sends itself with %%{name}: take that line away, or run the cell instead"
+    return ParsedCell(None, source, (CellNote("error", text, line),), opaque=True, sends=True)
+
+
+def _unwrapped(source: str, name: str, line: int) -> ParsedCell:
+    """Understand a cell whose magic runs its body as Python (``%%time``)."""
+    lines = source.split("\n")
+    inner = _read("\n".join([*[""] * line, *lines[line:]]))
+    run = "\n".join([*lines[:line], *inner.run.split("\n")[line:]])
+    given = lines[line - 1].strip()[len(name) + 2 :]
+    meaning = magic_meanings.of_magic(name, given, "")
+    tree = inner.tree
+    if tree is not None:
+        body = magic_calls.around(name, meaning, line, tree.body, _code_of)
+        tree = ast.Module(body, [])
+    return _with_names(ParsedCell(tree, run, inner.notes, inner.opaque, inner.sends))
+
+
+def _with_names(cell: ParsedCell) -> ParsedCell:
+    if cell.tree is None:
+        return cell
+    calls = [*magic_calls.calls_in(cell.tree)]
+    own = [each for each in calls if each.name in OWN and each.body is not None]
+    if own:  # as a session keeps what it ran
+        return _sending(cell.run, own[0].name or "", own[0].node.lineno)
+    meanings = [each.meaning for each in calls]
+    put_in = frozenset[str]().union(*(each.put_in for each in meanings))
+    braced = frozenset[str]().union(*(each.alone for each in meanings))
+    return replace(cell, put_in=put_in, braced=braced)
 
 
 def writes_file(cell: ParsedCell) -> str | None:
@@ -136,8 +159,23 @@ def writes_file(cell: ParsedCell) -> str | None:
     >>> writes_file(read(text))
     'mine.py'
     """
-    found = _WRITTEN.match(cell.run) if cell.opaque else None
-    return found.group(1) if found else None
+    words = [word for word in _written(cell) if not word.startswith("-")]
+    return words[0].strip("\"'") if words else None
+
+
+def appends_to_file(cell: ParsedCell) -> bool:
+    """Return whether a cell's text is added to a file (``%%writefile -a mine.py``)."""
+    return not {"-a", "--append"}.isdisjoint(_written(cell))
+
+
+def _written(cell: ParsedCell) -> list[str]:
+    if cell.tree is None or not _WRITES.search(cell.run):
+        return []
+    calls = magic_calls.calls_in(cell.tree)
+    lines = [
+        each.line for each in calls if each.name in {"writefile", "file"} and each.body is not None
+    ]
+    return lines[0].split() if lines else []
 
 
 def gives_result(cell: ParsedCell) -> bool:
@@ -148,6 +186,8 @@ def gives_result(cell: ParsedCell) -> bool:
     if not isinstance(last, ast.Expr):
         return False
     called = last.value.func if isinstance(last.value, ast.Call) else None
+    if isinstance(called, ast.Attribute):
+        return called.attr not in {"system", "run_cell_magic"}
     return not (isinstance(called, ast.Name) and called.id in {"print", "display"})
 
 
@@ -187,15 +227,12 @@ def _installed(found: re.Match[str]) -> str:
 
 
 def _transformed(source: str, notes: tuple[CellNote, ...]) -> ParsedCell:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            text = _MANAGER.transform_cell(source)
-        except UnicodeEncodeError:  # half a character, which Python's tokenizer refuses since 3.12
-            text = source
+    text = _as_python(source)
     tree = _parsed(text)
+    if tree is None and _is_automagic(source):
+        tree = _parsed(_as_python(f"%{source.strip()}"))
     if tree is not None:
-        return ParsedCell(tree, source, notes)
+        return _with_names(ParsedCell(tree, source, notes))
     try:
         ast.parse(text)
     except (SyntaxError, ValueError) as bad:
@@ -205,6 +242,23 @@ def _transformed(source: str, notes: tuple[CellNote, ...]) -> ParsedCell:
             None, source, (*notes, CellNote("error", f"this is not Python: {said}", line))
         )
     raise AssertionError("it parses now")
+
+
+def _is_automagic(source: str) -> bool:
+    """Say whether a cell is one magic that is written without ``%`` (``cd data``)."""
+    words = source.split(maxsplit=1)
+    return len(source.splitlines()) == 1 and words[:1] != [] and words[0] in LINE_MAGICS
+
+
+def _as_python(source: str) -> str:
+    """Return a cell as IPython writes it in Python; what it begins with keeps its line."""
+    empty = max(_first_line(source) - 1, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return "\n" * empty + str(_MANAGER.transform_cell(source))
+        except UnicodeEncodeError:  # half a character, which Python's tokenizer refuses since 3.12
+            return source
 
 
 _MANAGER = TransformerManager()
@@ -220,7 +274,9 @@ def _parsed(text: str) -> ast.Module | None:
             tree = compile(text, "<cell>", "exec", _FLAGS)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return same_forms.plain(text, tree) if isinstance(tree, ast.Module) else None
+    if not isinstance(tree, ast.Module):
+        return None
+    return magic_calls.written_out(text, same_forms.plain(text, tree), _code_of)
 
 
 def _first_line(source: str) -> int:

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from benchpool.cells.magics import Level
 from benchpool.kernel.answer import KernelAnswer
 
+SKIPPED = "skip-execution"
+"""Tag of the cells that a run of a notebook skips (nbclient, papermill)."""
+
 
 @dataclass(frozen=True, slots=True)
 class NotebookCell:
@@ -15,7 +18,8 @@ class NotebookCell:
 
     Attributes:
         execution_count: None where it never ran.
-        tags, attachments: They go along with it, and change nothing about what does.
+        tags, attachments: They go along with it. With ``SKIPPED`` among its tags the cell stays
+            out, since no job runs it.
         ticked: The user has ticked it: it goes along whether another cell needs it or not.
         left_out: The user has unticked it.
         failed: It failed when it last ran, as it stands.
@@ -35,6 +39,18 @@ class NotebookCell:
     runs: tuple[int, ...] = ()
     ticked: bool = False
     number: int | None = None
+
+    @property
+    def is_skipped(self) -> bool:
+        """The cell has the tag that keeps a job from running it."""
+        return self.cell_type == "code" and SKIPPED in self.tags
+
+    @property
+    def stays_out(self) -> str | None:
+        """Why it stays out whatever needs it; None where it is a candidate."""
+        if self.left_out:
+            return "left out by you"
+        return f"skipped by its tag `{SKIPPED}`" if self.is_skipped else None
 
 
 @dataclass(frozen=True, slots=True)

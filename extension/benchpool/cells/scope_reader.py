@@ -38,6 +38,7 @@ class ScopeReader(ast.NodeVisitor):
         self.owner = owner
         self.in_class = in_class
         self.last: ast.stmt | None = None  # the last statement of a cell, whose value is shown
+        self.doubtful = False  # names that are read now may be missing
 
     # ---------------------------------------------------------------- order and branches
 
@@ -73,11 +74,10 @@ class ScopeReader(ast.NodeVisitor):
     visit_AsyncFor = visit_For
 
     def visit_Try(self, node: ast.Try | ast.TryStar) -> None:
-        before = set(self.made.uses)
-        after_body = self.block([*node.body, *node.orelse], self.certain)
         caught = {expressions.root_of(each.type) for each in node.handlers if each.type is not None}
-        if "NameError" in caught:
-            self.made.forgiven |= self.made.uses.keys() - before
+        around, self.doubtful = self.doubtful, self.doubtful or "NameError" in caught
+        after_body = self.block([*node.body, *node.orelse], self.certain)
+        self.doubtful = around
         ends = [after_body]
         for handler in node.handlers:
             if handler.type is not None:
@@ -127,9 +127,14 @@ class ScopeReader(ast.NodeVisitor):
             self.made.deletes.add(node.id)
             self.certain.discard(node.id)
 
-    def need(self, name: str, line: int) -> None:
-        if name not in self.certain and not any(name in names for names in self.hidden):
-            self.made.uses.setdefault(name, line)
+    def need(self, name: str, line: int, *, doubtful: bool = False) -> None:
+        if name in self.certain or any(name in names for names in self.hidden):
+            return
+        if not (self.doubtful or doubtful):
+            self.made.forgiven.discard(name)
+        elif name not in self.made.uses:
+            self.made.forgiven.add(name)
+        self.made.uses.setdefault(name, line)
 
     def bind(self, name: str) -> None:
         if self.hidden and name in self.hidden[-1]:
@@ -302,7 +307,7 @@ class ScopeReader(ast.NodeVisitor):
         self._signature(node.args)
         inner = function_reader.summary(node)
         for name, line in inner.uses.items():
-            self.need(name, line)
+            self.need(name, line, doubtful=name in inner.forgiven)
         for name, how in inner.changes.items():
             if name not in inner.parameters:
                 self._change(name, Change(how))

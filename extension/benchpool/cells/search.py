@@ -49,7 +49,7 @@ class Search:
             changes = CellChanges({number: self.def_uses[number] for number in self.above})
         self.changes = changes
         self.definers = self.changes.definers
-        self.set_inside = self.changes.set_inside()
+        self.set_inside = self.changes.code.rebound
         self.random = RandomState(self.changes)
         self.why: dict[int, str] = {}
         self.failed: Collection[int] = ()
@@ -59,7 +59,7 @@ class Search:
         self.gives: dict[int, dict[str, set[int]]] = {}
         self.missing: dict[tuple[int, str], int] = {}
         self._wanted: frozenset[int] = frozenset()
-        self._asked: set[tuple[str, int, frozenset[str] | None]] = set()
+        self._asked: set[tuple[str, int, frozenset[str] | None, bool]] = set()
         self._waiting: list[int] = []
 
     def include(self, number: int, why: str) -> None:
@@ -144,12 +144,18 @@ class Search:
                 if self.changes.code.is_given_away(each)
                 for name in each.uses
             }
+            forgiven = frozenset[str]().union(*(each.forgiven for each in found))
             for name, line in [pair for each in found for pair in each.uses.items()]:
                 if name in bound:
                     continue
+                perhaps = name in forgiven
                 if owner in used or name in given_away:
-                    self._need(name, number, number, line, later=True)
-                elif name not in self.definers and name not in known.PROVIDED | self.set_inside:
+                    self._need(name, number, number, line, later=True, perhaps=perhaps)
+                elif (
+                    not perhaps
+                    and name not in self.definers
+                    and name not in known.PROVIDED | self.set_inside
+                ):
                     self.missing.setdefault((number, name), line)
 
     def _need(
@@ -161,15 +167,17 @@ class Search:
         *,
         later: bool = False,
         bound: frozenset[str] | None = None,
+        perhaps: bool = False,
     ) -> None:
         """Find who gives ``name`` to cell ``at``; ``blamed`` and ``line`` use it.
 
         With ``later`` it is needed only when something is called, which may be further down; by
-        then the cell has ``bound`` these itself, where that is known.
+        then the cell has ``bound`` these itself, where that is known. With ``perhaps`` it may be
+        missing.
         """
-        if (name, at, bound) in self._asked:
+        if (name, at, bound, perhaps) in self._asked:
             return
-        self._asked.add((name, at, bound))
+        self._asked.add((name, at, bound, perhaps))
         if at > self.given.get(name, at):
             return
         if name in self.given:
@@ -195,7 +203,7 @@ class Search:
             self._need_last_result(at)
         # A function may set it by ``global``: then no cell defines it.
         found = above or name in self.def_uses[at].possible_definitions or name in self.set_inside
-        if not found and name not in known.PROVIDED | self.def_uses[at].forgiven:
+        if not (found or perhaps) and name not in known.PROVIDED | self.def_uses[at].forgiven:
             self.missing.setdefault((blamed, name), line)
 
     def _changing(self, name: str, at: int) -> Iterable[tuple[int, str]]:
@@ -220,7 +228,8 @@ class Search:
         for function in self.changes.functions_of(name, at):
             for inner, line in function.uses.items():
                 if inner not in bound:
-                    self._need(inner, at, defined, line, later=True, bound=bound)
+                    perhaps = inner in function.forgiven
+                    self._need(inner, at, defined, line, later=True, bound=bound, perhaps=perhaps)
 
 
 @functools.lru_cache(maxsize=2048)

@@ -18,6 +18,7 @@ from benchpool.cells import (
     known,
     left_names,
     magics,
+    put_in_names,
     suspicions,
     unticked,
 )
@@ -59,7 +60,7 @@ def choose(
         made_again |= useless
         search = search.anew()
     whole = search
-    if any(cell.left_out for cell in cells):
+    if any(cell.stays_out for cell in cells):
         whole = _search_among(cells, _code(cells), seen, history)
         _run(whole, cells, given)
     by_hand = [n for n in search.reads if cells[n].selected or cells[n].ticked]
@@ -68,6 +69,7 @@ def choose(
     problems += files.problems(cells, search)
     names = {} if seen.kernel is None else seen.kernel.names
     problems += suspicions.problems(cells, search, names)
+    problems += put_in_names.problems(cells, search, names)
     problems += unticked.problems(cells, search, whole)
     problems += [
         _made_again(name, does, cells[search.last].id) for name, does in made_again.items()
@@ -78,7 +80,7 @@ def choose(
     whys = {
         number: unticked.reason(cell, number, search, whole)
         for number, cell in enumerate(cells)
-        if cell.left_out and number in whole.reads
+        if cell.stays_out and number in whole.reads
     }
     whys |= search.why
     chosen = tuple(_choice(cell, number, search, seen, whys) for number, cell in enumerate(cells))
@@ -91,7 +93,7 @@ def search_of(
     """Return the search from the selected cells before it is run, and what the kernel ran."""
     kernel = seen.kernel
     history = None if kernel is None else evidence.KernelHistory(kernel.history, kernel.first)
-    kept = [number for number in _code(cells) if not cells[number].left_out]
+    kept = [number for number in _code(cells) if cells[number].stays_out is None]
     return _search_among(cells, kept, seen, history), history
 
 
@@ -121,9 +123,9 @@ def _run(search: Search, cells: Sequence[NotebookCell], given: frozenset[str]) -
     selected = [number for number in search.reads if cells[number].selected]
     ticked = [number for number in search.reads if cells[number].ticked]
     search.run(selected, given, ticked)
-    while folders := [*files.folders_needed(search)]:
-        for number, name in folders:
-            search.include(number, f"makes the folder `{name}`")
+    while needed := [*files.needed(search)]:
+        for number, why in needed:
+            search.include(number, why)
         search.follow(())
     found = dict.fromkeys(sorted(search.overwritten(selected)), "may set or change it once more")
     return found | dict.fromkeys(
@@ -146,12 +148,18 @@ def _choice(
     return CellChoice(
         cell.id,
         number,
-        number in search.why if seen.ticked is None else cell.id in seen.ticked,
+        _goes_along(cell, number, search) if seen.ticked is None else cell.id in seen.ticked,
         cell.selected or why == TICKED,
         why,
         read.run if read is not None else cell.source,
         tuple((name, tuple(sorted(gives[name]))) for name in sorted(gives)),
     )
+
+
+def _goes_along(cell: NotebookCell, number: int, search: Search) -> bool:
+    """Say whether a cell is in the job. A selected cell is, also where its tag skips it."""
+    is_kept = cell.is_skipped and (cell.selected or cell.ticked) and not cell.left_out
+    return number in search.why or is_kept
 
 
 def _made_again(name: str, does: str, cell: str) -> Problem:

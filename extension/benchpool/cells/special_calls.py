@@ -101,9 +101,9 @@ def _expression(reader: ScopeReader, node: ast.Call, *, columns: bool) -> None:
         reader.made.uses_unknown = "eval()"
         return
     inner = ast.parse(text.strip(), mode="exec")
-    if columns:  # a name may be one of the frame's
-        reader.made.forgiven |= {each.id for each in ast.walk(inner) if isinstance(each, ast.Name)}
+    around, reader.doubtful = reader.doubtful, reader.doubtful or columns  # of the frame, perhaps
     reader.certain = reader.block(inner.body, reader.certain)
+    reader.doubtful = around
 
 
 def _local_names(reader: ScopeReader, node: ast.Call) -> None:
@@ -129,24 +129,24 @@ def _formula(reader: ScopeReader, node: ast.Call) -> None:
     if text is None or "~" not in text:
         return
     names = set(_NAME.findall(re.sub(r"\.\s*\w+", "", text)))
-    reader.made.forgiven |= names
+    around, reader.doubtful = reader.doubtful, True
     for name in sorted(names):
         reader.visit(ast.Name(name, ast.Load(), lineno=node.lineno, col_offset=0))
+    reader.doubtful = around
 
 
 def _line_magic(reader: ScopeReader, node: ast.Call) -> None:
+    """Note what a magic of a line sets, or defines without a name; names are written out."""
     made = reader.made
     words = [each.value for each in node.args if isinstance(each, ast.Constant)]
     name, line = (str(words[0]), str(words[-1])) if len(words) > 1 else ("", "")
-    if name in {"time", "timeit", "prun"}:
-        inner = ast.parse(line) if expressions.parses(line) else ast.Module([], [])
-        after = reader.block(inner.body, reader.certain)
-        reader.certain = reader.certain if name == "timeit" else after
-    elif (
-        name in {"run", "pylab", "store", "load_ext", "reload_ext"}
-        and line not in magics.SCREEN_EXTENSIONS
-    ):
+    given = line.split()
+    restores_all = name == "store" and "-r" in given and len(given) == 1
+    loads = name in {"load_ext", "reload_ext"} and line not in magics.SCREEN_EXTENSIONS
+    if name in {"run", "pylab"} or restores_all or loads:
         made.defines_unknown = f"%{name} {line}".strip()
         made.ambient.setdefault(f"%{name} {line}".strip(), node.lineno)
+        if name == "run" and "-i" in given:
+            made.uses_unknown = made.uses_unknown or "%run -i"
     elif name in {"cd", "env", "set_env", "pushd", "popd", "precision"}:
         made.ambient.setdefault(f"%{name}", node.lineno)

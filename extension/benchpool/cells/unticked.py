@@ -1,4 +1,4 @@
-"""What the cells that the user has unticked would have done for those that go along."""
+"""What cells that stay out would have done for those that go along: unticked, or tagged so."""
 
 from __future__ import annotations
 
@@ -7,39 +7,45 @@ from collections.abc import Iterator, Sequence
 from benchpool.cells.notebook_cells import NotebookCell, Problem
 from benchpool.cells.search import Search, names_bound
 
-LEFT_OUT = "left out by you"
-
 
 def reason(cell: NotebookCell, number: int, search: Search, whole: Search) -> str:
-    """Say of an unticked cell what is missing without it.
+    """Say of a cell that stays out what is missing without it.
 
     Args:
         cell: The cell.
         number: Its position.
-        search: What goes along without the unticked cells.
+        search: What goes along without the cells that stay out.
         whole: What would go along with them.
     """
+    out = cell.stays_out or ""
     lost = sorted((name, at) for at, name in search.missing if name in names_bound(cell.source))
     missing = [f"`{name}` is missing in cell {at + 1}" for name, at in lost]
     if missing:
-        return f"{LEFT_OUT}: {', '.join(missing)}"
-    return f"{LEFT_OUT}, though it {whole.why[number]}" if number in whole.why else LEFT_OUT
+        return f"{out}: {', '.join(missing)}"
+    why = whole.why.get(number)
+    return out if why is None or cell.selected else f"{out}, though it {why}"
 
 
 def problems(cells: Sequence[NotebookCell], search: Search, whole: Search) -> Iterator[Problem]:
-    """Yield what is otherwise without the unticked cells; names that are missing are told apart."""
+    """Yield what is otherwise without the cells that stay out; not names that are missing."""
     missing = {name for _, name in search.missing}
     for number, why in sorted(whole.why.items()):
-        if not cells[number].left_out:
+        cell = cells[number]
+        if cell.stays_out is None:
+            continue
+        if cell.selected or cell.ticked:
+            if not cell.left_out:
+                text = f"it is {cell.stays_out}; remove the tag to run it"
+                yield Problem("info", text, cell.id)
             continue
         given = sorted(whole.gives.get(number, {}))
         others = [(name, _instead(search, name)) for name in given if name not in missing]
         for name, instead in others:
             if instead is not None:
-                text = f"it defines `{name}` and is left out by you: `{name}` is that of cell"
-                yield Problem("warning", f"{text} {instead + 1}", cells[number].id)
+                text = f"it defines `{name}` and is {cell.stays_out}: `{name}` is that of cell"
+                yield Problem("warning", f"{text} {instead + 1}", cell.id)
         if not given:
-            yield Problem("warning", f"it {why}, and is {LEFT_OUT}", cells[number].id)
+            yield Problem("warning", f"it {why}, and is {cell.stays_out}", cell.id)
 
 
 def _instead(search: Search, name: str) -> int | None:

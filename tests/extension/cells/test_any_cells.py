@@ -92,6 +92,10 @@ PIECES = st.sampled_from(
             "\ud800",
         ),
         *("%pip install \\", "%run a.py", "%time x = y", "f'{x!r:{w}}'", "é = 1", "\u2028", "\r"),
+        *("%%bash -s {x}", "%%writefile {y}", "%%heard x", "%sql {{x", "%timeit -n", "cd $x"),
+        *("%time %time %ls {x", "!mkdir {x", "get_ipython().system(x)", "%%timeit -n1 x", "%%R -i"),
+        *("%lprun -f x y", "ip.run_line_magic('time', x)", "!curl -o", "!git clone", "%store -r x"),
+        *("%%sx > a\n!ls '", "%%cython\ncdef class", "%xdel x", "%%file", "%%prun x = 1", "!$"),
     ]
 )
 

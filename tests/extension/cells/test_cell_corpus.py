@@ -39,7 +39,6 @@ def test_no_idiom_loses_anything_without_a_word() -> None:
 TOLD = {  # draws of trainings and first weights, files as they are, and what the shell keeps
     "estimators: a dump and a load",
     "settings_and_magics: a torch layer draws",
-    "settings_and_magics: a module is written and imported",
     "settings_and_magics: a folder is entered",
     "mixed: a shell line makes a file",
     "state_of_objects: the last result",

@@ -92,6 +92,12 @@ def test_the_session_is_taken_in_the_order_in_which_it_ran() -> None:
     ]
 
 
+def test_an_earlier_sending_is_left_out_as_the_session_keeps_it() -> None:
+    sent = "get_ipython().run_cell_magic('train', '--gpus 1', 'x = 2\\n')\n"
+    cells = cells_of(["", "x = 1", sent, "%%train\nprint(x)"], "print(x)")
+    assert [each.number for each in cells] == [1, 3]
+
+
 def test_options_are_words_of_a_shell() -> None:
     options = read_options("--gpus 4 --project vision --name 'a b' --time-limit 90m --priority 3")
     assert (
