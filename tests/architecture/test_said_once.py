@@ -22,6 +22,8 @@ SECOND_OPINIONS = {
 NOTICES = "benchpool_scheduler.service.lifecycle.notices"
 OF_WAITING = "benchpool_scheduler.service.lifecycle.awaiting"
 """The notices of jobs that wait for jobs, beside it."""
+OF_BENCHES = "benchpool_scheduler.service.benches.line_words"
+"""What people are told who wait for a server."""
 TOLD = {"StopIntent", "Note", "Notice", "Reason"}
 """What carries a notice to its reader."""
 BELOW = {
@@ -48,7 +50,7 @@ def test_notices_are_written_in_one_place() -> None:
     found = {
         f"{module.name}:{call.lineno}: {ast.unparse(call)}"
         for module in checkout.modules(*checkout.PRODUCT)
-        if module.name not in {NOTICES, OF_WAITING, *BELOW}
+        if module.name not in {NOTICES, OF_WAITING, OF_BENCHES, *BELOW}
         for call in ast.walk(ast.parse(module.path.read_text("utf-8")))
         if isinstance(call, ast.Call) and _called(call) in TOLD
         if any(_has_words(part) for part in [*call.args, *(it.value for it in call.keywords)])

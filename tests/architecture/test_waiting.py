@@ -36,10 +36,6 @@ ALLOWED = {
     ),
     "scheduler/gate/test_bodies.py"
     "::test_a_program_that_takes_a_body_slowly_is_not_its_senders_fault": ITS_LIMIT,
-    "scheduler/runtime/kubernetes/test_gpus_of_a_cluster.py"
-    "::test_that_a_node_changed_is_heard_of_and_its_heartbeats_are_not": (
-        "nothing comes after what is not told"
-    ),
     "spawner/test_lease_desk.py::test_giving_back_does_not_hold_up_the_end_of_a_server": (
         ITS_LIMIT
     ),

@@ -12,7 +12,7 @@ from benchpool_scheduler.core.lifecycle import machine
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState, Outcome
 from benchpool_scheduler.phrases import visible
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded
-from benchpool_scheduler.service.lifecycle import notices, retry_words
+from benchpool_scheduler.service.lifecycle import notices
 from benchpool_scheduler.service.lifecycle.notices import LOST
 from benchpool_scheduler.store.records import (
     AttemptRecord,
@@ -128,7 +128,7 @@ def requeue_note(
 ) -> Note | None:
     """Return why a job queues again that was lost, or stopped unknown; None after a preemption."""
     if stopped_unknown(job, attempt):
-        return retry_words.stopped_unknown(attempt.attempt)
+        return notices.stopped_unknown(attempt.attempt)
     if worker is None or worker.ended_by not in LOST:
         return None
     return notices.queued_again(attempt.attempt, worker)

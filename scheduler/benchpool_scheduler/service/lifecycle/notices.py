@@ -245,6 +245,16 @@ def queued_again(attempt: int, worker: WorkerRecord) -> Note:
     return Note(ReasonCode.LOST, f"Attempt {attempt} was lost: {text}")
 
 
+def stopped_unknown(attempt: int) -> Note:
+    """Return why a job queues again that was told to stop, of which there is no record."""
+    return Note(
+        ReasonCode.LOST,
+        f"Attempt {attempt} was told to stop by a decision that is not in the database, which was "
+        "put back from an older copy: the job queues again.",
+        "Cancel it if it should not run.",
+    )
+
+
 def lost_repeatedly(lost: int, limit: int, soon_s: float, worker: WorkerRecord | None) -> Note:
     """Return why a job waits for its user; ``worker`` is the one that was lost last."""
     said = worker.text if worker is not None else None

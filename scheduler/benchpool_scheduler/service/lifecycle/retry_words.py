@@ -13,7 +13,6 @@ from benchpool_scheduler.contract.causes import MOST_RETRIES, EndCause
 from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
 from benchpool_scheduler.core.lifecycle.retries import RetryVerdict
 from benchpool_scheduler.phrases import exactly
-from benchpool_scheduler.store.records import Note
 from benchpool_scheduler.store.retries import RetryRecord
 
 _AFTER: Mapping[EndCause, str] = MappingProxyType(
@@ -25,16 +24,6 @@ _AFTER: Mapping[EndCause, str] = MappingProxyType(
         EndCause.HANGING: "hanging",
     }
 )
-
-
-def stopped_unknown(attempt: int) -> Note:
-    """Return why a job queues again that was told to stop, of which there is no record."""
-    return Note(
-        ReasonCode.LOST,
-        f"Attempt {attempt} was told to stop by a decision that is not in the database, which was "
-        "put back from an older copy: the job queues again.",
-        "Cancel it if it should not run.",
-    )
 
 
 def after(retry: RetryRecord) -> str:
