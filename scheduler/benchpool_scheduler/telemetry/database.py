@@ -1,7 +1,8 @@
 """The telemetry database, which may be lost without harm: a file, or a schema on a server.
 
 One that is damaged, or of a layout that this release does not know, is set aside and another is
-begun. Everything here blocks, and may be called from any thread, one call at a time.
+begun; another is begun, too, where its file was removed. Everything here blocks, and may be called
+from any thread, one call at a time.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 
 from benchpool_scheduler.accounting.occupancy import Occupancy
+from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.telemetry import occupancies, reading, schema, writing, xids
 from benchpool_scheduler.telemetry.reading import ActivityBucket, WorkerTotal
 from benchpool_scheduler.telemetry.samples import HeldSample, HeldWorkerSample
@@ -23,7 +25,19 @@ from benchpool_scheduler.telemetry.xids import XidSeen
 
 log = logging.getLogger(__name__)
 
-FAULTS = (OSError, SQLAlchemyError)
+
+class TelemetryUnavailable(Unavailable):
+    """The database cannot be read now, as a sentence for whoever asked."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The record of what GPUs did cannot be read now. Try again in a minute; if it stays "
+            "so, an administrator finds the reason on the page Health and in the service's log.",
+            code="telemetry-unavailable",
+        )
+
+
+FAULTS = (OSError, SQLAlchemyError, TelemetryUnavailable)
 """What is raised where the database cannot be read or written now."""
 PRUNE_S = 3600.0
 
@@ -105,9 +119,9 @@ class Database:
     def keep_occupancies(self, intervals: Sequence[Occupancy]) -> None:
         """Write who had which GPU; an interval that is there already is extended.
 
-        Errors: OperationalError, where it cannot be written now.
+        Errors: TelemetryUnavailable, where it cannot be written now.
         """
-        with self._guarded(), self._connected() as connection:
+        with self._answering(), self._connected() as connection:
             occupancies.keep(connection, intervals)
             occupancies.prune(connection, self._clock())
 
@@ -119,6 +133,8 @@ class Database:
             self._pruned, self._keys = now, writing.Keys()
 
     # ------------------------------------------------------------------ reading
+
+    # Errors of all of them: TelemetryUnavailable, where it cannot be read now.
 
     def buckets(
         self,
@@ -139,14 +155,14 @@ class Database:
                 Where steps so short are no longer kept, or never were, there are fewer.
             by_holder: A bucket for each holder in a step, instead of one for all.
         """
-        with self._guarded(), self._connected() as connection:
+        with self._answering(), self._connected() as connection:
             return reading.buckets(
                 connection, gpus, begin, end, at_most, self._clock(), by_holder=by_holder
             )
 
     def series_of(self, job: str, at_most: int = 600) -> Sequence[ActivityBucket]:
         """Return what the GPUs of a job did while it held them, as ``buckets``, with holders."""
-        with self._guarded(), self._connected() as connection:
+        with self._answering(), self._connected() as connection:
             found = reading.held(connection, schema.holders.c.job == job)
             if not found:
                 return ()
@@ -165,32 +181,32 @@ class Database:
 
     def totals_of(self, job: str) -> Sequence[ActivityBucket]:
         """Return of each worker of each attempt and each of its GPUs all that was measured."""
-        with self._guarded(), self._connected() as connection:
+        with self._answering(), self._connected() as connection:
             return [it for it, _ in reading.held(connection, schema.holders.c.job == job)]
 
     def totals_of_bench(self, lease: str) -> Sequence[ActivityBucket]:
         """Return of each GPU of a bench all that was measured while the bench held it."""
-        with self._guarded(), self._connected() as connection:
+        with self._answering(), self._connected() as connection:
             return [it for it, _ in reading.held(connection, schema.holders.c.bench == lease)]
 
     def workers_of(self, job: str) -> Sequence[WorkerTotal]:
         """Return what each worker of each attempt of a job used."""
-        with self._guarded(), self._connected() as connection:
+        with self._answering(), self._connected() as connection:
             return reading.worker_totals(connection, schema.holders.c.job == job)
 
     def occupancies(self, begin: float, end: float) -> Sequence[Occupancy]:
         """Return who had which GPU in a range of time: the intervals that reach into it."""
-        with self._guarded(), self._connected() as connection:
+        with self._answering(), self._connected() as connection:
             return occupancies.between(connection, begin, end)
 
     def xids(self, begin: float, end: float, at_most: int) -> Sequence[XidSeen]:
         """Return the newest errors that the driver told of in a range, the newest first."""
-        with self._guarded(), self._connected() as connection:
+        with self._answering(), self._connected() as connection:
             return xids.between(connection, begin, end, at_most)
 
     def newest_occupancies(self) -> Sequence[Occupancy]:
         """Return the last interval of every GPU that was ever seen."""
-        with self._guarded(), self._connected() as connection:
+        with self._answering(), self._connected() as connection:
             return occupancies.newest(connection)
 
     # ------------------------------------------------------------------ inside
@@ -207,13 +223,27 @@ class Database:
                 raise
 
     @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Do as ``_guarded``; say what goes wrong in a sentence. Errors: TelemetryUnavailable."""
+        try:
+            with self._guarded():
+                yield
+        except (OSError, SQLAlchemyError) as fault:
+            reason = getattr(fault, "orig", None) or fault
+            log.warning("what GPUs did cannot be read from %s now (%s)", self.place, reason)
+            raise TelemetryUnavailable from fault
+
+    @contextmanager
     def _connected(self) -> Iterator[Connection]:
         with self._begin().begin() as connection:
             yield connection
 
     def _begin(self) -> Engine:
         if self._engine is not None:
-            return self._engine
+            how = self._storage.lost()
+            if how is None:
+                return self._engine
+            self._let_go(how)
         try:
             return self._try()
         except DatabaseError as damage:
@@ -232,6 +262,16 @@ class Database:
             raise
         self._engine, self._keys = engine, writing.Keys()
         return engine
+
+    def _let_go(self, how: str) -> None:
+        """Close what was opened and is not there any more; say so."""
+        self.close()
+        self._until.clear()
+        self.problem = (
+            f"The record of what GPUs did, {self.place}, {how} while the service ran. It is begun "
+            "anew: what was measured before is not shown. Jobs are not touched by it."
+        )
+        log.error("%s", self.problem)
 
     def _set_aside(self, damage: DatabaseError) -> None:
         """Put what is damaged out of the way; what was put there before goes."""

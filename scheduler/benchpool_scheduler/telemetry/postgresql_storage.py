@@ -69,6 +69,10 @@ class PostgreSql:
         self._engine = engine
         return engine
 
+    def lost(self) -> str | None:
+        """Return None: where tables are missing the server says so itself."""
+        return None
+
     def set_aside(self, damage: DatabaseError) -> str | None:
         """Rename a schema of another release; whatever else is wrong is for the server's keeper."""
         if not isinstance(damage, UnknownLayout):

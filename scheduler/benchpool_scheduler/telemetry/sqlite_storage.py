@@ -27,6 +27,7 @@ class SqliteFile:
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / FILE
+        self._opened: tuple[int, int] | None = None
 
     @property
     def place(self) -> str:
@@ -36,6 +37,9 @@ class SqliteFile:
     def connect(self) -> Engine:
         """Open the file or begin one, look whether it is whole, and make what tables lack."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
+        found = self._identity()
+        if found is None or self._opened not in (None, found):
+            self._remove_logs()  # SQLite would write those of another file into this one
         engine = sa.create_engine(f"sqlite:///{self.file}", connect_args={"timeout": LOCKED_S})
         sa.event.listen(engine, "connect", _prepare)
         try:
@@ -51,13 +55,23 @@ class SqliteFile:
         except BaseException:
             engine.dispose()
             raise
+        self._opened = self._identity()
         return engine
+
+    def lost(self) -> str | None:
+        """Return whether the file was removed or replaced since it was opened.
+
+        SQLite goes on writing into a removed file, of which nothing is left afterwards.
+        """
+        found = self._identity()
+        if found == self._opened:
+            return None
+        return "was removed" if found is None else "was replaced"
 
     def set_aside(self, damage: DatabaseError) -> str | None:
         """Rename the file."""
         aside = self.file.with_name(f"{self.file.name}.damaged")
-        for end in ("-wal", "-shm"):
-            self.file.with_name(self.file.name + end).unlink(missing_ok=True)
+        self._remove_logs()
         if self.file.exists():
             os.replace(self.file, aside)
         return f"It lies as {aside.name} beside"
@@ -66,6 +80,19 @@ class SqliteFile:
         """Return the bytes of the file, its log and its index."""
         files = (self.file.with_name(self.file.name + end) for end in ("", "-wal", "-shm"))
         return sum(file.stat().st_size for file in files if file.exists())
+
+    def _remove_logs(self) -> None:
+        """Remove what SQLite keeps beside a file that is not there any more."""
+        for end in ("-wal", "-shm"):
+            self.file.with_name(self.file.name + end).unlink(missing_ok=True)
+
+    def _identity(self) -> tuple[int, int] | None:
+        """Return device and number of the file; None where there is none."""
+        try:
+            found = self.file.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
 
 
 def _prepare(connection: Any, _record: object) -> None:

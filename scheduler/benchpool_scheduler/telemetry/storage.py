@@ -24,6 +24,9 @@ class Storage(Protocol):
         what lies there cannot be.
         """
 
+    def lost(self) -> str | None:
+        """Return what became of what was opened, as the rest of a sentence; None for nothing."""
+
     def set_aside(self, damage: DatabaseError) -> str | None:
         """Put what lies there out of the way; what was put there before goes.
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from sqlalchemy.exc import DatabaseError
 
-from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.errors import InvalidInput, Unavailable
 from benchpool_scheduler.telemetry import (
     Database,
     HeldSample,
@@ -26,6 +26,7 @@ from benchpool_scheduler.telemetry.sqlite_storage import SqliteFile
 from benchpool_scheduler.telemetry.storage import Storage
 from benchpool_scheduler.worker.worker_id import WorkerId
 from benchpool_support.clocks import FakeClock
+from benchpool_support.locked_files import locked
 from benchpool_support.loopback import free_port
 from benchpool_support.measured import BENCH, JOB, held_samples, steady
 
@@ -190,6 +191,49 @@ def test_a_damaged_file_is_set_aside_and_another_begun(tmp_path: Path, clock: Fa
     assert "telemetry.sqlite.damaged" in database.problem
     database.write(steady("GPU-a", NOON - 60, NOON, 1.0))
     assert database.buckets(None, NOON - 60, NOON, 1)
+
+
+@pytest.mark.expected_errors("The record of what GPUs did")
+@pytest.mark.parametrize("replaced", [False, True])
+def test_removed_file_is_noticed_and_begun_anew(
+    tmp_path: Path, clock: FakeClock, replaced: bool
+) -> None:
+    database = Database(SqliteFile(tmp_path), clock.now)
+    database.write(steady("GPU-a", NOON - 120, NOON - 60, 1.0))
+    for file in tmp_path.glob("telemetry.sqlite" if replaced else "telemetry.sqlite*"):
+        file.unlink()
+    if replaced:
+        other = Database(SqliteFile(tmp_path / "other"), clock.now)
+        other.open()
+        other.close()
+        (tmp_path / "other" / "telemetry.sqlite").rename(tmp_path / "telemetry.sqlite")
+    database.write(steady("GPU-a", NOON - 60, NOON, 1.0))
+    (found,) = database.buckets(None, NOON - 120, NOON, 1)
+    assert found.covered_s == 60.0
+    said = database.problem or ""
+    assert f"telemetry.sqlite, was {'replaced' if replaced else 'removed'} while" in said
+    database.close()
+    again = Database(SqliteFile(tmp_path), clock.now)
+    assert again.buckets(None, NOON - 120, NOON, 1) == [found]
+    assert again.problem is None
+    again.close()
+
+
+def test_locked_file_is_unavailable_in_a_sentence(tmp_path: Path, clock: FakeClock) -> None:
+    database = Database(SqliteFile(tmp_path), clock.now)
+    database.open()
+    database.close()
+    with locked(tmp_path / "telemetry.sqlite"):
+        for read in (
+            lambda: database.buckets(None, NOON - 120, NOON, 1),
+            lambda: database.totals_of("1"),
+            lambda: database.occupancies(NOON - 120, NOON),
+            lambda: database.keep_occupancies([]),
+        ):
+            with pytest.raises(Unavailable, match="cannot be read now"):
+                read()
+    assert database.buckets(None, NOON - 120, NOON, 1) == []
+    database.close()
 
 
 @pytest.mark.expected_errors("The record of what GPUs did")
