@@ -14,6 +14,7 @@ from typing import IO
 
 from benchpool_scheduler.client.aio import AsyncClient
 from benchpool_scheduler.client.plain import Client
+from benchpool_scheduler.contract.path_limits import beyond
 from benchpool_scheduler.errors import InvalidInput
 
 RESULTS = "benchpool-results"
@@ -47,8 +48,8 @@ def fetch(client: Client, job: str, folder: Path, workers: int = 1) -> list[str]
     Args:
         folder: It is made when there is something; what is there of the same name is replaced.
 
-    Errors: NotFound for the job; InvalidInput for what is no archive, would grow or reaches out of
-    the folder, and for a folder that cannot be written.
+    Errors: NotFound for the job; InvalidInput for what is no archive, would grow, is nested too
+    deep or reaches out of the folder, and for a folder that cannot be written.
     """
     found: set[str] = set()
     for worker in range(workers):
@@ -79,6 +80,8 @@ def _unpack(file: IO[bytes], folder: Path) -> set[str]:
     with _told(folder), tarfile.open(fileobj=file, mode="r:") as packed:
         members = [one for one in packed.getmembers() if one.isfile() or one.isdir()]
         _fits(members, length)
+        for member in members:
+            _check_depth(member.name)
         places = [_inside(folder, one.name) for one in members]
         for member, place in zip(members, places, strict=True):
             _lay(packed, member, place)
@@ -94,6 +97,17 @@ def _fits(members: Sequence[tarfile.TarInfo], length: int) -> None:
             "unpacked; look at the job's log for where it saved.",
             code="results-damaged",
             numbers={"bytes": large, "sent": length},
+        )
+
+
+def _check_depth(name: str) -> None:
+    """Refuse a path that no folder takes. Errors: InvalidInput."""
+    wrong = beyond(name)
+    if wrong is not None:
+        raise InvalidInput(
+            f"The results have a file {name[:100]!r}, which {wrong}, so none of them was "
+            "unpacked; look at the job's log for where it saved.",
+            code="results-damaged",
         )
 
 
@@ -129,6 +143,12 @@ def _lay(packed: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None
 def _told(folder: Path) -> Iterator[None]:
     try:
         yield
+    except RecursionError as deep:
+        raise InvalidInput(
+            "The results cannot be unpacked (headers nested too deep); look at the job's log for "
+            "where it saved.",
+            code="results-damaged",
+        ) from deep
     except (tarfile.TarError, EOFError, ValueError, OverflowError) as wrong:
         raise InvalidInput(
             f"The results cannot be unpacked ({wrong}); look at the job's log for where it saved.",

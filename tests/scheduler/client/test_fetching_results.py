@@ -111,6 +111,13 @@ def header(**facts: Any) -> bytes:
     return about.tobuf(format=tarfile.PAX_FORMAT) + bytes(2 * tarfile.RECORDSIZE)
 
 
+def nested() -> bytes:
+    """Return headers of long names, each for the next one."""
+    about = tarfile.TarInfo("././@LongLink")
+    about.type, about.size = tarfile.GNUTYPE_LONGNAME, 2
+    return (about.tobuf() + b"a".ljust(512, b"\0")) * 20_000
+
+
 SPARSE = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "1099511627776"}
 
 
@@ -123,7 +130,10 @@ SPARSE = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize
         pytest.param(header(size=1 << 40), "cannot be unpacked|would take", id="cut off"),
         pytest.param(header(size=-512), "cannot be unpacked|would take", id="less than nothing"),
         pytest.param(header(mtime=1 << 70), "cannot be unpacked", id="no time"),
-        pytest.param(header(name="a/" * 5000), "cannot be", id="too deep"),
+        pytest.param(header(name="a/" * 5000), "4999 folders deep", id="deep folder"),
+        pytest.param(header(name="a/" * 2000 + "b"), "2000 folders deep; 128 are", id="deep file"),
+        pytest.param(header(name="b" * 3000), "name of 3000 bytes", id="long name"),
+        pytest.param(nested(), "headers nested too deep", id="nested headers"),
     ],
 )
 def test_a_broken_archive_is_a_sentence_and_takes_no_room(

@@ -46,6 +46,6 @@ def _sent(packed: Path) -> bytes | None:
                 if member.name == NAME and member.isfile():
                     content = archive.extractfile(member)
                     return None if content is None else content.read(MOST_BYTES)
-    except (OSError, tarfile.TarError, EOFError, ValueError, OverflowError):
+    except (OSError, tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError):
         return None
     return None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchpool_scheduler.contract import path_limits
 from benchpool_scheduler.runtime.kubernetes.agent import archives
 
 MOST = 1 << 20
@@ -87,3 +88,43 @@ def test_what_is_no_archive_of_ours_is_refused_before_anything_is_laid_out(
     with pytest.raises(archives.Damaged):
         archives.unpack(str(packed), str(target))
     assert not list(target.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("a/" * 2000 + "weights", "2000 folders deep and 128 are allowed"),
+        (("b" * 200 + "/") * 12 + "weights", "path of 2419 bytes and 2048 are allowed"),
+    ],
+)
+def test_archive_of_deep_folders_is_refused_before_anything_is_laid_out(
+    tmp_path: Path, name: str, why: str
+) -> None:
+    packed, target = tmp_path / "packed", tmp_path / "target"
+    target.mkdir()
+    with tarfile.open(packed, "w") as tar:
+        tar.addfile(tarfile.TarInfo("first"))
+        tar.addfile(tarfile.TarInfo(name))
+    with pytest.raises(archives.Damaged, match=why):
+        archives.unpack(str(packed), str(target))
+    assert not list(target.iterdir())
+
+
+def test_archive_of_nested_headers_is_refused(tmp_path: Path) -> None:
+    header = tarfile.TarInfo("././@LongLink")
+    header.type, header.size = tarfile.GNUTYPE_LONGNAME, 2
+    packed = tmp_path / "packed"
+    packed.write_bytes((header.tobuf() + b"a".ljust(512, b"\0")) * 20_000)
+    with pytest.raises(archives.Damaged, match="nested too deep"):
+        archives.unpack(str(packed), str(tmp_path))
+
+
+def test_deep_folder_is_not_packed(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.joinpath(*["folder"] * 200).mkdir(parents=True)
+    with pytest.raises(archives.TooMuch, match="129 folders deep and 128 are allowed"):
+        archives.pack(str(source), str(tmp_path / "packed"), MOST, "checkpoint")
+    assert (archives.MOST_DEPTH, archives.MOST_PATH) == (
+        path_limits.MOST_DEPTH,
+        path_limits.MOST_PATH,
+    )

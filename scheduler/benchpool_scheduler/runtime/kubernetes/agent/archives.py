@@ -9,11 +9,19 @@ import os
 import shutil
 import tarfile
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 SKIPPED = frozenset({"__pycache__", ".ipynb_checkpoints", ".git"})
+MOST_DEPTH = 128
+"""Folders above a file, as in ``contract.path_limits``, which an agent cannot import."""
+MOST_PATH = 2048
+"""Bytes of a path, as there."""
 
 
 class TooMuch(Exception):
-    """A folder holds more than may be sent; the text is for the user."""
+    """A folder holds more than may be sent, or lies too deep; the text is for the user."""
 
 
 class Damaged(Exception):
@@ -21,10 +29,9 @@ class Damaged(Exception):
 
 
 def size(folder: str) -> int:
-    """Return the bytes of all files below a folder."""
+    """Return the bytes of all files below a folder. Raises: TooMuch: it is nested too deep."""
     total = 0
-    for here, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if name not in SKIPPED]
+    for here, files in _walk(folder):
         for name in files:
             try:
                 total += os.lstat(os.path.join(here, name)).st_size
@@ -37,14 +44,13 @@ def pack(folder: str, target: str, most_bytes: int, what: str) -> int:
     """Pack a folder into a file and return its size; 0 when there is nothing in it.
 
     Raises:
-        TooMuch: More than ``most_bytes``. OSError: the disk.
+        TooMuch: More than ``most_bytes``, or nested too deep. OSError: the disk.
     """
     _bound(size(folder), most_bytes, what)
     count = 0
     with tarfile.open(target, "w") as tar:
-        for here, folders, files in os.walk(folder):
-            folders[:] = sorted(name for name in folders if name not in SKIPPED)
-            for name in sorted(files):
+        for here, files in _walk(folder):
+            for name in files:
                 path = os.path.join(here, name)
                 if os.path.islink(path) or not os.path.isfile(path):
                     continue
@@ -56,6 +62,27 @@ def pack(folder: str, target: str, most_bytes: int, what: str) -> int:
     packed = os.stat(target).st_size
     _bound(packed, most_bytes, what)  # many small files take more room packed
     return packed if count else 0
+
+
+def _walk(folder: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield each folder with the names of its files. Raises: TooMuch: one is nested too deep."""
+    for here, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in SKIPPED)
+        below = os.path.relpath(here, folder)
+        wrong = _beyond(f"{below}/")
+        if wrong is not None:
+            raise TooMuch(f"a folder in it {wrong}: {below[:100]}...; let the job save elsewhere")
+        yield here, sorted(files)
+
+
+def _beyond(name: str) -> str | None:
+    """Return which limit the path of a member exceeds; None for none."""
+    depth, length = name.count("/"), len(os.fsencode(name))
+    if depth > MOST_DEPTH:
+        return f"lies {depth} folders deep and {MOST_DEPTH} are allowed"
+    if length > MOST_PATH:
+        return f"has a path of {length} bytes and {MOST_PATH} are allowed"
+    return None
 
 
 def _bound(total: int, most_bytes: int, what: str) -> None:
@@ -70,11 +97,13 @@ def unpack(packed: str, folder: str) -> None:
     """Lay a packed folder out over another.
 
     Raises:
-        Damaged: It is no archive of ``pack``, or would be larger than it is; before anything is
-            laid out where that can be told. OSError: the disk.
+        Damaged: It is no archive of ``pack``, would be larger than it is, or is nested too deep;
+            before anything is laid out where that can be told. OSError: the disk.
     """
     try:
         _unpack(packed, folder)
+    except RecursionError as deep:
+        raise Damaged("its headers are nested too deep") from deep
     except (tarfile.TarError, EOFError, ValueError, OverflowError) as wrong:
         raise Damaged(str(wrong)) from wrong
 
@@ -88,6 +117,10 @@ def _unpack(packed: str, folder: str) -> None:
             one.issparse() or one.size < 0 for one in members
         ):
             raise Damaged(f"it would take {large} bytes and has {os.stat(packed).st_size}")
+        for one in members:
+            wrong = _beyond(one.name)
+            if wrong is not None:
+                raise Damaged(f"a file {wrong}: {one.name[:100]}...")
         for one in members:
             parts = one.name.split("/")
             if not one.isfile() or one.name.startswith("/") or ".." in parts:
