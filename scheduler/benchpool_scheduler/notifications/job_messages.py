@@ -28,10 +28,22 @@ def of_job(
     Args:
         pause: The newest pause of the job.
     """
+    oldest = oldest_sent(wish, now)
     for message in _all(job, pause, wish, now):
-        oldest = max(wish.since, now - FRESH_S)
         if message.event in wish.events and message.at >= oldest:
             yield message
+
+
+def oldest_sent(wish: Subscription, now: float) -> float:
+    """Return the time before which nothing is sent any more, epoch seconds.
+
+    A subscription from the future, from before the clock was put back, does not count.
+
+    >>> [oldest_sent(Subscription("susan", since, ()), 1e6) for since in (9e5, 95e4, 2e6)]
+    [913600.0, 950000.0, 913600.0]
+    """
+    fresh = now - FRESH_S
+    return fresh if wish.since > now else max(wish.since, fresh)
 
 
 def waits_for_time(job: JobRecord) -> bool:

@@ -20,8 +20,8 @@ def earliest(sent: Sequence[float], pace: SendingPace, now: float) -> float:
     """Return when the next message may go, epoch seconds.
 
     Args:
-        sent: When the latest went, the oldest first. One from the future, after the clock was put
-            back, counts as sent now.
+        sent: When the latest went, the oldest first. Times in the future, from before the clock
+            was put back, do not count.
 
     >>> pace = SendingPace(bundle_s=600, per_hour=3)
     >>> earliest([], pace, 5000.0)
@@ -32,8 +32,10 @@ def earliest(sent: Sequence[float], pace: SendingPace, now: float) -> float:
     5500.0
     >>> earliest([4000.0, 4100.0, 4200.0], pace, 5000.0)
     7600.0
+    >>> earliest([9000.0], pace, 5000.0)
+    5000.0
     """
-    known = [min(it, now) for it in sent]
+    known = kept(sent, now)
     found = now
     if known:
         found = max(found, known[-1] + pace.bundle_s)
@@ -43,5 +45,5 @@ def earliest(sent: Sequence[float], pace: SendingPace, now: float) -> float:
 
 
 def kept(sent: Sequence[float], now: float) -> list[float]:
-    """Return those that still count."""
-    return [it for it in sent if it > now - HOUR_S]
+    """Return those that still count: of the last hour, and none in the future."""
+    return [it for it in sent if now - HOUR_S < it <= now]

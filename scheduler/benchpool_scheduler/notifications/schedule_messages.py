@@ -9,7 +9,7 @@ from benchpool_scheduler.contract.notifications import NotificationEvent
 from benchpool_scheduler.contract.schedules import ScheduledOutcome
 from benchpool_scheduler.notifications.conditions import PoolCondition
 from benchpool_scheduler.notifications.events import Message
-from benchpool_scheduler.notifications.job_messages import FRESH_S
+from benchpool_scheduler.notifications.job_messages import oldest_sent
 from benchpool_scheduler.notifications.kept import Subscription
 from benchpool_scheduler.schedules.decisions import MOST_KEPT
 from benchpool_scheduler.store.schedule_files import ScheduleRecord, TimeRecord
@@ -27,7 +27,7 @@ def of_schedule(schedule: ScheduleRecord, wish: Subscription, now: float) -> Ite
     """Yield what the owner is to be told of a schedule by now."""
     if NotificationEvent.SCHEDULE not in wish.events:
         return
-    oldest = max(wish.since, now - FRESH_S)
+    oldest = oldest_sent(wish, now)
     for time in _first_refused(schedule):
         if time.at >= oldest:
             id_ = f"{schedule.id}-{int(time.at)}-refused"

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from benchpool_scheduler.contract.notifications import NotificationEvent
 from benchpool_scheduler.notifications.events import Message
-from benchpool_scheduler.notifications.job_messages import FRESH_S
+from benchpool_scheduler.notifications.job_messages import oldest_sent
 from benchpool_scheduler.notifications.kept import Subscription
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.store.sweep_files import SweepRecord
@@ -31,7 +31,7 @@ class KnownSweeps(Protocol):
 def of_sweep(sweep: SweepRecord, wish: Subscription, now: float) -> Iterator[Message]:
     """Yield what the owner is to be told of a sweep by now."""
     ended = sweep.over
-    if ended is None or ended < max(wish.since, now - FRESH_S):
+    if ended is None or ended < oldest_sent(wish, now):
         return
     if NotificationEvent.ENDED in wish.events:
         kind = "Array" if sweep.plan.array else "Sweep"

@@ -45,7 +45,18 @@ def test_nothing_is_unheard_and_never_more_than_the_bound(
 
 
 @given(st.lists(st.floats(0, 1e6)).map(sorted), PACES, st.floats(0, 1e6))
-def test_a_clock_that_was_put_back_delays_by_an_hour_at_most(
+def test_next_message_waits_an_hour_at_most(
     sent: list[float], pace: SendingPace, now: float
 ) -> None:
     assert now <= earliest(sent, pace, now) <= now + HOUR_S
+
+
+@given(st.lists(st.floats(1, 1e6), min_size=1).map(sorted), PACES, st.floats(0, 1e6))
+def test_messages_after_the_clock_went_back_go_at_once(
+    back_s: list[float], pace: SendingPace, now: float
+) -> None:
+    """Nothing that was sent before the clock was put back keeps a message."""
+    sent = [now + it for it in back_s]
+    assert earliest(sent, pace, now) == now
+    assert kept(sent, now) == []
+    assert earliest([*sent, now], pace, now + 1) <= now + HOUR_S

@@ -50,6 +50,12 @@ def test_a_start_is_told_after_a_long_wait_only() -> None:
     assert told(late, events=(Event.FAILED,)) == []
 
 
+def test_subscription_from_before_the_clock_went_back_hides_nothing() -> None:
+    ended = job(name="train", id="k" * 26, state=JobState.SUCCEEDED, ended=T, attempt=1)
+    assert told(ended, now=T + 60, since=T + 30) == []
+    assert told(ended, now=T + 60, since=T + HOUR) == ["Job train (kkkkkkkk) has ended well."]
+
+
 @pytest.mark.parametrize(
     ("state", "note", "text"),
     [

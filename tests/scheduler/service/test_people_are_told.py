@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -108,6 +109,23 @@ async def test_a_failure_is_told_once_and_a_restart_tells_it_not_again(
         await came(receiver, 2)
     assert [len(one.texts) for one in receiver.came] == [1, 1]
     assert "Job later" in receiver.came[1].texts[0]
+
+
+async def test_failure_is_told_at_once_after_the_clock_went_back(
+    tmp_path: Path, receiver: Receiver
+) -> None:
+    async with opened(pool_of(tmp_path)) as pool:
+        await subscribe(pool, receiver)
+        # As a clock leaves it that was two days ahead.
+        ahead = time.time() + 2 * 24 * 3600.0
+    record = tmp_path / "scheduler" / subscription_files.TOLD
+    record.write_text(json.dumps({"sent": {"susan": [ahead - 20, ahead]}}))
+    subscriptions = tmp_path / "scheduler" / subscription_files.SUBSCRIPTIONS
+    (own,) = json.loads(subscriptions.read_text())
+    subscriptions.write_text(json.dumps([{**own, "since": ahead}]))
+    async with opened(pool_of(tmp_path)) as pool:
+        await fails(pool)
+        assert "failed" in await came(receiver, 1)
 
 
 async def test_a_sweep_is_told_of_when_it_is_over_and_its_trials_are_not(
