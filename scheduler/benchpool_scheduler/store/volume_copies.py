@@ -14,6 +14,7 @@ import contextlib
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ from benchpool_scheduler.store import (
     configuration_versions,
     copies,
     curve_files,
+    hub_tokens,
     schedule_files,
     service_files,
     subscription_files,
@@ -106,6 +108,8 @@ def restore_hub(volume: Path, copy: Path) -> list[str]:
     fault = fault_of(source) if source.is_file() else "it is not there"
     if fault is not None:
         raise CannotCopy(f"{source} cannot be used ({fault}): nothing was changed.")
+    now = time.time()
+    tokens = hub_tokens.sentences(hub_tokens.read(target, now), hub_tokens.read(source, now))
     new = target.with_name(f".{target.name}.restored")
     shutil.copyfile(source, new)
     new.chmod(0o600)
@@ -116,7 +120,7 @@ def restore_hub(volume: Path, copy: Path) -> list[str]:
         if old.exists():
             old.replace(f"{aside}{suffix}")
     new.replace(target)
-    return [f"{target} was put back" + (f"; what was there is {aside}." if was else ".")]
+    return [f"{target} was put back" + (f"; what was there is {aside}." if was else "."), *tokens]
 
 
 # ------------------------------------------------------------------ the pool's volume

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+from benchpool_scheduler import configuration
 from benchpool_scheduler.contract import BackupMade
 from benchpool_scheduler.errors import InvalidInput, Unavailable
 from benchpool_scheduler.phrases import count, is_are
@@ -29,6 +30,7 @@ from benchpool_scheduler.store import (
     copies,
     curve_files,
     hold,
+    hub_tokens,
     past_jobs,
     schedule_files,
     service_files,
@@ -36,10 +38,13 @@ from benchpool_scheduler.store import (
     sweep_files,
 )
 from benchpool_scheduler.store.checking import fault_of
+from benchpool_scheduler.workstation import admin_token, copy_archive
 from benchpool_scheduler.workstation import state as states
 from benchpool_scheduler.workstation.state import StateFolder
 
-FILES = ("pool.sqlite", "jupyterhub.sqlite", "benchpool.yaml")
+HUB_DATABASE = "jupyterhub.sqlite"
+CONFIGURATION = "benchpool.yaml"
+FILES = ("pool.sqlite", HUB_DATABASE, CONFIGURATION)
 DATABASES = FILES[:2]
 MOST_NAMED = 20
 
@@ -76,21 +81,24 @@ def take(made: BackupMade, target: str) -> None:
 
 
 def restore(state: Path, copy: str) -> list[str]:
-    """Put a copy back; return what was done, a sentence for each file.
+    """Put a copy back; return what was done, a sentence for each file, and which tokens changed.
 
-    Errors: InvalidInput: it is no whole copy, or of a newer release; Unavailable: benchpool runs.
+    Errors: InvalidInput: it is no whole copy, too large, of a newer release, or its configuration
+    is invalid; Unavailable: benchpool runs.
     """
     folder = states.prepare(state)
+    named = copy_archive.name_of(copy)
     with states.alone(folder), tempfile.TemporaryDirectory(dir=folder.path) as unpacked:
         source = _unpacked(copy, Path(unpacked))
         there = [name for name in FILES if (source / name).is_file()]
         if "pool.sqlite" not in there:
             raise InvalidInput(
-                f"{copy} has no pool.sqlite: name a folder or a tar file that `benchpool backup` "
+                f"{named} has no pool.sqlite: name a folder or a tar file that `benchpool backup` "
                 "made, or one in the folder backups/ of the state folder.",
                 field="copy",
             )
-        _check(source, there)
+        _check(named, source, there)
+        tokens = _token_changes(there, _place(folder)(HUB_DATABASE), source)
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
         done = [_put(source / name, _place(folder)(name), stamp) for name in there]
         scheduler = folder.path / "scheduler"
@@ -108,7 +116,7 @@ def restore(state: Path, copy: str) -> list[str]:
         done += _put_wishes(source / access_wishes.FILE, scheduler / access_wishes.FILE)
         done += _put_subscriptions(source, scheduler)
         done += _put_site(source, folder.path / subscription_files.SITE)
-        return done + _orphans(folder.path)
+        return done + tokens + _orphans(folder.path)
 
 
 def _orphans(state: Path) -> list[str]:
@@ -128,29 +136,18 @@ def _orphans(state: Path) -> list[str]:
 def _place(folder: StateFolder) -> Callable[[str], Path]:
     places = {
         "pool.sqlite": folder.path / "scheduler" / "pool.sqlite",
-        "jupyterhub.sqlite": folder.hub / "jupyterhub.sqlite",
-        "benchpool.yaml": folder.config,
+        HUB_DATABASE: folder.hub / HUB_DATABASE,
+        CONFIGURATION: folder.config,
     }
     return places.__getitem__
 
 
 def _unpacked(copy: str, folder: Path) -> Path:
-    """Return the folder of a copy; of a tar file only the known files are read."""
+    """Return the folder of a copy; of a tar file only the known files are unpacked."""
     path = Path(copy).expanduser()
     if copy != "-" and path.is_dir():
         return path
-    try:
-        with (
-            tarfile.open(fileobj=sys.stdin.buffer, mode="r|") if copy == "-" else tarfile.open(path)
-        ) as tar:
-            for member in tar:
-                content = tar.extractfile(member) if member.isreg() else None
-                if _is_known(member.name) and content is not None:
-                    (folder / member.name).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                    with (folder / member.name).open("wb") as file:
-                        shutil.copyfileobj(content, file)
-    except (OSError, tarfile.TarError) as failed:
-        raise InvalidInput(f"{copy} cannot be read as a copy ({failed}).", field="copy") from failed
+    copy_archive.unpack(copy, folder, _is_known)
     return folder
 
 
@@ -170,23 +167,62 @@ def _is_known(name: str) -> bool:
     return name in whole or any(pattern.fullmatch(name) for pattern in grown)
 
 
-def _check(source: Path, there: list[str]) -> None:
+def _check(copy: str, source: Path, there: list[str]) -> None:
+    """Check what would be put back, before anything is replaced. Errors: InvalidInput."""
     for name in DATABASES:
         fault = fault_of(source / name) if name in there else None
         if fault is not None:
             raise InvalidInput(
-                f"{source / name} is damaged ({fault}): nothing was changed; name another copy.",
+                f"{name} of {copy} is damaged ({fault}): nothing was changed; name another copy.",
                 field="copy",
             )
     version = copies.version_of(source / "pool.sqlite")
     if not copies.is_known(version):
         raise InvalidInput(
-            f"{source / 'pool.sqlite'} has version {version}, which this release of benchpool does "
+            f"pool.sqlite of {copy} has version {version}, which this release of benchpool does "
             "not know: nothing was changed; install the release that made it, or name another "
             "copy.",
             field="copy",
             numbers={"version": version},
         )
+    if CONFIGURATION in there:
+        _check_configuration(f"{CONFIGURATION} of {copy}", source / CONFIGURATION)
+
+
+def _check_configuration(named: str, file: Path) -> None:
+    try:
+        configuration.load(file.read_text(encoding="utf-8"), named)
+    except OSError as failed:
+        raise _unfit_configuration(f"{named} cannot be read ({failed.strerror}).") from failed
+    except UnicodeDecodeError as wrong:
+        raise _unfit_configuration(f"{named} is no UTF-8 text.") from wrong
+    except InvalidInput as wrong:
+        raise _unfit_configuration(wrong.message) from wrong
+
+
+def _unfit_configuration(why: str) -> InvalidInput:
+    return InvalidInput(
+        f"{why} Nothing was changed. Correct that file in the copy, or remove it there to keep "
+        "the configuration that is in the state folder; unpack a tar file for that and name the "
+        "folder.",
+        code="configuration",
+        field="copy",
+    )
+
+
+def _token_changes(there: Collection[str], replaced: Path, source: Path) -> list[str]:
+    """Return what becomes of tokens, users and administrators; read before it is replaced."""
+    if HUB_DATABASE not in there:
+        return []
+    now = time.time()
+    before, after = hub_tokens.read(replaced, now), hub_tokens.read(source / HUB_DATABASE, now)
+    found = hub_tokens.sentences(before, after)
+    if any(one.note == admin_token.NOTE for one in hub_tokens.again_valid(before, after)):
+        found.append(
+            "Administrator tokens of `benchpool up` are among the tokens that are valid again. "
+            "`benchpool token rotate` revokes them after the next start."
+        )
+    return found
 
 
 def _put(source: Path, target: Path, stamp: str) -> str:
