@@ -5,6 +5,7 @@ No colour when piped; texts of jobs are never read as markup or as orders to the
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -67,7 +68,11 @@ class Screen:
 
     def value(self, value: object) -> None:
         """Print a value of the contract as JSON."""
-        print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode(), flush=True)
+        try:
+            text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+        except UnicodeEncodeError:  # a path or an argument that is no text
+            text = json.dumps(msgspec.to_builtins(value), indent=2)
+        print(text, flush=True)
 
     def line(self, text: str = "") -> None:
         """Print a sentence."""

@@ -32,7 +32,7 @@ def remember(state: Path) -> None:
     """Leave a note of a start; where none can be left, the verbs must be told."""
     with contextlib.suppress(OSError):
         notes().mkdir(mode=0o700, parents=True, exist_ok=True)
-        _note(state).write_text(str(state.absolute()), encoding="utf-8")
+        _note(state).write_bytes(_spelled(state))
 
 
 def forget(state: Path) -> None:
@@ -51,12 +51,17 @@ def running() -> list[Path]:
 
 
 def _note(state: Path) -> Path:
-    return notes() / hashlib.sha256(str(state.absolute()).encode()).hexdigest()[:16]
+    return notes() / hashlib.sha256(_spelled(state)).hexdigest()[:16]
+
+
+def _spelled(state: Path) -> bytes:
+    """Return the path in UTF-8, whatever the locale is; bytes that are no text stay."""
+    return str(state.absolute()).encode(errors="surrogateescape")
 
 
 def _state(note: Path) -> Path | None:
     try:
-        state = Path(note.read_text(encoding="utf-8"))
+        state = Path(note.read_bytes().decode(errors="surrogateescape"))
         start = msgspec.json.decode((state / "up.json").read_bytes(), type=_Start)
     except (OSError, ValueError, msgspec.DecodeError):
         return None

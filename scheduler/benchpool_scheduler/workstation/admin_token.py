@@ -12,6 +12,7 @@ from pathlib import Path
 
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.workstation import files
+from benchpool_scheduler.workstation import state as states
 from benchpool_scheduler.workstation.hub_api import HubApi
 from benchpool_scheduler.workstation.hub_facts import secrets
 from benchpool_scheduler.workstation.options import account
@@ -55,7 +56,7 @@ def rotate_running(state: Path) -> Path:
 
     Errors: Unavailable: none runs there, or its Hub does not answer.
     """
-    folder = StateFolder(state.expanduser().absolute())
+    folder = states.at(state)
     running = find_running(folder)
 
     async def exchange() -> None:

@@ -9,6 +9,7 @@ import msgspec
 from benchpool_scheduler.runtime.local.parking.gpu_facts import NvmlFacts
 from benchpool_scheduler.runtime.local.parking.libcuda_driver import LibcudaDriver
 from benchpool_scheduler.workstation import parking
+from benchpool_scheduler.workstation import state as states
 from benchpool_scheduler.workstation.finding import Finding
 from benchpool_scheduler.workstation.findings import look
 from benchpool_scheduler.workstation.options import DoctorOptions
@@ -20,7 +21,7 @@ def run(options: DoctorOptions) -> int:
 
     With ``try_parking`` a tiny process is parked and brought back, and that alone is reported.
     """
-    folder = StateFolder(options.state.expanduser().absolute())
+    folder = states.at(options.state)
     found = [_parking(folder)] if options.try_parking else look(folder, os.environ)
     print(msgspec.json.encode(found).decode() if options.json else report(found))
     wrong = ("broken", "degraded") if options.try_parking else ("broken",)

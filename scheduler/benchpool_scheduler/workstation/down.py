@@ -12,6 +12,7 @@ from benchpool_scheduler.contract.serving import ServiceState
 from benchpool_scheduler.errors import BenchpoolError, Refused, Unavailable
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.workstation import hints, left_running, processes
+from benchpool_scheduler.workstation import state as states
 from benchpool_scheduler.workstation.hub_api import HubApi
 from benchpool_scheduler.workstation.left_running import LeftRunning
 from benchpool_scheduler.workstation.options import DownOptions
@@ -33,7 +34,7 @@ MOST_SERVICES = 1_000
 def run(options: DownOptions) -> int:
     """End it and return the exit status: 0 done, 4 nothing runs there, 1 it does not end."""
     screen: StartupScreen = JsonScreen() if options.json else TextScreen()
-    folder = StateFolder(options.state.expanduser().absolute())
+    folder = states.at(options.state)
     try:
         running = _running(folder)
         if running is None:

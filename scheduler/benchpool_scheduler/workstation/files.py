@@ -4,13 +4,37 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 import tempfile
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
+from benchpool_scheduler.errors import InvalidInput
+
 T = TypeVar("T")
+
+
+def check_spelling(path: Path, what: str, field: str) -> None:
+    """Refuse a path that files and messages cannot hold: not UTF-8, or not of the locale.
+
+    Args:
+        what: The path in words, for the beginning of a sentence.
+
+    Errors: InvalidInput.
+    """
+    try:
+        os.fsencode(path)
+        str(path).encode()
+    except UnicodeEncodeError as unspelled:
+        shown = str(path).encode(errors="backslashreplace").decode()
+        raise InvalidInput(
+            f'{what} "{shown}" has characters that are not UTF-8, or that this locale '
+            f"({sys.getfilesystemencoding()}) does not have. Name another path, or set a locale "
+            "such as LC_ALL=C.UTF-8.",
+            field=field,
+        ) from unspelled
 
 
 def write_private(path: Path, data: bytes) -> None:

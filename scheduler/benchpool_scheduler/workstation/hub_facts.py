@@ -9,7 +9,6 @@ import importlib.util
 import json
 import os
 import site
-import socket
 import sys
 import sysconfig
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchpool_scheduler.errors import Unavailable
-from benchpool_scheduler.workstation import files, jupyter
+from benchpool_scheduler.workstation import files, host_names, jupyter
 from benchpool_scheduler.workstation.hub_api import START_HEADER
 from benchpool_scheduler.workstation.options import UpOptions, account
 from benchpool_scheduler.workstation.ports import Ports
@@ -162,7 +161,7 @@ def hosts(options: UpOptions) -> tuple[str, ...]:
     """
     asked = options.public_host
     public = () if asked is None else (asked, *([f".{asked}"] if options.subdomains else []))
-    return tuple(dict.fromkeys((*public, socket.gethostname(), socket.getfqdn())))
+    return tuple(dict.fromkeys((*public, *host_names.of_machine())))
 
 
 def _proxy(options: UpOptions, proxy: Proxy) -> list[str]:

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.workstation import files
+from benchpool_scheduler.workstation import state as states
 from benchpool_scheduler.workstation.options import account
-from benchpool_scheduler.workstation.state import StateFolder, find_running
+from benchpool_scheduler.workstation.state import find_running
 
 LIFETIME_S = 24 * 3600
 
@@ -49,7 +50,7 @@ def for_running(state: Path, user: str | None = None) -> str:
             f"{name[:70]!r} is no user name: use small letters, digits and _ . @ -, at most 64.",
             field="user",
         )
-    folder = StateFolder(state.expanduser().absolute())
+    folder = states.at(state)
     running = find_running(folder)
     return link(running.url, create(folder.login_keys, name))
 

@@ -13,6 +13,7 @@ from typing import Literal, get_args
 from benchpool_scheduler.contract.forwarding import listed
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.runtime import SandboxLevel
+from benchpool_scheduler.workstation import files
 
 Auth = Literal["one-time", "shared-password", "pam"]
 AUTHS: tuple[str, ...] = get_args(Auth)
@@ -122,6 +123,7 @@ def check(options: UpOptions) -> None:
             "or 0.0.0.0.",
             field="bind",
         ) from bad
+    _check_spelling(options)
     _check_encryption(options)
     if options.auth not in AUTHS:
         raise InvalidInput(
@@ -157,6 +159,17 @@ def check(options: UpOptions) -> None:
             "out for a first one.",
             field="config",
         )
+
+
+def _check_spelling(options: UpOptions) -> None:
+    given = {
+        "config": options.config,
+        "tls-cert": options.tls_cert,
+        "tls-key": options.tls_key,
+    }
+    for field, path in given.items():
+        if path is not None:
+            files.check_spelling(path.absolute(), f"--{field}", field)
 
 
 def _check_sandboxes(options: UpOptions) -> None:

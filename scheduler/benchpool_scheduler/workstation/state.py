@@ -112,6 +112,16 @@ class StateFolder:
         return self.path / "logs" / "hub.log"
 
 
+def at(path: Path) -> StateFolder:
+    """Return the names of a state folder, which need not be there.
+
+    Errors: InvalidInput: its path cannot be written into files and messages.
+    """
+    folder = StateFolder(path.expanduser().absolute())
+    files.check_spelling(folder.path, "The state folder", "state")
+    return folder
+
+
 def prepare(path: Path, *, passable: bool = False) -> StateFolder:
     """Make the folder and its parts.
 
@@ -119,9 +129,9 @@ def prepare(path: Path, *, passable: bool = False) -> StateFolder:
         passable: Jobs run as other accounts, which must get through to their own folders.
 
     Raises:
-        InvalidInput: It cannot be made, written or, where that is needed, passed through.
+        InvalidInput: It cannot be made, written, spelled or, where that is needed, passed through.
     """
-    folder = StateFolder(path.expanduser().absolute())
+    folder = at(path)
     try:
         folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         info = folder.path.stat()

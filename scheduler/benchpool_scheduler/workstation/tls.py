@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
-import socket
 import ssl
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.phrases import count
-from benchpool_scheduler.workstation import files
+from benchpool_scheduler.workstation import files, host_names
 from benchpool_scheduler.workstation.options import UpOptions
 
 LIFETIME = datetime.timedelta(days=397)
@@ -82,7 +81,8 @@ def names(options: UpOptions) -> tuple[str, ...]:
     asked = (options.public_host,) if options.public_host else ()
     below = (f"*.{options.public_host}",) if options.subdomains else ()
     bound = (*below, *bound)
-    return tuple(dict.fromkeys((*asked, *bound, socket.gethostname(), "localhost", "127.0.0.1")))
+    own = host_names.of_machine()[:1]
+    return tuple(dict.fromkeys((*asked, *bound, *own, "localhost", "127.0.0.1")))
 
 
 def trusting(certificate: Certificate) -> ssl.SSLContext:
