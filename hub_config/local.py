@@ -12,7 +12,7 @@ from jupyterhub import version_info
 from jupyterhub.utils import subdomain_hook_idna
 
 from benchpool_scheduler.contract.forwarding import LOOPBACK, Proxies, listed
-from benchpool_spawner import patient_hub
+from benchpool_spawner import patient_hub, watched_services
 from benchpool_spawner.landing import default_url
 from benchpool_spawner.logins import LoginReports
 
@@ -132,6 +132,7 @@ c.JupyterHub.load_roles.append(
 no_clock = {"timeout": 24 * 3600} if version_info >= (6,) else {}
 if version_info < (6,):
     patient_hub.wait_for_services()
+watched_services.watch()
 c.JupyterHub.services = [
     {
         "name": "benchpool",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import math
 import os
@@ -12,15 +13,18 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import psutil
 import pytest
 
 from benchpool_scheduler.worker.process_identity import identity
 from benchpool_scheduler.workstation import processes
 from benchpool_scheduler.workstation.hub_api import AwaitedAddress, wait_until
 from benchpool_scheduler.workstation.start_progress import MOST_S, StartProgress
+from benchpool_support.waiting import until
 from benchpool_support.workstation import DidNotStart, RunningWorkstation, start
 
 HUBS_PATIENCE_S = 30
@@ -94,6 +98,29 @@ def test_a_hub_that_dies_again_and_again_while_it_restarts_comes_back(tmp_path: 
         assert up.process.poll() is None
         again = up.wait_job(str(job["id"]), "running")
         assert (again["attempt"], again["started"]) == (job["attempt"], job["started"])
+
+
+def has_pidfd(process: int, of: int) -> bool:
+    """Return whether a process has a descriptor by which it hears of another's end."""
+    for facts in Path(f"/proc/{process}/fdinfo").iterdir():
+        with contextlib.suppress(OSError):
+            if f"Pid:\t{of}\n" in facts.read_text():
+                return True
+    return False
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_killed_keeper_of_the_scheduler_is_started_again(tmp_path: Path) -> None:
+    with start(tmp_path / "state") as up:
+        job = running_job(up)
+        for _ in range(2):
+            keeper = psutil.Process(up.scheduler_pid()).ppid()
+            # Without it the Hub would see the end by its next look, up to 30 s later.
+            until(partial(has_pidfd, up.hub_pid(), keeper), "the Hub watches its service")
+            os.kill(keeper, signal.SIGKILL)
+            up.wait_event("scheduler-restarted")
+        assert up.wait_job(str(job["id"]), "running")["started"] == job["started"]
 
 
 @pytest.mark.slow
