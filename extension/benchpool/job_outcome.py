@@ -24,6 +24,7 @@ from benchpool_scheduler.contract import (
     NotebookEntry,
     State,
 )
+from benchpool_scheduler.contract.jobs import NOT_DELIVERED
 from benchpool_scheduler.errors import BenchpoolError
 
 if TYPE_CHECKING:
@@ -220,9 +221,12 @@ class JobOutcome:
         client = self._client()
         submission = submission or client.submission(self.facts.id)
         folder = Path(submission.output_dir or "")
-        if submission.output_dir and folder.is_dir():
+        ended = self._now() in ENDED
+        reason = self.facts.reason
+        undelivered = reason is not None and reason.code == NOT_DELIVERED
+        if submission.output_dir and folder.is_dir() and not undelivered:
             return folder
-        if self._now() in ENDED:
+        if ended:
             self._fetched = tempfile.TemporaryDirectory(prefix="benchpool-results-")
             folder = Path(self._fetched.name)
             detail = client.job(self.facts.id)

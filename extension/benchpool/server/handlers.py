@@ -28,6 +28,7 @@ from benchpool.server.served_folder import ServedFolder
 from benchpool.server.sweep_wishes import request_of
 from benchpool_scheduler.client import AsyncClient, results, sending, snapshot
 from benchpool_scheduler.contract import Job, NotebookEntry
+from benchpool_scheduler.contract.jobs import NOT_DELIVERED
 from benchpool_scheduler.contract.sweeps import SweepRequest
 from benchpool_scheduler.errors import (
     BenchpoolError,
@@ -171,7 +172,7 @@ class ResultHandler(Handler):
         submission = await self.pool.ask(lambda pool: pool.submission(job), ANSWER_S)
         served = self.preparer.served
         folder = Path(submission.output_dir) if submission.output_dir else None
-        if folder is not None and not folder.is_dir() and served.relative(folder) is not None:
+        if folder is not None and served.relative(folder) is not None:
             await self._fetch(job, folder)
         if folder is None or not folder.is_dir() or served.relative(folder) is None:
             return ResultFiles(None, None, [])
@@ -184,11 +185,25 @@ class ResultHandler(Handler):
         return ResultFiles(notebook, served.relative(folder), files, values, left_out)
 
     async def _fetch(self, job: str, folder: Path) -> None:
-        """Bring results here that an ended job could not lay down itself."""
+        """Bring results here that an ended job could not lay down itself.
+
+        Errors: Unavailable with where they are, for results that cannot come here.
+        """
         client = self.pool.client
         detail = await self.pool.ask(lambda pool: pool.job(job), ANSWER_S)
-        if detail.job.ended is not None:
-            await results.fetch_async(client, job, folder, detail.most_workers)
+        reason = detail.job.reason
+        undelivered = reason is not None and reason.code == NOT_DELIVERED
+        there = await asyncio.to_thread(folder.is_dir)
+        if detail.job.ended is None or (there and not undelivered):
+            return
+        try:
+            files = await results.fetch_async(client, job, folder, detail.most_workers)
+        except InvalidInput:
+            if not undelivered:
+                raise
+            files = []
+        if reason is not None and undelivered and not files:
+            raise Unavailable(f"{reason.text} {reason.remedy}", code=NOT_DELIVERED)
 
 
 class SentHandler(Handler):

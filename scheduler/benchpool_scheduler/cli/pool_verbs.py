@@ -26,6 +26,7 @@ from benchpool_scheduler.cli.metric_verbs import COMPARE, METRICS
 from benchpool_scheduler.cli.node_verbs import WINDOW
 from benchpool_scheduler.cli.plain_verbs import plain
 from benchpool_scheduler.cli.report_verb import REPORT
+from benchpool_scheduler.cli.result_words import nothing_fetched
 from benchpool_scheduler.cli.serving import SERVE
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.shell_verb import SHELL
@@ -116,19 +117,18 @@ def _results(session: Session, options: Options) -> int:
     client, screen = session.client, session.screen
     detail = client.job(options["id"])
     job = detail.job
+    output_dir = client.submission(job.id).output_dir
     if options["to"]:
         folder = Path(options["to"])
     else:
-        folder = results.folder_of(client.submission(job.id).output_dir, session.folder, job.id)
+        folder = results.folder_of(output_dir, session.folder, job.id)
     files = results.fetch(client, job.id, folder, detail.most_workers)
     if screen.json:
         screen.value({"folder": str(folder), "files": files})
     elif files:
         screen.line(f"{len(files)} files in {folder}")
-    elif gone := phrases.no_longer_kept(detail.kept, "results", datetime.now(UTC)):
-        screen.line(gone)
     else:
-        screen.line("Nothing was sent: results lie in the folder that the job was sent from.")
+        screen.line(nothing_fetched(detail, output_dir, datetime.now(UTC)))
     return 0
 
 

@@ -41,6 +41,10 @@ class Reason(Struct, frozen=True):
     remedy: str
 
 
+NOT_DELIVERED = "results-not-delivered"
+"""Code of the reason of a job that has succeeded and whose results did not come home."""
+
+
 class Progress(Struct, frozen=True):
     """What the job last said of itself; ``fraction`` is between 0 and 1.
 

@@ -109,6 +109,7 @@ class JobView:
 _REASON_NAMES = {
     State.QUEUED: "Why it waits",
     State.PAUSED: "Why it is paused",
+    State.SUCCEEDED: "What happened",
     State.FAILED: "What happened",
     State.CANCELLED: "What happened",
 }

@@ -67,6 +67,15 @@ class Folders:
         """What goes back to the submitter."""
         return self.job(job) / "output"
 
+    def packed_results(self, job: str, worker: int) -> Path:
+        """Results of a worker that could not go back to the submitter, packed (tar)."""
+        return self.job(job) / "carried" / f"results-{worker}.tar"
+
+    def find_packed_results(self, job: str, worker: int) -> Path | None:
+        """Return the same where it is there, None for none."""
+        packed = self.packed_results(job, worker)
+        return packed if packed.is_file() else None
+
     def worker(self, worker: WorkerId) -> Path:
         """Records and log of one worker."""
         attempt, index = str(worker.attempt), f"worker-{worker.worker}"

@@ -141,3 +141,14 @@ def test_what_a_function_returned_is_the_result_of_its_job(
         [sys.executable, "sends.py"], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.stdout == "[{'loss': 0.25}, None]\n", done.stderr
+
+
+def test_files_that_could_not_come_home_are_fetched(susan: Path) -> None:
+    (susan / "go.py").write_text("open('made', 'w').write('model')")
+    (susan / "benchpool-results").write_text("in the way")
+    job = benchpool.submit("go.py")
+    assert job.exception() is None
+    assert job.facts.reason is not None
+    assert job.facts.reason.code == "results-not-delivered"
+    (made,) = job.files
+    assert made.read_text() == "model"

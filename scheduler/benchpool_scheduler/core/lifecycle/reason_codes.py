@@ -93,6 +93,8 @@ class ReasonCode(StrEnum):
     """It failed: the machine's memory ran out."""
     COULD_NOT_START = "could-not-start"
     """It failed: its command could not be started."""
+    RESULTS_NOT_DELIVERED = "results-not-delivered"
+    """It succeeded, and its results could not be copied home."""
 
     # Why a notebook server waits for its build GPUs.
     CALLED_BACK = "bench-called-back"

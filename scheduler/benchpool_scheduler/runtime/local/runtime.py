@@ -54,8 +54,7 @@ class LocalRuntime:
 
     Args:
         state: The state folder.
-        devices: Where the GPUs come from.
-        sandbox: How workers are kept from each other.
+        devices: Where the GPUs come from. ``sandbox``: how workers are kept from each other.
         log_bytes: Bound of one worker's log on disk.
         devices_s: How long a list of devices is good. ``driver_s``: how long the driver may take
             before the last list is used instead.
@@ -72,6 +71,7 @@ class LocalRuntime:
         driver_s: float = 3.0,
     ) -> None:
         self._folders = Folders(state.absolute())
+        self.results = self._folders.find_packed_results
         self._machine = ObservedMachine(devices, devices_s, driver_s)
         self.denied_devices, self.holders = self._machine.denied, self._machine.holders
         self._sandbox = Sandbox(sandbox, self.denied_devices, log_bytes)

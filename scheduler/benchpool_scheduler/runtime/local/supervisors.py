@@ -83,6 +83,7 @@ def supervisor_config(launch: Launch, folders: Folders, sandbox: Sandbox) -> dic
         "folders": [str(folders.checkpoint(worker.job)), str(folders.output(worker.job))],
         "output": str(folders.output(worker.job)),
         "output_dir": None if launch.output_dir is None else str(launch.output_dir),
+        "carried": str(folders.packed_results(worker.job, worker.worker)),
         "account": launch.account,
         "grace_s": launch.grace_s,
         "time_limit_s": launch.time_limit_s,

@@ -33,7 +33,7 @@ from benchpool_scheduler.service.lifecycle.reservation_words import with_reserva
 from benchpool_scheduler.service.observed.inventory import Inventory
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.clock import moment
-from benchpool_scheduler.service.views import awaited_jobs, deadlines, pause_views
+from benchpool_scheduler.service.views import awaited_jobs, deadlines, pause_views, undelivered
 from benchpool_scheduler.service.views.estimates import Estimates
 from benchpool_scheduler.service.views.job_progress import progress_of, tracker_runs_of
 from benchpool_scheduler.service.views.renderings import EVERYTHING, Renderings, Sees
@@ -277,6 +277,8 @@ class JobViews:
         held = self._held(record)
         if held is not None:
             return held
+        if record.state is JobState.SUCCEEDED and record.note is None:
+            return undelivered.reason(record.id, self._ledger.attempts(record.id))
         if record.gated and record.state is JobState.QUEUED:
             return awaited_jobs.reason(self._ledger, record, sees)
         latest_pass = self._observed.now.latest_pass

@@ -16,6 +16,7 @@ class SupervisorConfig:
         cwd: Folder to run in; None runs in a copy of ``files``, laid out from ``objects``.
         folders: What the worker may write to besides; made where missing.
         output: The folder whose content goes to ``output_dir`` at the end.
+        carried: File for packed results that ``output_dir`` cannot take; None for none.
         tag: The variable, ``NAME=value``, that every process of the worker carries.
         name: Beginning of the name of its cgroup.
         bounds: What it may take. ``private``: it has a ``/tmp`` of its own, where the kernel lets
@@ -26,6 +27,7 @@ class SupervisorConfig:
         "account",
         "argv",
         "bounds",
+        "carried",
         "cwd",
         "env",
         "files",
@@ -52,6 +54,7 @@ class SupervisorConfig:
         self.folders: list[str] = list(told["folders"])
         self.output: str = told["output"]
         self.output_dir: str | None = told["output_dir"]
+        self.carried: str | None = told.get("carried")
         self.account: str | None = told["account"]
         self.grace_s = float(told["grace_s"])
         limit = told["time_limit_s"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 from .. import machine_faults, records
@@ -17,6 +18,20 @@ def end(
     """Return the record of an end now; ``tail`` is the end of what the worker printed."""
     words: dict[str, object] = {"version": 1, "exit_code": code, "by": by, "text": text}
     return {**words, "started": started, "ended": time.time(), **causes.found(code, by, tail)}
+
+
+def add_undelivered(
+    last_words: KeptRecord, record: dict[str, object], undelivered: str | None
+) -> None:
+    """Add to the record of a success that its results did not come home; it stands as it is, else.
+
+    Args:
+        undelivered: As in ``results.SentResults``. A failure says why it failed; its log has the
+            rest.
+    """
+    if undelivered is not None and record["exit_code"] == 0 and record["text"] is None:
+        with contextlib.suppress(OSError):
+            last_words.write({**record, "text": undelivered}, durable=True)
 
 
 class KeptRecord:

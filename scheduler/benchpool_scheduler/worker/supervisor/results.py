@@ -7,17 +7,21 @@ only when it is whole.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import stat
 import time
 
-from .. import machine_faults
+from .. import machine_faults, records
+from . import archives
 from .child import Account
+from .config import SupervisorConfig
 from .snapshot import copy_bytes
 
 MOST_FILES = 10_000
 MOST_BYTES = 4 * 1024**3
+LIMITS = f"{MOST_FILES} files, {MOST_BYTES} bytes"
 """Bounds of what one worker brings home."""
 
 SECONDS = 1800
@@ -26,7 +30,8 @@ SECONDS = 1800
 FAULT_S, AGAIN_S = 60.0, 0.2
 """How long a fault of the machine is waited for, until the copying begins; between two tries."""
 
-SKIPPED_FOLDERS = frozenset({"__pycache__", ".ipynb_checkpoints", ".git"})
+MOST_WORDS = 500
+"""Characters of an error that are passed on."""
 
 
 class Carrier:
@@ -41,6 +46,7 @@ class Carrier:
         self.over = 0
         self.links = 0
         self.failed: list[str] = []
+        self.why: str | None = None
 
     def copy(self, source: str, changed_after_ns: int | None = None) -> None:
         """Copy the tree below ``source``; only files changed after an instant when one is given.
@@ -48,7 +54,7 @@ class Carrier:
         The instant is compared with ctime, which a program cannot set back.
         """
         for here, folders, files, where in os.fwalk(source, follow_symlinks=False):
-            folders[:] = [name for name in folders if name not in SKIPPED_FOLDERS]
+            folders[:] = [name for name in folders if name not in archives.SKIPPED_FOLDERS]
             relative = os.path.relpath(here, source)
             for name in folders:
                 self.links += stat.S_ISLNK(os.lstat(name, dir_fd=where).st_mode)
@@ -58,6 +64,7 @@ class Carrier:
                     self._consider(where, name, path, changed_after_ns)
                 except OSError as error:
                     self.failed.append(f"{path} ({error.strerror})")
+                    self.why = self.why or error.strerror
 
     def sentences(self) -> list[str]:
         """Return what the reader of the log must know; nothing when all came home."""
@@ -106,38 +113,92 @@ class Carrier:
             os.close(folder)
 
 
+class CopyReport:
+    """What the process found that copies results.
+
+    Attributes:
+        said: Sentences for the log. ``why``: the first error, None for none. ``over``: files were
+            left out because of the limits. ``packed``: all of them were packed.
+    """
+
+    __slots__ = ("over", "packed", "said", "why")
+
+    def __init__(
+        self, said: list[str], why: str | None, over: bool = False, packed: bool = False
+    ) -> None:
+        self.said = said
+        self.why = why
+        self.over = over
+        self.packed = packed
+
+    def encode(self) -> bytes:
+        """Return it as JSON, of which ``CopyReport(*json.loads(...))`` is the inverse."""
+        return json.dumps([self.said, self.why, self.over, self.packed]).encode()
+
+
+class SentResults:
+    """What came of bringing results home.
+
+    Attributes:
+        sentences: For the log.
+        undelivered: Why not all of them came home and where they are, as a clause for the record
+            of the end; None where all did.
+    """
+
+    __slots__ = ("sentences", "undelivered")
+
+    def __init__(self, sentences: list[str], undelivered: str | None = None) -> None:
+        self.sentences = sentences if undelivered is None else [*sentences, undelivered]
+        self.undelivered = undelivered
+
+
 def send_home(
-    account: Account | None, output: str, files: str | None, after_ns: int, goal: str | None
-) -> list[str]:
-    """Copy results to ``goal`` in a process of the worker's account; return what to tell.
+    account: Account | None, config: SupervisorConfig, files: str | None, after_ns: int
+) -> SentResults:
+    """Copy results to ``config.output_dir`` in a process of the worker's account.
 
     ``files`` is the worker's copy of the snapshot, or None when it ran elsewhere: what changed in
-    it goes first, so that the output folder wins. Once all is home the copy is removed. A fault of
-    the machine is waited for.
+    it goes first, so that the output folder wins. Results that cannot be copied are packed into
+    ``config.carried``. Once all is in either place the copy is removed. A fault of the machine is
+    waited for.
     """
     last = time.monotonic() + FAULT_S
-    while goal is not None:
+    if config.carried is not None:
+        with contextlib.suppress(OSError):
+            os.unlink(config.carried)  # of an earlier attempt
+    while config.output_dir is not None:
         try:
-            return _send(account, output, files, after_ns, goal)
+            report = _send(account, config, files, after_ns, config.output_dir)
+            return SentResults(report.said, _undelivered(report, config))
         except OSError as error:
             if machine_faults.number_of(error) is None or time.monotonic() >= last:
-                return [
-                    f"the results could not be copied ({error.strerror}); they are still in the "
-                    "job's folder on the server"
-                ]
+                return SentResults([], _undelivered(CopyReport([], error.strerror), config))
         time.sleep(AGAIN_S)
-    return []
+    return SentResults([])
+
+
+def _undelivered(report: CopyReport, config: SupervisorConfig) -> str | None:
+    if report.why is None and not report.over:
+        return None
+    part, why = ("", report.why) if report.why else (" completely", f"limit: {LIMITS}")
+    what = f"{records.UNDELIVERED} copied{part} to {config.output_dir} ({why})"
+    if report.packed:
+        return f"{what}; {records.KEPT}"
+    return what if config.carried is None else f"{what}; they are still in {config.output}"
 
 
 def _send(
-    account: Account | None, output: str, files: str | None, after_ns: int, goal: str
-) -> list[str]:
+    account: Account | None, config: SupervisorConfig, files: str | None, after_ns: int, goal: str
+) -> CopyReport:
+    """Copy, else pack, in a process of its own. Errors: OSError where none can be made."""
     reader, writer = os.pipe2(os.O_CLOEXEC)
+    archive = archives.Archive(config.carried)
     try:
         pid = os.fork()
     except OSError:
         os.close(reader)
         os.close(writer)
+        archive.close(keep=False)
         raise
     if pid == 0:
         try:
@@ -145,33 +206,42 @@ def _send(
             signal.alarm(SECONDS)
             if account is not None:
                 account.drop_to()
-            os.write(writer, "\n".join(_carry_all(goal, output, files, after_ns)).encode())
+            report = _carry_all(goal, config.output, files, after_ns, archive.file)
+            os.write(writer, report.encode())
         except BaseException as error:
-            os.write(writer, f"the results could not be copied: {error}".encode())
+            os.write(writer, CopyReport([], str(error)[:MOST_WORDS]).encode())
         finally:
             os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as file:
-        said = file.read().decode(errors="replace")
+        said = file.read()
     _, status = os.waitpid(pid, 0)
-    if status:
-        late = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM
-        why = f"within {SECONDS} s" if late else "since the process that copied them was killed"
-        return [
-            f"the results could not be copied {why}; they are still in the job's folder on the "
-            "server"
-        ]
-    return said.splitlines()
+    report = CopyReport([], _ended(status)) if status else CopyReport(*json.loads(said))
+    archive.close(keep=report.packed)
+    return report
 
 
-def _carry_all(goal: str, output: str, files: str | None, after_ns: int) -> list[str]:
+def _ended(status: int) -> str:
+    """Return why the copying process ended early."""
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
+        return f"it took longer than {SECONDS} s"
+    return "the process that copied them was killed"
+
+
+def _carry_all(
+    goal: str, output: str, files: str | None, after_ns: int, archive: int | None
+) -> CopyReport:
+    """Copy the results to ``goal``; pack them into the open file ``archive`` where that fails."""
+    trees: list[tuple[str, int | None]] = [] if files is None else [(files, after_ns)]
+    trees.append((output, None))
     carrier = Carrier(goal)
-    if files is not None:
-        carrier.copy(files, after_ns)
-    carrier.copy(output)
-    if files is not None and not carrier.over and not carrier.failed:
+    for tree, after in trees:
+        if os.path.isdir(tree):
+            carrier.copy(tree, after)
+    packed = bool(carrier.failed) and archive is not None and archives.pack(archive, trees)
+    if files is not None and (packed or not (carrier.over or carrier.failed)):
         remove_tree(files)
-    return carrier.sentences()
+    return CopyReport(carrier.sentences(), carrier.why, carrier.over > 0, packed)
 
 
 def open_below(goal: str, relative: str) -> int:

@@ -24,7 +24,7 @@ from ..log_writer import BURST, RATE, LogWriter, TokenBucket
 from . import cgroups, child, containment, outcome, private_folder, results, schedule, snapshot
 from .bar_progress import BarProgress
 from .config import StopRequest, SupervisorConfig
-from .kept_records import DISK_S, KeptRecord, end
+from .kept_records import DISK_S, KeptRecord, add_undelivered, end
 from .last_step import close_runs
 from .process_notes import ProcessNotes
 from .stop_inbox import StopInbox
@@ -383,15 +383,15 @@ class Supervisor:
             self._group.remove()
         private_folder.remove(self._folder)
         if self._started is not None:
-            self._bring_home(code)
+            self._bring_home(record)
         self._log.close()
 
-    def _bring_home(self, code: int | None) -> None:
+    def _bring_home(self, record: dict[str, object]) -> None:
         """Copy the results, as the worker's account; a paused worker has none yet."""
-        if self._stop is not None and self._stop.kind == "pause" and code != 0:
+        if self._stop is not None and self._stop.kind == "pause" and record["exit_code"] != 0:
             return
         files = self._files if self._after_ns else None
-        for sentence in results.send_home(
-            self._account, self._config.output, files, self._after_ns, self._config.output_dir
-        ):
+        sent = results.send_home(self._account, self._config, files, self._after_ns)
+        for sentence in sent.sentences:
             self._log.say(sentence)
+        add_undelivered(self._last_words, record, sent.undelivered)

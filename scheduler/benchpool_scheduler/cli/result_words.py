@@ -1,0 +1,35 @@
+"""What ``benchpool results`` says where there is nothing to fetch."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from benchpool_scheduler import phrases
+from benchpool_scheduler.contract import ENDED, JobDetail
+from benchpool_scheduler.contract.jobs import NOT_DELIVERED
+
+
+def nothing_fetched(detail: JobDetail, output_dir: str | None, now: datetime) -> str:
+    """Return why nothing was fetched, and where the results are as far as it is known.
+
+    Args:
+        output_dir: Folder of results that the submission named.
+    """
+    job = detail.job
+    if gone := phrases.no_longer_kept(detail.kept, "results", now):
+        return gone
+    if job.state not in ENDED:
+        return f"There are no results yet: the job is {job.state}. They come when it has ended."
+    if not detail.attempts:
+        return "There are no results: the job never ran."
+    if job.reason is not None and job.reason.code == NOT_DELIVERED:
+        return f"{job.reason.text} {job.reason.remedy}"
+    if output_dir is None:
+        return "There is nothing to fetch: the job was sent without a folder for its results."
+    if Path(output_dir).is_dir():
+        return f"There is nothing to fetch: the results are in {output_dir}."
+    return (
+        f"There is nothing to fetch. The results go to {output_dir} on the machine that the job was"
+        " sent from, and that folder is made only for a job that leaves results."
+    )

@@ -1,0 +1,32 @@
+"""The reason that a job shows whose results did not come home."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchpool_scheduler.contract.jobs import NOT_DELIVERED, Reason
+from benchpool_scheduler.store.records import AttemptRecord
+from benchpool_scheduler.worker.records import KEPT, UNDELIVERED
+
+
+def reason(job: str, attempts: Sequence[AttemptRecord]) -> Reason | None:
+    """Return where the results of a job that has succeeded are, None where they came home.
+
+    Args:
+        job: Its id.
+    """
+    workers = attempts[-1].workers if attempts else ()
+    found = [worker.text for worker in workers if UNDELIVERED in (worker.text or "")]
+    if not found or found[0] is None:
+        return None
+    said = found[0][found[0].index(UNDELIVERED) :]
+    text = f"{said[:1].upper()}{said[1:].rstrip('.')}."
+    return Reason(NOT_DELIVERED, text, {}, _remedy(job[:8], said))
+
+
+def _remedy(id_: str, said: str) -> str:
+    if said.endswith(KEPT):
+        return f"Fetch them with `benchpool results {id_} --to FOLDER`."
+    if "still in" in said:
+        return "Copy them from there before the job is removed, or ask an administrator to."
+    return "The end of its log says more. Correct the cause and send it again."
