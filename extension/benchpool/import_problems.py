@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
+from benchpool import code_problems
 from benchpool.cells import CellChoice, Problem, magics
 from benchpool.delta.difference import NOTHING, EnvironmentDelta
 from benchpool.delta.difference import of as delta_of
@@ -26,7 +27,7 @@ from benchpool_scheduler.client.imports import (
 
 
 def checked(draft: Draft, script: Path | None, here: KernelEnvironment) -> Draft:
-    """Return the draft with what is wrong with its imports among its problems.
+    """Return the draft with what is wrong with its imports and code among its problems.
 
     What runs in another image than this process cannot be asked for; then that is said.
 
@@ -35,6 +36,7 @@ def checked(draft: Draft, script: Path | None, here: KernelEnvironment) -> Draft
     """
     delta = _delta(draft, script, here)
     found = [*draft.problems, *_problems(draft, script, here, delta)]
+    found += code_problems.problems(draft, script, here)
     return replace(joined(draft, delta), problems=in_order(found))
 
 

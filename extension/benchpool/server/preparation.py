@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from benchpool import checkpoint_detection, drafts, import_problems, notebooks
+from benchpool import checkpoint_detection, code_problems, drafts, import_problems, notebooks
 from benchpool.cells import KnownBeside, NotebookCell, Problem, names_of
 from benchpool.drafts import Draft
 from benchpool.kernel.answer import KernelAnswer, NotAsked
@@ -94,14 +94,15 @@ class Preparer:
         seen = _seen(request, said)
         draft, wrong = await self._tried(request, interpreter or "python3", seen, values)
         script = self.served.file(request.path) if request.kind == "script" else None
-        files, imports, preview, quota, swept = await asyncio.gather(
-            self._files(script, problems),
+        files, imports, code, preview, quota, swept = await asyncio.gather(
+            self._files(request, script, problems),
             self._import_problems(draft, script, interpreter),
+            asyncio.to_thread(code_problems.problems, draft, script, self._here),
             _outcome(self.pool.ask(lambda pool: pool.preview(_asked(draft, script)), PREVIEW_S)),
             asking,
             _outcome(self._swept(request, draft, script)),
         )
-        found = import_problems.in_order([*draft.problems, *imports])
+        found = import_problems.in_order([*draft.problems, *imports, *code])
         told = [SaidProblem(p.level, drafts.sentence(p.text), p.cell, p.line) for p in found]
         refusals = [one for one in (wrong, preview, swept) if isinstance(one, BenchpoolError)]
         cells = draft.selection.cells if draft.selection else ()
@@ -259,26 +260,33 @@ class Preparer:
 
     # ------------------------------------------------------------------ files
 
-    async def _files(self, script: Path | None, problems: list[SaidProblem]) -> Files | None:
-        if script is None:
+    async def _files(
+        self, request: SendRequest, script: Path | None, problems: list[SaidProblem]
+    ) -> Files | None:
+        """Return what of the folder travels; None where nothing does, or it is not known yet."""
+        if script is None and not self._here.files_travel:
             return None
+        folder = script.parent if script else self.served.folder_of(request.path).resolve()
         try:
-            survey = await asyncio.wait_for(asyncio.shield(self._survey(script)), FILES_S)
+            listing = asyncio.shield(self._survey(folder, script))
+            survey = await asyncio.wait_for(listing, FILES_S)
         except TimeoutError:
-            text = f"the folder {script.parent.name} is large: its files are still being listed"
+            text = f"the folder {folder.name} is large: its files are still being listed"
             problems.append(SaidProblem("info", text))
             return None
         except BenchpoolError as refused:
             problems.append(SaidProblem("error", refused.message))
             return None
+        problems += [SaidProblem("info", f"{each}.") for each in survey.sentences()]
         left = [LeftOutFile(each.path, each.why) for each in survey.left_out[:LEFT_OUT_SAID]]
         return Files(survey.count, survey.bytes, left)
 
-    def _survey(self, script: Path) -> asyncio.Task[snapshot.Survey]:
+    def _survey(self, folder: Path, script: Path | None) -> asyncio.Task[snapshot.Survey]:
+        must = [] if script is None else [script.name]
         return _kept(
             self._surveys,
-            script,
-            lambda: asyncio.to_thread(snapshot.survey, script.parent, must=[script.name]),
+            script or folder,
+            lambda: asyncio.to_thread(snapshot.survey, folder, must=must),
         )
 
     def _checkpoint(self, draft: Draft, script: Path | None) -> Checkpoint:

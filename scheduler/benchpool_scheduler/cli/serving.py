@@ -171,6 +171,8 @@ def serve(session: Session, options: Mapping[str, Any]) -> int:
         wanted.name, submission, **wanted.own, update=options["update"]
     )
     submitting.check_imports(session, submission, wanted.command)
+    if wanted.travels:
+        submitting.say_code_warnings(session, submission, wanted.command)
     snapshot.upload(session.client, files.contents)
     one = session.client.serve(request)
     if session.screen.json:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from benchpool_scheduler.cli import entry as entries
 from benchpool_scheduler.cli import following, notebooks, scheduling, sweeping, words
 from benchpool_scheduler.cli.session import Session
-from benchpool_scheduler.client import imports, snapshot, sweep_plans
+from benchpool_scheduler.client import code_warnings, imports, snapshot, sweep_plans
 from benchpool_scheduler.client.results import RESULTS
 from benchpool_scheduler.contract import (
     ENDED,
@@ -25,6 +25,7 @@ from benchpool_scheduler.contract import (
     Source,
     State,
 )
+from benchpool_scheduler.contract.jobs import NOT_DELIVERED
 from benchpool_scheduler.contract.options import fields_of, written
 from benchpool_scheduler.contract.parameters import ParameterValue
 from benchpool_scheduler.errors import InvalidInput
@@ -56,6 +57,7 @@ def submit(session: Session, command: Sequence[str], options: Mapping[str, Any])
     files = taken_files(session, entry)
     submission = _submission(session, entry, files, options, asked | {"parameters": parameters})
     check_imports(session, submission, command)
+    say_code_warnings(session, submission, command)
     if sweeping.is_many(options):
         if isinstance(entry, NotebookEntry) and options["sweep"]:
             swept = dict(map(sweep_plans.pair_of, options["sweep"]))
@@ -86,6 +88,8 @@ def submit(session: Session, command: Sequence[str], options: Mapping[str, Any])
         session.screen.aside(f"{words.short(job.id)} {job.name}: {job.state}")
         if job.reason is not None:
             session.screen.aside(words.clean(job.reason.text))
+            if job.reason.code == NOT_DELIVERED:
+                session.screen.aside(words.clean(job.reason.remedy))
     return exit_status(job)
 
 
@@ -118,11 +122,8 @@ def taken_files(session: Session, entry: Entry) -> snapshot.FolderSnapshot:
     """Return the files of the folder that go with a job; say what of them does not."""
     must = [entry.path] if isinstance(entry, ScriptEntry) else []
     taken = snapshot.take(session.folder, must=must)
-    for left in taken.left_out:
-        if left.why.startswith(("looks like", "holds", "a link that", "a broken")) or (
-            "limit" in left.why
-        ):
-            session.screen.aside(f"left out: {left.path} ({left.why})")
+    for sentence in taken.sentences():
+        session.screen.aside(sentence)
     return taken
 
 
@@ -171,6 +172,13 @@ def check_imports(session: Session, submission: JobSubmission, command: Sequence
         if each.sure:
             raise InvalidInput(said, field="entry")
         session.screen.aside(said)
+
+
+def say_code_warnings(session: Session, submission: JobSubmission, command: Sequence[str]) -> None:
+    """Say what in the code is likely to go wrong in a job."""
+    notebook = command[0] if isinstance(submission.entry, NotebookEntry) else None
+    for each in code_warnings.of_submission(session.folder, submission, notebook):
+        session.screen.aside(f"{each.where}, line {each.line}: {each.text}.")
 
 
 def _plain(name: str) -> str:

@@ -7,6 +7,7 @@ harmless, and what is told of the end is plain values.
 from __future__ import annotations
 
 import json
+import logging
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from benchpool_scheduler.client import snapshot
+from benchpool_scheduler.client import code_warnings, snapshot
 from benchpool_scheduler.client.plain import Client
 from benchpool_scheduler.contract import (
     CommandEntry,
@@ -59,6 +60,8 @@ class WorkflowStep:
 def send(client: Client, step: WorkflowStep) -> Job:
     """Send a step, or return the job that its key is already.
 
+    What does not travel, and what the code is likely to do wrong, is logged as a warning.
+
     Errors: InvalidInput for nothing to run, a script without a folder, and an unknown option;
     those of ``submit``.
     """
@@ -73,7 +76,11 @@ def send(client: Client, step: WorkflowStep) -> Job:
         source=Source(kind="python"),
         **asked(step.options),
     )
-    if taken is not None:
+    if taken is not None and step.folder is not None:
+        found = code_warnings.of_submission(Path(step.folder), submission)
+        warnings = [f"{each.where}, line {each.line}: {each.text}" for each in found]
+        for sentence in [*taken.sentences(), *warnings]:
+            logging.getLogger(__name__).warning("%s.", sentence)
         client.preview(submission)  # what cannot be accepted is said before anything is uploaded
         snapshot.upload(client, taken.contents)
     return client.submit(submission)

@@ -204,3 +204,23 @@ def test_a_repeat_with_the_same_key_is_the_same_job(susan: Path) -> None:
     assert not isinstance(submission.entry, NotebookEntry)
     assert submission.output_dir is not None
     assert submission.output_dir.startswith(str(susan / "benchpool-results" / "train-"))
+
+
+def test_gpus_that_the_code_chooses_are_said_before_sending(
+    susan: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (susan / "fixed.py").write_text("import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\n")
+    benchpool.submit("fixed.py").cancel()
+    said = "fixed.py, line 2: sets CUDA_VISIBLE_DEVICES to `0`, which overrides the GPUs"
+    assert said in "".join(capsys.readouterr())
+
+
+def test_files_that_do_not_travel_are_said_before_sending(
+    susan: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (susan / "train.py").write_text("print(1)")
+    (susan / "tab\tname.txt").write_text("x")
+    benchpool.submit("train.py").cancel()
+    said = "".join(capsys.readouterr())
+    assert "travels with the job; left out: 1 × a name with a control character." in said
+    assert "left out: tab\\tname.txt (a name with a control character)." in said

@@ -284,7 +284,9 @@ def test_an_import_that_would_fail_is_refused_before_anything_is_sent(
     (folder / "lib" / "msgspecc.py").write_text("")
     lib = f"PYTHONPATH={folder / 'lib'}"
     assert benchpool("submit", "--wait", "--env", lib, "broken.py").status == 0
-    (folder / "broken.py").write_text("import sys\nsys.path.append('lib')\nimport msgspecc\n")
+    path = "os.environ.get('LIB', 'lib')"
+    code = f"import os, sys\nsys.path.append({path})\nimport msgspecc\n"
+    (folder / "broken.py").write_text(code)
     said = benchpool("submit", "--wait", "broken.py")
     assert said.status == 0
     assert "broken.py, line 3: there is no module `msgspecc`" in said.err

@@ -39,6 +39,20 @@ def test_a_script_runs_with_its_folder_and_its_key_is_one_job(
     assert susan.log(first.id).data == b"rate 0.1\n"
 
 
+def test_what_does_not_travel_and_code_that_chooses_gpus_are_logged(
+    susan: Client, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "train.py").write_text("import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\n")
+    (folder / ".env").write_text("KEY=1")
+    job = steps.send(susan, WorkflowStep("train.py", "k", folder))
+    said = [each.getMessage() for each in caplog.records if each.name == steps.__name__]
+    assert [each.split(" (")[0] for each in said[:2]] == ["1 file", "left out: .env"]
+    assert said[2].startswith("train.py, line 2: sets CUDA_VISIBLE_DEVICES to `0`")
+    susan.wait(job.id)
+
+
 def test_a_failure_says_the_reason_and_the_last_lines(susan: Client) -> None:
     raising = "for at in range(99): print('epoch', at)\nraise ValueError('the data is empty')"
     job = steps.send(susan, WorkflowStep([sys.executable, "-c", raising], "k"))

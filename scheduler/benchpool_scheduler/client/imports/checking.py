@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchpool_scheduler.client.imports.asking import REFUSED, Lack, lacking
+from benchpool_scheduler.client.imports.files_above import modules_on_path
 from benchpool_scheduler.client.imports.own_files import MOST_FILES, OwnModules
 from benchpool_scheduler.client.imports.reading import Piece, imports_of, is_loose
 from benchpool_scheduler.client.imports.unseen import NOTHING, Unseen
@@ -69,7 +70,7 @@ def missing(
         )
         return [MissingModule(pieces[0].where, 1, True, text)]
     own = OwnModules(root, sent)
-    read = list(_with_own(pieces, own))
+    read = list(with_own(pieces, own))
     loose = loose or any(is_loose(piece.text) for piece, _ in read)
     wanted = [
         (piece.where, replace(each, sure=each.sure and sure and not loose))
@@ -77,6 +78,8 @@ def missing(
         for each in imports_of(piece.tree)
         if not each.level and each.module.partition(".")[0] not in PROVIDED
     ]
+    elsewhere = modules_on_path([piece for piece, _ in read], root)
+    wanted = [it for it in wanted if it[1].module.partition(".")[0] not in elsewhere]
     ours = {each.module: own.has(each.module) for _, each in wanted}
     others = sorted(module for module, there in ours.items() if there is None)
     lacks = lacking(python, others, environ, unseen)
@@ -123,7 +126,7 @@ def _said(
     return True, f"there is no module `{lack.part}` in {python}, the Python of this job{todo}"
 
 
-def _with_own(pieces: Sequence[Piece], own: OwnModules) -> Iterator[tuple[Piece, bool]]:
+def with_own(pieces: Sequence[Piece], own: OwnModules) -> Iterator[tuple[Piece, bool]]:
     """Yield the pieces, and the user's files that they import, each once; and whether surely so."""
     seen = {piece.where for piece in pieces}
     waiting = [(piece, True) for piece in pieces]
