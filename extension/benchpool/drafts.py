@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from msgspec import structs
 
-from benchpool import own_modules
+from benchpool import left_out_problems, own_modules
 from benchpool.cells import CellChoice, CellSelection, KnownBeside, NotebookCell, Problem, choose
 from benchpool.keep import Keep
 from benchpool.kernel_environment import KernelEnvironment
@@ -178,8 +178,7 @@ def of_chosen(
         sent: Ids of the cells that the user selected.
     """
     files = snapshot.take(folder) if here.files_travel and to_send else None
-    name = options.name or name
-    left = selection.left
+    name, left = options.name or name, selection.left
     modules = own_modules.of_cells(job_cells, folder) if to_send and files is None else {}
     notebook = _notebook(
         job_cells, options, folder=folder, name=name, path=path, left=left, modules=modules
@@ -199,7 +198,8 @@ def of_chosen(
     contents |= options.values.contents
     contents[notebook.entry.notebook] = notebook.text
     keep, values = options.keep, options.values
-    return Draft(submission, contents, selection.problems, selection, keep=keep, values=values)
+    problems = (*selection.problems, *left_out_problems.of(files))
+    return Draft(submission, contents, problems, selection, keep=keep, values=values)
 
 
 def _job_cell(choice: CellChoice, cell: NotebookCell) -> notebooks.JobCell:
@@ -307,7 +307,7 @@ def of_script(
         files=list(files.files) if files else [],
         here=here,
     )
-    return Draft(submission, dict(files.contents) if files else {})
+    return Draft(submission, dict(files.contents) if files else {}, left_out_problems.of(files))
 
 
 def results_folder(folder: Path, name: str, key: str) -> Path:

@@ -72,7 +72,7 @@ def test_after_some_wrong_passwords_the_next_try_waits_and_then_the_right_one_le
 def test_no_header_makes_another_address_of_whoever_guesses(
     up: RunningWorkstation, names: tuple[str, ...]
 ) -> None:
-    before, statuses = len(up.wait_audit("login", 0)), []
+    before, statuses = len(up.wait_audit("login", 0)), list[int]()
     while not statuses or (statuses[-1] != 429 and len(statuses) < 20):
         address = f"10.9.{len(names)}.{len(statuses)}"
         with direct.Client(timeout=60, headers=dict.fromkeys(names, address)) as browser:

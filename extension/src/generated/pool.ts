@@ -3287,7 +3287,7 @@ export interface components {
          *         quota: Build GPUs, and ``rule`` where that number comes from; ``held`` of them are in use.
          *         projects: The projects that the user may send jobs to; ``leads`` those that they lead.
          *         last_seen: When the Hub saw something of them last; null where it did not.
-         *         known: The Hub knows them.
+         *         known: The Hub knows them. ``jobs``: how many of theirs have not ended.
          */
         Person: {
             /** @default false */
@@ -3295,6 +3295,8 @@ export interface components {
             /** @default [] */
             groups: string[];
             held: number;
+            /** @default 0 */
+            jobs: number;
             /** @default true */
             known: boolean;
             /** @default null */

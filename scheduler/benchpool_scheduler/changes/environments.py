@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from benchpool_scheduler.changes.options import SHOWN
 from benchpool_scheduler.contract.run_changes import RunChange
 from benchpool_scheduler.contract.run_environment import KnownFile, Package, RunEnvironment
+from benchpool_scheduler.phrases import visible
 
 NOT_IN = "–"
 
@@ -68,7 +69,7 @@ def _files(files: Sequence[KnownFile]) -> dict[str, str]:
     {'x.py': '000000000000', 'large.bin': '1073741824 bytes'}
     """
     return {
-        one.path: f"{one.bytes} bytes" if one.sha256 is None else one.sha256[:SHOWN]
+        visible(one.path): f"{one.bytes} bytes" if one.sha256 is None else one.sha256[:SHOWN]
         for one in files
     }
 

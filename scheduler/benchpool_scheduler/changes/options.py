@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from benchpool_scheduler.contract import JobSubmission
 from benchpool_scheduler.contract.run_changes import RunChange
 from benchpool_scheduler.curves.parameters import parameters_of
+from benchpool_scheduler.phrases import visible
 
 SHOWN = 12
 """Characters of a digest."""
@@ -39,5 +40,6 @@ def _otherwise(area: str, was: Mapping[str, str], now: Mapping[str, str]) -> Ite
 
 def _files(submission: JobSubmission) -> dict[str, str]:
     return {
-        one.path: one.sha256[:SHOWN] for one in sorted(submission.files, key=lambda it: it.path)
+        visible(one.path): one.sha256[:SHOWN]
+        for one in sorted(submission.files, key=lambda it: it.path)
     }

@@ -27,6 +27,7 @@ from benchpool_scheduler.contract import (
     durations,
 )
 from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.phrases import visible
 
 
 def split(words: Sequence[str], options: Sequence[click.Parameter]) -> tuple[list[str], list[str]]:
@@ -108,10 +109,12 @@ def parameters_after(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def name_of(entry: Entry) -> str:
-    """Return the name of a job that was given none.
+    r"""Return the name of a job that was given none.
 
     >>> name_of(ScriptEntry("src/train.py"))
     'train'
+    >>> name_of(ScriptEntry("soft\N{SOFT HYPHEN}hyphen.py"))
+    'soft-hyphen'
     """
     match entry:
         case ScriptEntry(path=path):
@@ -124,7 +127,8 @@ def name_of(entry: Entry) -> str:
             name = PurePath(file).stem
         case PodsEntry(pods=pods):
             name = pods[0]
-    return name[:100] or "job"
+    seen = "".join(each if visible(each) == each else "-" for each in name)
+    return seen[:100] or "job"
 
 
 def interpreter(environ: Mapping[str, str]) -> str:

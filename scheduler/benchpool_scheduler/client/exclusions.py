@@ -15,12 +15,15 @@ from benchpool_scheduler.client.patterns import Patterns
 
 IGNORE_FILE = ".benchpoolignore"
 
+ENVIRONMENT = "a virtual environment"
+IGNORED_BY_GIT = "ignored by git"
+
 BUILT_IN: dict[str, str] = {
     ".git/": "version control",
     ".hg/": "version control",
     ".svn/": "version control",
     "node_modules/": "installed packages",
-    ".venv/": "a virtual environment",
+    ".venv/": ENVIRONMENT,
     "__pycache__/": "a cache",
     "*.py[co]": "a cache",
     ".ipynb_checkpoints/": "a cache",
@@ -29,8 +32,8 @@ BUILT_IN: dict[str, str] = {
     ".pytest_cache/": "a cache",
     ".ruff_cache/": "a cache",
     ".hypothesis/": "a cache",
-    ".tox/": "a virtual environment",
-    ".nox/": "a virtual environment",
+    ".tox/": ENVIRONMENT,
+    ".nox/": ENVIRONMENT,
     "*.egg-info/": "package metadata",
     ".DS_Store": "a cache",
     # A home folder may be what is sent; programs rewrite their own files there at any moment.
@@ -132,7 +135,7 @@ class Exclusions:
         for patterns, what in self._built_in:
             if patterns.decide(name, folder=folder):
                 return what
-        return "ignored by git" if self._ignored or _last(self._git, path, folder) else None
+        return IGNORED_BY_GIT if self._ignored or _last(self._git, path, folder) else None
 
     def _descend(self, top: Path) -> bool:
         """Read the ignore files above the root; say whether git leaves out all that is in it."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from benchpool_scheduler.client import exclusions
 from benchpool_scheduler.client.aio import AsyncClient
 from benchpool_scheduler.client.exclusions import Exclusions
+from benchpool_scheduler.client.left_out import LeftOut, sentences, shown, why_name
 from benchpool_scheduler.client.plain import Client
 from benchpool_scheduler.contract import SnapshotFile
 from benchpool_scheduler.errors import InvalidInput, TooLarge
@@ -36,14 +38,6 @@ class SnapshotLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A file or folder that does not travel, and why."""
-
-    path: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class FolderSnapshot:
     """What travels.
 
@@ -51,25 +45,36 @@ class FolderSnapshot:
         files: For ``JobSubmission.files``, sorted by path.
         contents: Where the bytes of each hash lie.
         left_out: What does not travel, at most ``SAID`` entries.
+        counts: How many files and folders do not, by reason.
     """
 
     files: tuple[SnapshotFile, ...]
     contents: Mapping[str, Path]
     left_out: tuple[LeftOut, ...]
+    counts: Counter[str] = field(default_factory=Counter)
 
     @property
     def bytes(self) -> int:
         """Size of all files together."""
         return sum(file.size for file in self.files)
 
+    def sentences(self) -> list[str]:
+        """Return what travels and what does not (``left_out.sentences``)."""
+        return sentences(len(self.files), self.bytes, self.left_out, self.counts)
+
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What would travel: how many files, their bytes, and what would not."""
+    """What would travel: how many files, their bytes, and what would not, as ``FolderSnapshot``."""
 
     count: int
     bytes: int
     left_out: tuple[LeftOut, ...]
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def sentences(self) -> list[str]:
+        """Return what travels and what does not (``left_out.sentences``)."""
+        return sentences(self.count, self.bytes, self.left_out, self.counts)
 
 
 CHANGED = frozenset({"hash-differs", "upload-grew"})
@@ -95,14 +100,16 @@ def take(
     """
     root = root.resolve()
     found, walk = _found(root, must, limits or SnapshotLimits())
-    return _hashed(found, walk.left_out, {str(_named(root, name)[1]) for name in must})
+    return _hashed(found, walk, {str(_named(root, name)[1]) for name in must})
 
 
 def survey(root: Path, *, must: Sequence[str] = (), limits: SnapshotLimits | None = None) -> Survey:
     """Say what ``take`` would take, without reading any file; same arguments and errors."""
-    found, walk = _found(root.resolve(), must, limits or SnapshotLimits())
+    root = root.resolve()
+    found, walk = _found(root, must, limits or SnapshotLimits())
+    walk.take_back({str(_named(root, name)[1]) for name in must})
     total = sum(path.stat().st_size for path in found.values())
-    return Survey(len(found), total, tuple(walk.left_out))
+    return Survey(len(found), total, tuple(walk.left_out), walk.counts)
 
 
 def upload(client: Client, contents: Mapping[str, Path | bytes]) -> int:
@@ -163,6 +170,7 @@ class _Walk:
     root: Path
     limits: SnapshotLimits
     left_out: list[LeftOut] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
     rules: Exclusions = field(init=False)
     seen: int = 0
 
@@ -203,8 +211,9 @@ class _Walk:
         self, path: Path, real: Path, inside: PurePosixPath, mode: int, open_: tuple[Path, ...]
     ) -> str | None:
         folder = stat.S_ISDIR(mode)
-        if not _plain(inside.name):
-            return "its name has signs that a job's folder cannot have"
+        wrong = why_name(inside.name)
+        if wrong is not None:
+            return wrong
         if not real.is_relative_to(self.root):
             return "a link that leaves the folder"
         if not folder and not stat.S_ISREG(mode):
@@ -212,7 +221,7 @@ class _Walk:
         if folder and real in open_:
             return "a link to a folder above it"
         if folder and exclusions.is_environment(path):
-            return "a virtual environment"
+            return exclusions.ENVIRONMENT
         why = self.rules.why(inside, folder=folder)
         if why is None and not folder and path.stat().st_size > self.limits.file_bytes:
             return (
@@ -234,22 +243,16 @@ class _Walk:
             )
 
     def leave_out(self, inside: PurePosixPath, why: str) -> None:
+        left = LeftOut(shown(str(inside)), why)
+        self.counts[left.reason] += 1
         if len(self.left_out) < SAID:
-            text = str(inside).encode("utf-8", "replace").decode()
-            self.left_out.append(LeftOut(text, why))
+            self.left_out.append(left)
 
-
-def _plain(name: str) -> bool:
-    """Say whether a name is text without control signs and backslashes."""
-    return name.isprintable() and "\\" not in name and _encodable(name)
-
-
-def _encodable(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    def take_back(self, must: set[str]) -> None:
+        """Count nothing of what the caller named as left out."""
+        back = {shown(path) for path in must}
+        self.counts -= Counter(each.reason for each in self.left_out if each.path in back)
+        self.left_out = [each for each in self.left_out if each.path not in back]
 
 
 def _named(root: Path, name: str) -> tuple[Path, PurePosixPath]:
@@ -284,20 +287,20 @@ def _check_sizes(root: Path, found: Mapping[str, Path], limits: SnapshotLimits) 
     )
 
 
-def _hashed(found: Mapping[str, Path], left_out: list[LeftOut], must: set[str]) -> FolderSnapshot:
+def _hashed(found: Mapping[str, Path], walk: _Walk, must: set[str]) -> FolderSnapshot:
     files: list[SnapshotFile] = []
     contents: dict[str, Path] = {}
-    left = [each for each in left_out if each.path not in must]
+    walk.take_back(must)
     for name in sorted(found):
         path = found[name]
         sha256, size, first = _digest(path)
         if exclusions.holds_private_key(first) and name not in must:
-            left.append(LeftOut(name, "holds a private key"))
+            walk.leave_out(PurePosixPath(name), "holds a private key")
             continue
         executable = bool(path.stat().st_mode & stat.S_IXUSR)
         files.append(SnapshotFile(name, sha256, size, executable))
         contents[sha256] = path
-    return FolderSnapshot(tuple(files), contents, tuple(left))
+    return FolderSnapshot(tuple(files), contents, tuple(walk.left_out), walk.counts)
 
 
 def _digest(path: Path) -> tuple[str, int, bytes]:

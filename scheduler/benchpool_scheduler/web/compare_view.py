@@ -164,10 +164,12 @@ def _asked(submission: JobSubmission) -> dict[str, str]:
         case CommandEntry(argv=argv):
             found["command"] = command_line(argv)
         case ScriptEntry(path=path, args=args) | ModuleEntry(module=path, args=args):
-            found["program"], found["arguments"] = path, command_line(args) or NONE
+            found["program"], found["arguments"] = phrases.visible(path), command_line(args) or NONE
     found["Python"] = submission.interpreter or "–"
     files = {file.path: file.sha256 for file in submission.files}
-    return found | {f"file {path}": f"content {files[path][:8]}" for path in sorted(files)}
+    return found | {
+        f"file {phrases.visible(path)}": f"content {files[path][:8]}" for path in sorted(files)
+    }
 
 
 def shortened(rows: Iterable[CompareRow]) -> tuple[tuple[CompareRow, ...], int]:

@@ -145,14 +145,17 @@ def test_a_named_script_that_is_a_link_out_is_refused(tmp_path: Path) -> None:
         take(tmp_path / "root", must=["train.py"])
 
 
-def test_pipes_and_odd_names_are_left_out_without_being_opened(tmp_path: Path) -> None:
+def test_pipes_and_names_that_cannot_travel_are_left_out_with_their_reason(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "new\nline").write_text("")
-    (tmp_path / "back\\slash").write_text("")
-    (tmp_path / os.fsdecode(b"\xff")).write_text("")
+    (tmp_path / os.fsdecode(b"caf\xe9")).write_text("")
     found = take(tmp_path)
     assert paths(found) == []
-    assert len(found.left_out) == 4
+    assert why(found) == {
+        "pipe": "no plain file",
+        "new\\nline": "a name with a control character",
+        "caf\\xe9": "a name that is not valid UTF-8",
+    }
 
 
 def test_a_file_over_the_limit_is_left_out_with_both_numbers(tmp_path: Path) -> None:

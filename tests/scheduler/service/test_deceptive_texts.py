@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from benchpool_scheduler.contract import (
     ENDED,
+    JobSubmission,
     NotebookEntry,
     ScriptEntry,
     SnapshotFile,
@@ -20,6 +21,7 @@ from benchpool_scheduler.contract.actions import ActionReason, JobRename
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.runtime import EndedBy, WorkerProgress
 from benchpool_scheduler.service import Pool
+from benchpool_scheduler.service.jobs.submission_checks import check_shape
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper, until_job
 from benchpool_support.scripted import ScriptedRuntime, devices
@@ -53,23 +55,44 @@ async def test_they_are_refused_in_names_and_tags_and_shown_in_the_refusal(
     assert pool.jobs.detail(SUSAN, job.id).job.name == "Träume 🚀"
 
 
-@pytest.mark.parametrize("text", DECEPTIVE)
-async def test_they_are_refused_in_paths_and_values_of_variables(pool: Pool, text: str) -> None:
+def in_paths(text: str) -> list[tuple[str, JobSubmission]]:
+    """Return submissions with a text in each path, by the field that has it."""
     file = SnapshotFile(f"data/{text}.csv", "0" * 64, 1)
-    for field, sent in (
+    script = SnapshotFile(f"{text}.py", "0" * 64, 1)
+    return [
         ("files", sleeper(files=[file])),
-        ("entry", replace(sleeper(), entry=ScriptEntry(f"{text}.py"))),
+        ("entry", replace(sleeper(files=[script]), entry=ScriptEntry(f"{text}.py"))),
         ("entry", replace(sleeper(), entry=NotebookEntry("0" * 64, f"{text}.ipynb"))),
         ("source", sleeper(source=Source("notebook", path=f"{text}.ipynb"))),
         ("working_dir", sleeper(working_dir=f"/data/{text}")),
         ("output_dir", sleeper(output_dir=f"/data/{text}")),
         ("interpreter", sleeper(interpreter=f"python{text}")),
-        ("env", sleeper(env={"DATA": f"/data/{text}"})),
-    ):
-        with pytest.raises(InvalidInput, match="not seen or change how others are") as refused:
+    ]
+
+
+@pytest.mark.parametrize("text", DECEPTIVE)
+async def test_they_are_refused_in_values_of_variables(pool: Pool, text: str) -> None:
+    with pytest.raises(InvalidInput, match="not seen or change how others are") as refused:
+        await pool.jobs.submit(SUSAN, sleeper(env={"DATA": f"/data/{text}"}))
+    assert refused.value.field == "env"
+    assert text not in refused.value.message
+
+
+@pytest.mark.parametrize("text", ["\x1b[31mred", "a\x85b", "a\nb"])
+async def test_control_characters_are_refused_in_paths(pool: Pool, text: str) -> None:
+    for field, sent in in_paths(text):
+        with pytest.raises(InvalidInput, match="contains a control character") as refused:
             await pool.jobs.submit(SUSAN, sent)
         assert refused.value.field == field
         assert text not in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "text", ["at 9.41\u202fPM", "v\xa013", "\U0001f469\u200d\U0001f4bb", "soft\xadhyphen", "a\\b"]
+)
+def test_other_characters_that_a_file_system_takes_are_taken_in_paths(text: str) -> None:
+    for _, sent in in_paths(text):
+        check_shape(sent)
 
 
 async def test_several_lines_in_a_variable_are_taken(pool: Pool) -> None:

@@ -99,6 +99,34 @@ CASES: list[tuple[Caller, JobSubmission, type[BenchpoolError], str, str]] = [
     ),
     (
         SUSAN,
+        script(files=[SnapshotFile("a", A, 1), SnapshotFile("a/b/c", A, 1)]),
+        InvalidInput,
+        "invalid-input",
+        "'a' is listed as a file and as the folder of 'a/b/c'",
+    ),
+    (
+        SUSAN,
+        script(files=[SnapshotFile("a/" * 129 + "b", A, 1)]),
+        InvalidInput,
+        "invalid-input",
+        "lies 129 folders deep; 128 are allowed",
+    ),
+    (
+        SUSAN,
+        script(files=[SnapshotFile("x" * 256, A, 1)]),
+        InvalidInput,
+        "invalid-input",
+        "has a name of 256 bytes; 255 are allowed",
+    ),
+    (
+        SUSAN,  # a name may differ by its case alone, and begin like another one
+        script(files=[SnapshotFile(name, A, 1) for name in ("train.py", "a", "A/b", "ab/c")]),
+        InvalidInput,
+        "missing-objects",
+        "1 of 1 contents",
+    ),
+    (
+        SUSAN,
         script(files=[SnapshotFile("train.py", A, 1), SnapshotFile("b", B, 1)]),
         InvalidInput,
         "missing-objects",

@@ -54,7 +54,7 @@ async def until_all_is_known(pool: Pool) -> None:
 async def test_what_runs_and_is_not_known_is_adopted_or_stopped_by_buttons(
     browser: Browser, pool: Pool, left: list[Job]
 ) -> None:
-    precious, old = left
+    precious, _ = left
     with served(lambda: application(pool, CALLERS)) as url:
         page = await opened_by(browser, url, "health")
         section = page.locator("#unknown")

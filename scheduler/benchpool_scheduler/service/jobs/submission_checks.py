@@ -6,7 +6,6 @@ only the runtime, as that user, opens it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from benchpool_scheduler.configuration import Configuration, ProjectSettings
@@ -18,9 +17,11 @@ from benchpool_scheduler.contract import (
     PodsEntry,
     ScriptEntry,
 )
+from benchpool_scheduler.contract.path_limits import beyond
 from benchpool_scheduler.errors import InvalidInput, Refused, TooLarge, TooMany
 from benchpool_scheduler.phrases import count, data_size, duration, visible
 from benchpool_scheduler.service.benches.bench_reserve import Capacity
+from benchpool_scheduler.service.jobs.path_checks import check_paths
 from benchpool_scheduler.worker import rendezvous
 from benchpool_scheduler.worker.records import VALUES
 
@@ -45,7 +46,7 @@ def check_shape(submission: JobSubmission) -> None:
     for tag in submission.tags:
         check_visible(tag, "tags")
     _check_environment(submission.env)
-    _check_paths(submission)
+    check_paths(submission)
     _check_files(submission)
 
 
@@ -108,64 +109,9 @@ def _check_environment(env: dict[str, str]) -> None:
         )
 
 
-def _check_paths(submission: JobSubmission) -> None:
-    for field in ("working_dir", "output_dir"):
-        path = getattr(submission, field)
-        if path is not None and not _is_plain_absolute(path):
-            raise InvalidInput(
-                f"{field} is {path!r}; it must be an absolute path without '..'.", field=field
-            )
-    interpreter = submission.interpreter
-    if interpreter is not None and "/" in interpreter and not _is_plain_absolute(interpreter):
-        raise InvalidInput(
-            f"interpreter is {interpreter!r}; name a command such as python3, or an absolute path.",
-            field="interpreter",
-        )
-    for word in _words(submission):
-        if "\0" in word:
-            raise InvalidInput("The command has a zero byte in it.", field="entry")
-    for what, path, field in _paths(submission):
-        check_visible(path, what, field)
-
-
-def _paths(submission: JobSubmission) -> Iterable[tuple[str, str, str]]:
-    """Return what names a file or folder: for a sentence, as it is, and the field with it."""
-    for field in ("working_dir", "output_dir", "interpreter"):
-        yield field, getattr(submission, field) or "", field
-    match submission.entry:
-        case ScriptEntry(path=path):
-            yield "The script", path, "entry"
-        case NotebookEntry(name=name):
-            yield "The notebook's name", name, "entry"
-        case _:
-            pass
-    if submission.source is not None:
-        yield "source.path", submission.source.path or "", "source"
-    for file in submission.files:
-        yield "The file path", file.path, "files"
-
-
-def _is_plain_absolute(path: str) -> bool:
-    return path.startswith("/") and "\0" not in path and ".." not in path.split("/")
-
-
 def _is_plain_relative(path: str) -> bool:
     parts = path.split("/")
     return "\0" not in path and not any(part in ("", ".", "..") for part in parts)
-
-
-def _words(submission: JobSubmission) -> Iterable[str]:
-    match submission.entry:
-        case CommandEntry(argv=argv):
-            return argv
-        case ScriptEntry(path=path, args=args):
-            return [path, *args]
-        case ModuleEntry(args=args):
-            return args
-        case NotebookEntry(name=name):
-            return [name]
-        case PodsEntry(pods=pods):
-            return pods
 
 
 def _check_files(submission: JobSubmission) -> None:
@@ -179,7 +125,15 @@ def _check_files(submission: JobSubmission) -> None:
             )
         if file.path in paths:
             raise InvalidInput(f"The file {file.path[:200]!r} is listed twice.", field="files")
+        wrong = beyond(file.path)
+        if wrong is not None:
+            raise InvalidInput(
+                f"The file {file.path[:200]!r} {wrong}. Move or rename it, or leave it out with a "
+                ".benchpoolignore file.",
+                field="files",
+            )
         paths.add(file.path)
+    _check_folders(paths)
     total = sum(file.size for file in submission.files)
     if total > FILES_BYTES:
         raise TooLarge(
@@ -189,6 +143,20 @@ def _check_files(submission: JobSubmission) -> None:
             numbers={"bytes": total, "limit": FILES_BYTES},
         )
     _check_script(submission, paths)
+
+
+def _check_folders(paths: set[str]) -> None:
+    """Refuse a path that is listed as a file and as the folder of another. Errors: InvalidInput."""
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder:
+            if folder in paths:
+                raise InvalidInput(
+                    f"{folder[:200]!r} is listed as a file and as the folder of {path[:200]!r}. "
+                    "Leave one of them out.",
+                    field="files",
+                )
+            folder = folder.rpartition("/")[0]
 
 
 def check_values(submission: JobSubmission, limit_gib: int) -> None:

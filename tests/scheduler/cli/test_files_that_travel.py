@@ -1,0 +1,42 @@
+"""``benchpool submit`` takes files of any name along, and says which it leaves out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+Benchpool = Callable[..., Any]
+
+NAMES = [
+    "Screenshot 2026-11-20 at 9.41.07\N{NARROW NO-BREAK SPACE}PM.png",
+    "v\N{NO-BREAK SPACE}13.05.05.png",
+    "team \N{WOMAN}\N{ZERO WIDTH JOINER}\N{PERSONAL COMPUTER}.txt",
+    "back\\slash.txt",
+]
+
+
+def test_files_of_any_name_reach_the_job_and_the_rest_is_said(
+    benchpool: Benchpool, folder: Path
+) -> None:
+    for name in [*NAMES, "tab\tname.txt", os.fsdecode(b"caf\xe9.txt")]:
+        (folder / name).write_text("x")
+    script = "soft\N{SOFT HYPHEN}hyphen.py"
+    (folder / script).write_text("import os\nprint(ascii(sorted(os.listdir('.'))))")
+    said = benchpool("submit", "--wait", script)
+    assert (said.status, said.out) == (0, f"{sorted([*NAMES, script])!a}\n")
+    travel, *left = [line for line in said.err.splitlines() if "left out" in line]
+    assert travel.startswith("5 files (")
+    assert travel.endswith(
+        "travel with the job; left out: 1 × a name that is not valid UTF-8, "
+        "1 × a name with a control character"
+    )
+    assert left == [
+        "left out: caf\\xe9.txt (a name that is not valid UTF-8)",
+        "left out: tab\\tname.txt (a name with a control character)",
+    ]
