@@ -26,7 +26,6 @@ from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit
 from benchpool_scheduler.core.explain.held_back import held_back
 from benchpool_scheduler.core.explain.reasons import reasons_of
-from benchpool_scheduler.core.fairness.queue_usage import QueueUsage
 from benchpool_scheduler.core.fairness.scheduling_queue import Cursor, SchedulingQueue
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.jobs.equivalence import EquivalenceClass
@@ -44,8 +43,13 @@ from benchpool_scheduler.core.preemption.benches import make_way_for_benches
 from benchpool_scheduler.core.preemption.candidates import VictimCandidates
 from benchpool_scheduler.core.preemption.commands import PreemptCommands
 from benchpool_scheduler.core.preemption.consolidation import consolidate
+from benchpool_scheduler.core.preemption.hopeless import hopeless
 from benchpool_scheduler.core.preemption.reprieve import go_on_elsewhere, reprieve
+from benchpool_scheduler.core.preemption.self_defeating import self_defeating
 from benchpool_scheduler.core.preemption.victims import PreemptionAttempt
+
+MOST_RENOUNCED = 8
+"""Of so many jobs it is found out that their claims cost their own project more: by a pass each."""
 
 
 def decide(snapshot: Snapshot) -> Plan:
@@ -93,18 +97,33 @@ def decide_on(state: ClusterState, now_s: float, *, explain: bool = True) -> Pla
 
 
 def _decide(state: ClusterState, now_s: float, *, explain: bool) -> Plan:
-    run = Pass(state, now_s)
-    run.benches()
-    run.nominations()
-    run.turns()
-    return run.plan(explain=explain)
+    before, renounced = state.changes.savepoint(), frozenset[int]()
+    while True:
+        run = Pass(state, now_s, renounced)
+        run.benches()
+        run.nominations()
+        run.turns()
+        more = run.self_defeating()
+        if not more or len(renounced) >= MOST_RENOUNCED:
+            run.reprieve()
+            return run.plan(explain=explain)
+        state.changes.rollback(before)
+        renounced |= more
 
 
 class Pass:
-    """The steps of one pass over a cluster state."""
+    """The steps of one pass over a cluster state.
 
-    def __init__(self, state: ClusterState, now_s: float) -> None:
+    Args:
+        renounced: Ages of jobs that make nobody give way: it would cost their own project more.
+    """
+
+    def __init__(
+        self, state: ClusterState, now_s: float, renounced: frozenset[int] = frozenset()
+    ) -> None:
         state.pass_time(now_s)
+        self.renounced = renounced
+        self.beyond_quota: list[tuple[JobInfo, int]] = []
         self.state = state
         self.usage = state.usage
         self.now_s = now_s
@@ -116,8 +135,8 @@ class Pass:
         self.more_to_claim = False
         self.backfill = Backfill(state, now_s)
         # No part refers back to the pass, so that all of it is freed as soon as the pass ends.
-        hopeless = partial(_hopeless, state, self.usage, self.candidates, self.backfill)
-        self.queue = SchedulingQueue(self.usage, state.past, hopeless)
+        in_vain = partial(hopeless, state, self.candidates, self.backfill)
+        self.queue = SchedulingQueue(self.usage, state.past, in_vain)
 
     def benches(self) -> None:
         """Where benches lack room, preemptible over-quota work gives way (R3)."""
@@ -173,7 +192,10 @@ class Pass:
             self._look_again()
             self._take_turns()
         self.backfill.close()
-        self._reprieve()
+
+    def self_defeating(self) -> set[int]:
+        """Return the ages of jobs whose claims cost their own project more than they bring."""
+        return self_defeating(self.state.jobs, self.beyond_quota, [*self.preempts.values()])
 
     def _take_turns(self) -> None:
         self.more_to_claim = False
@@ -197,7 +219,7 @@ class Pass:
         elif shorter:
             self.queue.put_back(cursor)
 
-    def _reprieve(self) -> None:
+    def reprieve(self) -> None:
         """Whoever need not give way after all stays, or goes on elsewhere (R18)."""
         state = self.state
         for unit in reprieve(state):
@@ -291,6 +313,9 @@ class Pass:
             if attempt.delayed_until_s is not None:
                 self.delayed_s.append(attempt.delayed_until_s)
             return None
+        if info.age in self.renounced and attempt.victims:
+            attempt.undo()
+            return None
         assignment = self._take(info, workers, releasing=True)
         if assignment is None:
             raise AssertionError("a claim that fits has places")
@@ -308,6 +333,8 @@ class Pass:
                 after += unit.departures
         if victims:
             self.queue.reconsider()
+        if after and not attempt.entitled.in_quota():
+            self.beyond_quota.append((info, len(self.preempts)))
         return assignment.behind(after)
 
     def _give_way(self, unit: PreemptionUnit, claimant: JobId) -> None:
@@ -362,7 +389,7 @@ class Pass:
 
     def _reasons(self) -> dict[JobId, WaitReason]:
         waiting = chain(self.queue.waiting(), self.backfill.waiting())
-        reasons = reasons_of(self.state, self.candidates, waiting)
+        reasons = reasons_of(self.state, self.candidates, waiting, self.renounced)
         reasons.update(held_back(self.backfill, reasons))
         reasons.update(self.state.blocked)
         return reasons
@@ -371,25 +398,3 @@ class Pass:
         """Return when time alone may change the answer: a protection, a reservation, a delay."""
         known = [self.state.next_change_s, self.backfill.until_s, *self.delayed_s]
         return min((at for at in known if at is not None), default=None)
-
-
-def _hopeless(
-    state: ClusterState,
-    usage: QueueUsage,
-    candidates: VictimCandidates,
-    backfill: Backfill,
-    cursor: Cursor,
-) -> bool:
-    """Tell of a job that lacks GPUs, and could claim none, without trying it out (R9, R15)."""
-    info = cursor.info
-    asked = info.request.gpus if cursor.workers else info.min_gang.gpus
-    free = state.capacity.free(info.requirements) + backfill.barred_gpus()
-    if not asked or asked <= free * WHOLE_GPU or info.requirements.part:
-        return False
-    if backfill.needs_turn(info):
-        return False
-    most = usage.most_to_claim(info.branch.index)
-    if asked <= most:
-        return False
-    by_youth = usage.above_quota(info.branch.index, info.min_gang)
-    return not candidates.gives_below(info, by_youth=by_youth)

@@ -10,7 +10,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchpool_scheduler.core.lifecycle.reason_codes import OF_PASSES
-from benchpool_scheduler.core.model import Policy, ReasonCode, Snapshot, Start, WaitReason
+from benchpool_scheduler.core.model import (
+    JobFacts,
+    NodeName,
+    Policy,
+    ReasonCode,
+    Snapshot,
+    Start,
+    WaitReason,
+    Worker,
+)
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.core.whatif.preview import could_ever_run
 from benchpool_scheduler.simulation.passes import after
@@ -43,6 +52,32 @@ def test_a_job_beyond_the_fair_share_reads_what_its_project_holds() -> None:
     )
     assert reason.remedy == "it would start now with 1 GPU"
     assert reason.numbers["would_start_with"] == 1
+
+
+def on(job: JobFacts, *nodes: str) -> JobFacts:
+    return replace(job, held=tuple(Worker(NodeName(name), ()) for name in nodes))
+
+
+def test_a_claim_that_would_cost_its_own_project_more_waits_and_says_so() -> None:
+    train = running("train", "vision", workers=2, priority=80)
+    shrinks = running("elastic", "speech", workers=3, min_workers=1, priority=60)
+    pool = pool_of(
+        [node("n0", 2, gpu_model="V100"), node("n1", 3, gpu_model="A100")],
+        [project("vision", 0, limit=3, weight=1.0, priority=1), project("speech", 2, weight=2.0)],
+        [
+            on(train, "n1", "n0"),
+            queued("probe", "vision", gpu_models=("A100",), checkpoints=False),
+            on(shrinks, "n0", "n1", "n1"),
+            queued("large", "speech", 2, priority=70),
+        ],
+    )
+    reason = reason_of(pool, "probe")
+    assert reason.code is ReasonCode.POOL_FULL
+    assert reason.text == (
+        "waits for 1 GPU: 0 of 5 are free; taking what others hold would stop a job of its project "
+        "that goes before it"
+    )
+    assert reason.remedy == "it starts by itself when enough GPUs become free"
 
 
 def test_a_job_that_is_larger_than_its_due_reads_when_it_starts_and_what_it_may_claim() -> None:

@@ -9,7 +9,7 @@ job, its name stands apart (``NamedJob``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from functools import cached_property
 
 from benchpool_scheduler.core.capacity.assignment import Assignment
@@ -30,10 +30,17 @@ from benchpool_scheduler.phrases import at_most, count, duration, exactly, is_ar
 
 
 def reasons_of(
-    state: ClusterState, candidates: VictimCandidates, waiting: Iterable[Cursor]
+    state: ClusterState,
+    candidates: VictimCandidates,
+    waiting: Iterable[Cursor],
+    renounced: Container[int] = (),
 ) -> dict[JobId, WaitReason]:
-    """Return the reason of every job that waits after the pass; equal jobs share one."""
-    explain = Explanation(state, candidates)
+    """Return the reason of every job that waits after the pass; equal jobs share one.
+
+    Args:
+        renounced: Ages of jobs whose claims would cost their own project more (R17).
+    """
+    explain = Explanation(state, candidates, renounced)
     reasons = {
         job: explain.nominated(start)
         for job, entry in state.changes.assigned.items()
@@ -56,9 +63,12 @@ def reasons_of(
 class Explanation:
     """Explains one finished pass."""
 
-    def __init__(self, state: ClusterState, candidates: VictimCandidates) -> None:
+    def __init__(
+        self, state: ClusterState, candidates: VictimCandidates, renounced: Container[int]
+    ) -> None:
         self.state = state
         self.candidates = candidates
+        self.renounced = renounced
         self.usage = state.usage
         self.remedies = Remedies(state)
         self.nominated_idle = self._nominated_idle()
@@ -215,9 +225,12 @@ class Explanation:
             )
         if (over := self._over_share(info)) is not None:
             return self._share_reached(info, over, numbers)
+        why = "what others hold beyond their due would not make enough room"
+        if info.age in self.renounced:
+            why = "taking what others hold would stop a job of its project that goes before it"
         return WaitReason(
             ReasonCode.POOL_FULL,
-            f"{opening}; what others hold beyond their due would not make enough room",
+            f"{opening}; {why}",
             numbers,
             self.remedies.advice(info, numbers),
         )
