@@ -32,7 +32,8 @@ class HubUser:
 
     ``groups`` maps each group to its group property ``benchpool.build_quota``, None without one.
     ``last_seen`` is when the Hub saw something of them last, in seconds since the epoch; users that
-    differ in nothing else are the same, since it changes all the time.
+    differ in nothing else are the same, since it changes all the time. ``created`` is when the Hub
+    made the user, which no new name changes.
     """
 
     name: str
@@ -40,6 +41,7 @@ class HubUser:
     groups: Mapping[str, int | None] = field(default_factory=dict)
     may_start_servers: bool = True
     last_seen: float | None = field(default=None, compare=False)
+    created: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,7 @@ class _User(Struct):
     name: str
     admin: bool = False
     groups: list[str] = []
+    created: datetime | None = None
     last_activity: datetime | None = None
     servers: dict[str, _Server] = {}
 
@@ -206,6 +209,7 @@ class HubDirectory:
                 user.admin,
                 {name: quotas.get(name) for name in user.groups},
                 last_seen=None if user.last_activity is None else user.last_activity.timestamp(),
+                created=None if user.created is None else user.created.timestamp(),
             )
             for user in users
         )

@@ -155,6 +155,16 @@ class BenchParking:
         """Tell whether a bench is parked, or on its way there or back."""
         return lease in self._kept
 
+    def leases(self) -> list[LeaseRecord]:
+        """Return the leases of parked benches, as they will be when these return."""
+        return [it.lease for it in self._kept.values()]
+
+    def know_lease(self, lease: LeaseRecord) -> None:
+        """Know a bench, where it is parked, under another name of its user."""
+        record = self._kept.get(lease.id)
+        if record is not None:
+            self._put(msgspec.structs.replace(record, lease=lease))
+
     def is_lent(self, lease: str) -> bool:
         """Tell whether a bench is parked and its GPU lent."""
         record = self._kept.get(lease)

@@ -15,6 +15,7 @@ from benchpool_scheduler.service.benches.line import BenchLine, Place
 from benchpool_scheduler.service.benches.machine_limits import check_gpus
 from benchpool_scheduler.service.benches.node_selection import suits, why_none
 from benchpool_scheduler.service.benches.parking import BenchParking
+from benchpool_scheduler.service.benches.present_names import PresentNames
 from benchpool_scheduler.service.benches.rebuilding import LostBenches
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
@@ -53,6 +54,7 @@ class Leases:
         self.parking = BenchParking(ledger, observed, self.release, want_pass)
         self.given_up: Callable[[], Collection[str]] = tuple
         self._lost = LostBenches(ledger, observed, lambda: self.given_up())
+        self._names = PresentNames(ledger, observed, self.parking, want_pass)
         self._missing_since: dict[str, float] = {}
         self._changed = asyncio.Event()
         self.shortage = asyncio.Event()
@@ -63,6 +65,7 @@ class Leases:
         Errors: Refused ``build-quota``, ``build-nodes``, ``no-such-model`` or ``larger-than-node``,
         Unavailable ``build-capacity`` or of the store.
         """
+        await self._names.meet(request.user)
         async with self._ledger.lock:
             if (held := self._held_for(request)) is not None:
                 return held
@@ -88,6 +91,7 @@ class Leases:
         The answer is held back for ``hold_s`` while nothing changes. Errors: as ``reserve``, but
         TooMany ``line-full`` in place of ``build-capacity``.
         """
+        await self._names.meet(asked.lease.user)
         loop = asyncio.get_running_loop()
         until = loop.time() + asked.hold_s
         changed, found = self._changed, await shielded(self._hold_or_wait(asked))
@@ -223,6 +227,7 @@ class Leases:
         servers = self._observed.settings.directory.servers()
         if servers is None:
             return
+        self._names.follow()
         if await self._lost.rebuild():
             self._want_pass()
         if self._observed.now.safe_mode.hub is not None:
@@ -237,17 +242,18 @@ class Leases:
 
     async def is_used(self, lease_id: str) -> bool:
         """Tell whether the server of a lease is there, or may be: the Hub is asked anew."""
-        lease = self._ledger.lease(lease_id)
-        if lease is None:
+        if self._ledger.lease(lease_id) is None:
             return False
         try:
             await self._observed.ask_hub()
         except BenchpoolError:
             return True  # nobody knows; what a running server holds must not be given away
-        servers = self._observed.settings.directory.servers()
-        return servers is None or any(
-            (x.user, x.name) == (lease.user, lease.server) for x in servers
-        )
+        self._names.follow()
+        lease = self._ledger.lease(lease_id)
+        if lease is None:
+            return False
+        servers, at = self._observed.settings.directory.servers(), (lease.user, lease.server)
+        return servers is None or any((x.user, x.name) == at for x in servers)
 
     # ------------------------------------------------------------------ checks
 

@@ -17,7 +17,6 @@ from benchpool_scheduler.service.benches import bench_reserve, unfit_quotas
 from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.execution.stops import Stops
 from benchpool_scheduler.service.housekeeping import disk
-from benchpool_scheduler.service.housekeeping.left_users import LeftUsers
 from benchpool_scheduler.service.housekeeping.month import see_hours
 from benchpool_scheduler.service.housekeeping.retention import Removal
 from benchpool_scheduler.service.ledger.hours_used import HoursUsed
@@ -68,7 +67,6 @@ class Housekeeping:
         self._backups = backups_
         self._stops = stops
         self._want_pass = want_pass
-        self._left_users = LeftUsers()
 
     async def run(self) -> None:
         """Look again and again, for ever."""
@@ -155,15 +153,15 @@ class Housekeeping:
 
     async def ask_hub(self) -> None:
         """Learn the Hub's users and servers, and give back leases of servers that are gone."""
-        before, asked = self._observed.now.users, self._observed.settings.clock.now()
+        before = self._observed.now.users
         try:
             await self._observed.ask_hub()
         except BenchpoolError as error:
             self._observed.report("hub", str(error))
             return
         self._observed.report("hub", None)
-        self._left_users.learn({it.name for it in self._observed.settings.directory.users()}, asked)
-        self._observed.report("left-users", self._left_users.told(list(self._ledger.live())))
+        left = self._observed.left_users.told(list(self._ledger.live()))
+        self._observed.report("left-users", left)
         self.check_reserve()
         self.check_guarantees()
         await self._leases.reconcile()

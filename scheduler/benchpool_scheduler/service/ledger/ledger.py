@@ -235,6 +235,11 @@ class Ledger:
                 await asyncio.sleep(0)
             self._learn(part)
 
+    def know_lease(self, lease: LeaseRecord) -> None:
+        """Know a lease under another name of its user; the store keeps that of its start."""
+        self._put_lease(lease)
+        self.gpus_moved.publish(lease.gpus)
+
     def remember(self, job: str, progress: JobProgress) -> None:
         """Know the progress of a live job; the next change of the job saves it."""
         record = self.job(job)

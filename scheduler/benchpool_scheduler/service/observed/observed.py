@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.hub import HubUser
 from benchpool_scheduler.service.ledger.topic import Topic
+from benchpool_scheduler.service.observed.left_users import LeftUsers
 from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.service.observed.service_settings import ServiceSettings
 
@@ -17,11 +18,13 @@ class Observed:
     Attributes:
         settings: What does not change while the service runs.
         replaced: News of each time that the observations were replaced: those of now.
+        left_users: Whom the Hub had and has no more, or renamed.
     """
 
     def __init__(self, settings: ServiceSettings, configuration: Configuration) -> None:
         self.settings = settings
         self.replaced: Topic[Observations] = Topic()
+        self.left_users = LeftUsers()
         users = settings.directory.users()
         first = Observations.of(configuration, users, settings.default_amounts)
         self._now = first.as_of(settings.clock.now())
@@ -49,8 +52,9 @@ class Observed:
 
     async def ask_hub(self) -> None:
         """Learn users and servers from the Hub. Errors: Unavailable; the last answer stays."""
-        directory = self.settings.directory
+        directory, asked = self.settings.directory, self.settings.clock.now()
         await directory.refresh()
+        self.left_users.learn(directory.users(), asked)
         self.report("groups", " ".join(directory.problems()) or None)
         users = directory.users()
         if users != self._now.users.users:

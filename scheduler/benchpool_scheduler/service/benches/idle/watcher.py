@@ -95,6 +95,7 @@ class IdleWatcher:
         for id_, lease in there.items():
             if id_ not in self.benches:
                 self.benches[id_] = self._restored(lease)
+            self.benches[id_].lease = lease  # its user may have another name
 
     def bench(self, lease: LeaseRecord) -> WatchedBench:
         """Return what is known of a bench."""

@@ -1,0 +1,93 @@
+"""Users whom the Hub had and has no more, and users that it renamed, while jobs of theirs go on.
+
+A user is a name alone: who is added again by the same name has what the former one left. The Hub
+keeps the time at which it made a user when it renames one, which is how a new name is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from benchpool_scheduler.hub import HubUser
+from benchpool_scheduler.phrases import count, visible
+from benchpool_scheduler.store.records import JobRecord
+
+MOST_NAMED = 5
+
+
+@dataclass(slots=True)
+class LeftUsers:
+    """What was seen of the Hub's users since the service started.
+
+    Attributes:
+        renamed: The present name of each user that the Hub has renamed, by the former one.
+    """
+
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    _seen: Mapping[str, float | None] = field(default_factory=dict)
+    _left: Mapping[str, float | None] = field(default_factory=dict)
+    _back: dict[str, float] = field(default_factory=dict)
+
+    def learn(self, users: Iterable[HubUser], now: float) -> None:
+        """Take up whom the Hub knows at an instant, in seconds since the epoch."""
+        seen = {it.name: it.created for it in users}
+        for name in self._left.keys() & seen.keys():
+            self._back[name] = now
+        gone = {**self._left, **self._seen}
+        self._left = {name: made for name, made in gone.items() if name not in seen}
+        self._seen = seen
+        named = {made: name for name, made in seen.items() if made is not None}
+        self.renamed = {was: named[at] for was, at in self._left.items() if at in named}
+
+    def told(self, live: Sequence[JobRecord]) -> str | None:
+        """Return in sentences what is left of whom, None for nothing.
+
+        Args:
+            live: Jobs that have not ended.
+
+        >>> left = LeftUsers()
+        >>> left.learn([HubUser("ada"), HubUser("zoe")], 1.0)
+        >>> left.learn([HubUser("ada")], 2.0)
+        >>> left.told([])
+        """
+        said = [
+            _of_left(name, self.renamed.get(name), sum(job.user == name for job in live))
+            for name in sorted(self._left)
+        ]
+        said += [
+            _of_back(name, sum(job.user == name and job.submitted < at for job in live))
+            for name, at in sorted(self._back.items())
+            if name not in self._left
+        ]
+        found = [sentence for sentence in said if sentence]
+        more = len(found) - MOST_NAMED
+        end = [f"So it is with {count(more, 'user')} more."] if more > 0 else []
+        return " ".join([*found[:MOST_NAMED], *end]) or None
+
+
+def _of_left(name: str, now: str | None, jobs: int) -> str:
+    if not jobs:
+        return ""
+    listed = f"`benchpool jobs --user {visible(name)} --live` lists"
+    if now is not None:
+        return (
+            f"The Hub has renamed {visible(name)} to {visible(now)}, and {count(jobs, 'job')} sent "
+            f"under the old name {'has' if jobs == 1 else 'have'} not ended: {listed} "
+            "them, and administrators can cancel them."
+        )
+    return (
+        f"The Hub does not know {visible(name)} any more, and {count(jobs, 'job')} of theirs "
+        f"{'has' if jobs == 1 else 'have'} not ended: {listed} what to cancel, unless "
+        "the user is added again."
+    )
+
+
+def _of_back(name: str, jobs: int) -> str:
+    if not jobs:
+        return ""
+    return (
+        f"{visible(name)} was deleted from the Hub and added again, and has {count(jobs, 'job')} "
+        "from before. If this is another person, cancel what `benchpool jobs --user "
+        f"{visible(name)} --live` lists."
+    )
