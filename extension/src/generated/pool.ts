@@ -3549,7 +3549,9 @@ export interface components {
         };
         /**
          * ProjectReplay
-         * @description One project in both pools; ``gpu_h`` is the work of its jobs.
+         * @description One project in both pools.
+         *
+         *     ``gpu_h`` is the work of its jobs, ``why`` says why they wait longer after, where they do.
          */
         ProjectReplay: {
             after: components["schemas"]["ProjectWaits"];
@@ -3557,6 +3559,8 @@ export interface components {
             gpu_h: number;
             jobs: number;
             name: string;
+            /** @default  */
+            why: string;
         };
         /**
          * ProjectWaits
@@ -4575,6 +4579,8 @@ export interface components {
         /**
          * WorkloadWhatIf
          * @description The same jobs replayed in both pools; ``left_out`` are those that one could never run.
+         *
+         *     ``why`` says of each figure that gets worse, by its key, what is behind that.
          */
         WorkloadWhatIf: {
             after: components["schemas"]["ReplayFigures"];
@@ -4583,6 +4589,10 @@ export interface components {
             left_out: number;
             projects: components["schemas"]["ProjectReplay"][];
             text: string;
+            /** @default {} */
+            why: {
+                [key: string]: string;
+            };
         };
     };
     responses: {

@@ -140,8 +140,14 @@ def show_workload(screen: Screen, found: WorkloadWhatIf) -> None:
             for heading, key, written in FIGURES
         ],
     )
+    for heading, key, _ in FIGURES:
+        if why := found.why.get(key):
+            screen.line(f"{heading}: {why}")
     screen.line()
     screen.table(WAIT_COLUMNS, map(_wait_row, found.projects))
+    for project in found.projects:
+        if project.why:
+            screen.line(words.clean(f"{project.name}: {project.why}"))
 
 
 def _wait_row(project: ProjectReplay) -> Sequence[str]:

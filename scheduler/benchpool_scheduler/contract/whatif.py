@@ -128,17 +128,24 @@ class ProjectWaits(Struct, frozen=True):
 
 
 class ProjectReplay(Struct, frozen=True):
-    """One project in both pools; ``gpu_h`` is the work of its jobs."""
+    """One project in both pools.
+
+    ``gpu_h`` is the work of its jobs, ``why`` says why they wait longer after, where they do.
+    """
 
     name: str
     jobs: int
     gpu_h: float
     before: ProjectWaits
     after: ProjectWaits
+    why: str = ""
 
 
 class WorkloadWhatIf(Struct, frozen=True):
-    """The same jobs replayed in both pools; ``left_out`` are those that one could never run."""
+    """The same jobs replayed in both pools; ``left_out`` are those that one could never run.
+
+    ``why`` says of each figure that gets worse, by its key, what is behind that.
+    """
 
     text: str
     jobs: int
@@ -146,6 +153,7 @@ class WorkloadWhatIf(Struct, frozen=True):
     before: ReplayFigures
     after: ReplayFigures
     projects: list[ProjectReplay]
+    why: dict[str, str] = {}
 
 
 class WhatIf(Struct, frozen=True):

@@ -31,11 +31,19 @@ from benchpool_scheduler.simulation.replay.guaranteed import Guaranteed
 from benchpool_scheduler.simulation.replay.pools import ReplayPool
 from benchpool_scheduler.simulation.replay.summary import (
     HOUR_S,
+    SHORT_S,
     Summary,
     mean,
     summarise,
 )
 from benchpool_scheduler.simulation.replay.trace import TraceJob
+from benchpool_scheduler.simulation.whatif_causes import (
+    Pair,
+    PauseCauses,
+    WaitCauses,
+    pause_causes,
+    wait_causes,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,7 @@ class ProjectComparison:
     gpu_h: float
     before: Waits
     after: Waits
+    causes: WaitCauses
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +94,8 @@ class Replayed:
     Attributes:
         left_out: Jobs that are not replayed, because on one side they could never run.
         projects: Those with jobs, in the order of their first submission.
+        waits: Why jobs wait longer after; ``short_waits``: the same of short jobs, ``pauses``: what
+            is behind the pauses.
         refused: On each side, jobs that a budget of GPU-hours refused; they came again when the
             next month began.
     """
@@ -93,6 +104,9 @@ class Replayed:
     after: Summary
     left_out: int
     projects: tuple[ProjectComparison, ...]
+    waits: WaitCauses
+    short_waits: WaitCauses
+    pauses: PauseCauses
     refused: tuple[int, int] = (0, 0)
 
 
@@ -116,9 +130,18 @@ def replay_both(
     chosen = _chosen(jobs, (before, after))
     was, were = _play(chosen, before, costs, span_s)
     would, then = _play(chosen, after, costs, span_s)
-    left_out, projects = len(jobs) - len(chosen), tuple(_projects(were, then))
-    refused = (sum(run.refused for run in were), sum(run.refused for run in then))
-    return Replayed(was, would, left_out, projects, refused)
+    pairs = list(zip(were, then, strict=True))
+    short = [pair for pair in pairs if pair[0].job.duration_s < SHORT_S]
+    return Replayed(
+        before=was,
+        after=would,
+        left_out=len(jobs) - len(chosen),
+        projects=tuple(_projects(pairs)),
+        waits=wait_causes(pairs, pairs),
+        short_waits=wait_causes(short, pairs),
+        pauses=pause_causes(pairs),
+        refused=(sum(run.refused for run in were), sum(run.refused for run in then)),
+    )
 
 
 def replay_on(
@@ -238,11 +261,13 @@ def play_on(
     return runs
 
 
-def _projects(before: Sequence[Run], after: Sequence[Run]) -> Iterable[ProjectComparison]:
-    for name in dict.fromkeys(run.job.project for run in before):
-        was, would = ([run for run in runs if run.job.project == name] for runs in (before, after))
+def _projects(pairs: Sequence[Pair]) -> Iterable[ProjectComparison]:
+    for name in dict.fromkeys(before.job.project for before, _ in pairs):
+        own = [pair for pair in pairs if pair[0].job.project == name]
+        was, would = [before for before, _ in own], [after for _, after in own]
         gpu_h = sum(run.job.work_gpu_s for run in was) / HOUR_S
-        yield ProjectComparison(name, len(was), gpu_h, _waits(was), _waits(would))
+        causes = wait_causes(own, pairs)
+        yield ProjectComparison(name, len(was), gpu_h, _waits(was), _waits(would), causes)
 
 
 def _waits(runs: Sequence[Run]) -> Waits:

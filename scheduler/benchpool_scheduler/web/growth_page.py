@@ -24,11 +24,12 @@ BUSY_TRIES, BUSY_S = 20, 0.25
 
 @dataclass(frozen=True, slots=True)
 class GrowthRow:
-    """One figure of both pools."""
+    """One figure of both pools; ``why`` it gets worse, where it does."""
 
     name: str
     before: str
     after: str
+    why: str
 
 
 class GrowthHandler(PageHandler):
@@ -80,7 +81,10 @@ class GrowthHandler(PageHandler):
 def figures(history: WorkloadWhatIf) -> Sequence[GrowthRow]:
     """Return how all jobs fared in both pools, in words."""
     told = zip(_told(history.before), _told(history.after), strict=True)
-    return [GrowthRow(name, before, after) for (name, before), (_, after) in told]
+    return [
+        GrowthRow(name, before, after, history.why.get(key, ""))
+        for (key, name, before), (_, _, after) in told
+    ]
 
 
 def projects(history: WorkloadWhatIf) -> Sequence[GrowthRow]:
@@ -90,19 +94,26 @@ def projects(history: WorkloadWhatIf) -> Sequence[GrowthRow]:
             one.name,
             phrases.duration(one.before.mean_wait_h * 3600),
             phrases.duration(one.after.mean_wait_h * 3600),
+            one.why,
         )
         for one in history.projects
     ]
 
 
-def _told(of: ReplayFigures) -> list[tuple[str, str]]:
+def _told(of: ReplayFigures) -> list[tuple[str, str, str]]:
+    """Return key, name and value of each figure."""
+    duration = phrases.duration
     return [
-        ("GPUs for training", str(of.gpus)),
-        ("Mean wait", phrases.duration(of.mean_wait_h * 3600)),
-        ("19 of 20 jobs wait less than", phrases.duration(of.p95_wait_h * 3600)),
-        ("Jobs under an hour wait", phrases.duration(of.short_job_wait_min * 60)),
-        ("From sending to the end, mean", phrases.duration(of.mean_jct_h * 3600)),
-        ("GPU time that jobs held", phrases.percent(of.allocated_utilisation)),
-        ("Pauses of 100 jobs", f"{of.preemptions_per_job * 100:.0f}"),
-        ("Work lost by pauses", phrases.gpu_time(of.lost_gpu_h * 3600)),
+        ("gpus", "GPUs for training", str(of.gpus)),
+        ("mean_wait_h", "Mean wait", duration(of.mean_wait_h * 3600)),
+        ("p95_wait_h", "19 of 20 jobs wait less than", duration(of.p95_wait_h * 3600)),
+        ("short_job_wait_min", "Jobs under an hour wait", duration(of.short_job_wait_min * 60)),
+        ("mean_jct_h", "From sending to the end, mean", duration(of.mean_jct_h * 3600)),
+        (
+            "allocated_utilisation",
+            "GPU time that jobs held",
+            phrases.percent(of.allocated_utilisation),
+        ),
+        ("preemptions_per_job", "Pauses of 100 jobs", f"{of.preemptions_per_job * 100:.0f}"),
+        ("lost_gpu_h", "Work lost by pauses", phrases.gpu_time(of.lost_gpu_h * 3600)),
     ]

@@ -117,7 +117,9 @@ def test_a_trace_is_replayed_with_both_quota_sets_without_a_service(
     assert said.out.startswith("Over 3 recorded jobs the mean wait would be 40 min instead of 3 h,")
     rows = [line.split() for line in said.out.splitlines()]
     assert ["speech", "1", "8", "9.00", "→", "0.00", "9.00", "→", "0.00", "0"] in rows
-    assert max(map(len, said.out.splitlines()[1:])) <= 80
+    assert "Pauses per job: Of 1 pause, 1 is for a job that would still wait as it is." in said.out
+    assert "vision: 1 of 2 jobs waits longer: 1 is paused more often." in said.out
+    assert max(len(line) for line in said.out.splitlines()[1:]) <= 80
 
 
 def test_a_trace_with_more_gpus_keeps_its_quotas(
@@ -131,6 +133,20 @@ def test_a_trace_with_more_gpus_keeps_its_quotas(
         assert (answer["before"]["gpus"], answer["after"]["gpus"]) == (8, 12)
         assert (answer["before"]["mean_wait_h"], answer["after"]["mean_wait_h"]) == (3, 0)
         assert (answer["jobs"], answer["left_out"]) == (3, 0)
+
+
+def test_a_wait_that_more_gpus_make_longer_is_explained(benchpool: Benchpool, folder: Path) -> None:
+    # Three GPUs for ten hours, four that wait for them, and a short job that goes between.
+    trace = folder / "between.csv"
+    trace.write_text(
+        "submit_s,duration_s,gpus,project\n0,36000,3,vision\n3600,18000,4,vision\n7200,1800,1,vision\n"
+    )
+    said = benchpool(
+        *("whatif", "--trace", str(trace), "--gpus", "4", "--quota-rule", "equal"),
+        *("--more-gpus", "3"),
+    )
+    assert "Short jobs wait, min: 1 of 1 job waits longer: 1 starts later, behind jobs" in said.out
+    assert "Mean wait, h:" not in said.out
 
 
 def test_projects_that_the_configuration_lacks_are_left_out_and_said(

@@ -158,6 +158,38 @@ async def test_more_gpus_are_asked_by_a_slider_over_the_pools_own_history(
     await shots(browser, address, "growth?days=7&more=8", "growth")
 
 
+async def test_a_wait_that_more_gpus_make_longer_has_its_reason_beside_it(
+    pool: Pool, clock: FakeClock, address: str, browser: Browser
+) -> None:
+    runtime = pool.runtime
+    assert isinstance(runtime, ClockedRuntime)
+
+    async def sent(gpus: int) -> str:
+        return (await pool.jobs.submit(SUSAN, sleeper(gpus=1, workers=gpus))).id
+
+    async def ended(job: str, after_h: float) -> None:
+        await reached(pool, job, State.RUNNING)
+        clock.pass_s(after_h * HOUR_S)
+        for worker in [it for it in runtime.launched if it.job == job]:
+            runtime.end(worker, at=clock.now())
+        await reached(pool, job, State.SUCCEEDED)
+
+    first = await sent(3)
+    await reached(pool, first, State.RUNNING)
+    clock.pass_s(HOUR_S)
+    large = await sent(4)  # waits for the three of the first: a short one goes between
+    clock.pass_s(HOUR_S)
+    await ended(await sent(1), 0.5)
+    await ended(first, 7.5)
+    await ended(large, 5)
+    page = await opened_by(browser, address, "growth?days=7&more=3")
+    short = page.get_by_role("row", name="Jobs under an hour wait")
+    await expect(short).to_contain_text(
+        "1 of 1 job waits longer: 1 starts later, behind jobs that run sooner."
+    )
+    await expect(page.get_by_role("row", name="Mean wait").first).not_to_contain_text("longer")
+
+
 async def test_gpus_that_are_kept_for_benches_are_not_told_as_training_ones(
     tmp_path: Path, browser: Browser
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.phrases import count, duration, percent
+from benchpool_scheduler.service.administration import workload_whys
 from benchpool_scheduler.simulation.replay.summary import Summary
 from benchpool_scheduler.simulation.whatif import ProjectComparison, Replayed, Waits
 
@@ -12,13 +13,22 @@ PLACES = 4
 
 def answer(found: Replayed) -> contract.WorkloadWhatIf:
     """Return what came of a workload on both sides."""
+    before, after = (
+        _figures(side, refused)
+        for side, refused in zip((found.before, found.after), found.refused, strict=True)
+    )
     return contract.WorkloadWhatIf(
         text=_sentence(found),
         jobs=found.before.jobs,
         left_out=found.left_out,
-        before=_figures(found.before, found.refused[0]),
-        after=_figures(found.after, found.refused[1]),
+        before=before,
+        after=after,
         projects=[_project(it) for it in found.projects],
+        why={
+            key: why
+            for key, why in workload_whys.whys(found).items()
+            if getattr(after, key) > getattr(before, key)
+        },
     )
 
 
@@ -65,12 +75,15 @@ def _figures(of: Summary, refused: int) -> contract.ReplayFigures:
 
 
 def _project(of: ProjectComparison) -> contract.ProjectReplay:
+    before, after = _waits(of.before), _waits(of.after)
+    worse = after.mean_wait_h > before.mean_wait_h
     return contract.ProjectReplay(
         name=of.name,
         jobs=of.jobs,
         gpu_h=round(of.gpu_h, PLACES),
-        before=_waits(of.before),
-        after=_waits(of.after),
+        before=before,
+        after=after,
+        why=workload_whys.why_longer(of.causes) if worse else "",
     )
 
 

@@ -41,6 +41,8 @@ class Run:
         attempt: How often it was started.
         lost_gpu_s: GPU seconds held without lasting progress: restarts and lost progress.
         refused: A budget of GPU-hours refused its submission, and it came again.
+        held: From when until when each start held its GPUs; all but the last ended with a pause.
+        made_way_for: For each pause the index of the job that got the room, None for no one job.
     """
 
     index: int
@@ -55,6 +57,8 @@ class Run:
     preemptions: int = 0
     lost_gpu_s: float = 0.0
     refused: bool = False
+    held: list[tuple[float, float]] = field(default_factory=list)
+    made_way_for: list[int | None] = field(default_factory=list)
 
     @classmethod
     def of(cls, index: int, job: TraceJob, workers: int) -> Run:
@@ -148,8 +152,11 @@ class ReplayClock:
         self.meter.change(run.job.gpus, now_s)
         heapq.heappush(self._ends, (run.working_s + run.left_s, run.index, run.attempt, run))
 
-    def pause(self, run: Run, now_s: float) -> float:
+    def pause(self, run: Run, now_s: float, claimant: int | None = None) -> float:
         """Preempt a running job: it keeps its progress, less what it had not saved.
+
+        Args:
+            claimant: Index of the job that gets the room.
 
         Returns:
             How many seconds of this start came to nothing: its restart and what was not saved.
@@ -159,6 +166,7 @@ class ReplayClock:
         lost_s = min(made_s, self.costs.lost_progress_s)
         run.left_s -= made_s - lost_s
         run.preemptions += 1
+        run.made_way_for.append(claimant)
         restart_until_s = min(run.working_s, now_s)
         run.lost_gpu_s += self.meter.lose(run.job.gpus, started_s, restart_until_s)
         run.lost_gpu_s += self.meter.lose(run.job.gpus, now_s - lost_s, now_s)
@@ -187,6 +195,7 @@ class ReplayClock:
         if started_s is None:
             raise AssertionError(f"job {run.index} of the trace does not run")
         self.meter.change(-run.job.gpus, now_s)
+        run.held.append((started_s, now_s))
         return started_s
 
 

@@ -151,7 +151,8 @@ class Guaranteed:
 
     def _pause(self, command: Preempt, clock: ReplayClock, now_s: float) -> None:
         name = command.job
-        lost_s = clock.pause(self._runs[name], now_s)
+        claimant = None if command.claimant is None else self._runs[command.claimant].index
+        lost_s = clock.pause(self._runs[name], now_s, claimant)
         self._hold(name, -self._runs[name].job.gpus, now_s)
         self._queued += 1
         at = self._paused_at.setdefault(name, [])
