@@ -21,11 +21,13 @@ from itertools import chain
 
 from benchpool_scheduler.core.backfill.backfill import Backfill
 from benchpool_scheduler.core.capacity.assignment import Assignment, Departure, departures
+from benchpool_scheduler.core.capacity.free_capacity import Savepoint
 from benchpool_scheduler.core.capacity.placement import find
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit
 from benchpool_scheduler.core.explain.held_back import held_back
 from benchpool_scheduler.core.explain.reasons import reasons_of
+from benchpool_scheduler.core.fairness.queue_usage import QueueUsage
 from benchpool_scheduler.core.fairness.scheduling_queue import Cursor, SchedulingQueue
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.jobs.equivalence import EquivalenceClass
@@ -43,7 +45,6 @@ from benchpool_scheduler.core.preemption.benches import make_way_for_benches
 from benchpool_scheduler.core.preemption.candidates import VictimCandidates
 from benchpool_scheduler.core.preemption.commands import PreemptCommands
 from benchpool_scheduler.core.preemption.consolidation import consolidate
-from benchpool_scheduler.core.preemption.hopeless import hopeless
 from benchpool_scheduler.core.preemption.reprieve import go_on_elsewhere, reprieve
 from benchpool_scheduler.core.preemption.self_defeating import self_defeating
 from benchpool_scheduler.core.preemption.victims import PreemptionAttempt
@@ -53,31 +54,13 @@ MOST_RENOUNCED = 8
 
 
 def decide(snapshot: Snapshot) -> Plan:
-    """Decide what to do now.
+    """Decide what to do now; ``core`` has an example.
 
     Raises:
         InvalidInput: The snapshot contradicts itself, e.g. a job names no project.
-
-    >>> from benchpool_scheduler.contract.spec import JobSpec
-    >>> from benchpool_scheduler.core.model import GpuId, JobFacts, Node, NodeName, Project
-    >>> from benchpool_scheduler.core.model import ProjectName
-    >>> a, b = GpuId("a"), GpuId("b")
-    >>> pool = Snapshot(
-    ...     nodes=(Node(NodeName("box"), (a, b)),),
-    ...     projects=(Project(ProjectName("susan"), quota=1),),
-    ...     jobs=(
-    ...         JobFacts(JobId("one"), ProjectName("susan"), JobSpec(gpus=2)),
-    ...         JobFacts(JobId("two"), ProjectName("susan")),
-    ...     ),
-    ... )
-    >>> plan = decide(pool)
-    >>> [command.workers for command in plan.commands]
-    [(Worker(node='box', gpus=('a', 'b'), part=None),)]
-    >>> plan.reasons["two"].code.value
-    'fair-share-reached'
     """
     state = ClusterState.of(snapshot)
-    plan = _decide(state, snapshot.now_s, explain=True)
+    plan = _decide(state, snapshot.now_s, state.changes.savepoint(), explain=True)
     state.journal.forget()
     return plan
 
@@ -91,13 +74,13 @@ def decide_on(state: ClusterState, now_s: float, *, explain: bool = True) -> Pla
     """
     before = state.changes.savepoint()
     try:
-        return _decide(state, now_s, explain=explain)
+        return _decide(state, now_s, before, explain=explain)
     finally:
         state.changes.rollback(before)
 
 
-def _decide(state: ClusterState, now_s: float, *, explain: bool) -> Plan:
-    before, renounced = state.changes.savepoint(), frozenset[int]()
+def _decide(state: ClusterState, now_s: float, before: Savepoint, *, explain: bool) -> Plan:
+    renounced = frozenset[int]()
     while True:
         run = Pass(state, now_s, renounced)
         run.benches()
@@ -112,11 +95,7 @@ def _decide(state: ClusterState, now_s: float, *, explain: bool) -> Plan:
 
 
 class Pass:
-    """The steps of one pass over a cluster state.
-
-    Args:
-        renounced: Ages of jobs that make nobody give way: it would cost their own project more.
-    """
+    """The steps of one pass; jobs whose ages are ``renounced`` make nobody give way in it."""
 
     def __init__(
         self, state: ClusterState, now_s: float, renounced: frozenset[int] = frozenset()
@@ -135,7 +114,7 @@ class Pass:
         self.more_to_claim = False
         self.backfill = Backfill(state, now_s)
         # No part refers back to the pass, so that all of it is freed as soon as the pass ends.
-        in_vain = partial(hopeless, state, self.candidates, self.backfill)
+        in_vain = partial(_hopeless, state, self.usage, self.candidates, self.backfill)
         self.queue = SchedulingQueue(self.usage, state.past, in_vain)
 
     def benches(self) -> None:
@@ -195,6 +174,8 @@ class Pass:
 
     def self_defeating(self) -> set[int]:
         """Return the ages of jobs whose claims cost their own project more than they bring."""
+        if not self.beyond_quota:
+            return set()
         return self_defeating(self.state.jobs, self.beyond_quota, [*self.preempts.values()])
 
     def _take_turns(self) -> None:
@@ -398,3 +379,22 @@ class Pass:
         """Return when time alone may change the answer: a protection, a reservation, a delay."""
         known = [self.state.next_change_s, self.backfill.until_s, *self.delayed_s]
         return min((at for at in known if at is not None), default=None)
+
+
+def _hopeless(
+    state: ClusterState,
+    usage: QueueUsage,
+    candidates: VictimCandidates,
+    backfill: Backfill,
+    cursor: Cursor,
+) -> bool:
+    """Tell of a job that lacks GPUs, and could claim none, without trying it out (R9, R15)."""
+    info = cursor.info
+    asked = info.request.gpus if cursor.workers else info.min_gang.gpus
+    free = state.capacity.free(info.requirements) + backfill.barred_gpus()
+    if not asked or asked <= free * WHOLE_GPU or info.requirements.part:
+        return False
+    if backfill.needs_turn(info) or asked <= usage.most_to_claim(info.branch.index):
+        return False
+    by_youth = usage.above_quota(info.branch.index, info.min_gang)
+    return not candidates.gives_below(info, by_youth=by_youth)

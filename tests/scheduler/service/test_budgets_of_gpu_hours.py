@@ -183,6 +183,32 @@ async def test_a_used_up_budget_refuses_with_numbers_and_day_and_stops_nothing(
         assert used(pool, "susan") == pytest.approx(2 * 24 * (17 - 16 - 16 / 24) + 10, abs=0.1)
 
 
+async def test_who_may_use_none_is_not_sent_to_the_next_month(tmp_path: Path) -> None:
+    none = CONFIGURATION.replace("{soft: 4, hard: 10}", "{hard: 0}")
+    async with pool_at(tmp_path, FakeClock(), none) as pool:
+        with pytest.raises(Refused) as refused:
+            await pool.jobs.submit(SUSAN, sleeper())
+        assert refused.value.message == (
+            "The project susan may use no GPU-hours: ask an administrator for some."
+        )
+        await pool.configuration.apply(ADMIN, CONFIGURATION)
+        runs = await pool.jobs.submit(SUSAN, sleeper(gpus=4))
+        await reached(pool, runs.id, State.RUNNING)
+        waits = await pool.jobs.submit(SUSAN, sleeper(gpus=4))
+        await pool.configuration.apply(ADMIN, none)
+        found = await until_job(
+            pool,
+            waits.id,
+            lambda now: now.reason is not None and now.reason.code == "budget-used-up",
+        )
+        assert found.reason is not None
+        assert found.reason.text == "The project susan may use no GPU-hours."
+        assert found.reason.remedy == "It may start when an administrator gives some."
+        await pool.configuration.apply(ADMIN, CONFIGURATION)
+        await pool.jobs.act(SUSAN, runs.id, "cancel")
+        await reached(pool, waits.id, State.RUNNING)
+
+
 async def test_hours_above_count_what_is_below_and_outlive_restarts_and_records(
     tmp_path: Path,
 ) -> None:

@@ -15,9 +15,10 @@ from benchpool_scheduler.simulation.passes import after
 from benchpool_support.leaving import gone, under_way
 from benchpool_support.plans import movers
 
-MOST_ACTING = 5
+MOST_ACTING = 7
 """At most so many passes act: who is stopped may claim in the next pass from work of lower rank, so
-may those in their turn, and then what that leaves is used."""
+may those in their turn, and then what that leaves is used. Pools in which five priorities run need
+six passes once in 50,000."""
 
 PATIENCE = 12
 """After so many passes a pool counts as one that never rests."""

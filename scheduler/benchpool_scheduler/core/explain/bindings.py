@@ -157,7 +157,7 @@ def _larger_than_node(state: ClusterState, info: JobInfo, everything: FreeCapaci
     if asked <= largest:
         beside = f"{measured(info.request.cpus, 1)} and {measured(info.request.memory, 2)}"
         text = f"asks for {count(asked, 'GPU')}, {beside} on one node; no node has as much"
-        remedy = "submit it with fewer CPUs or less memory for each worker"
+        remedy = "submit it with fewer CPUs, less memory or fewer GPUs for each worker"
     else:
         text = (
             f"asks for {count(asked, 'GPU')} on one node; "

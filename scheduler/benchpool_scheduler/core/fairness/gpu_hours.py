@@ -146,14 +146,19 @@ def why_waiting(account: HourAccount, renewed: str) -> WaitReason:
         renewed: The day of the renewal as people read it.
     """
     hard = account.budget.hard or 0.0
+    text = (
+        f"the {account.kind} {account.name} has used up its {hard:g} GPU-hours of this month, "
+        "and new jobs of it start again when the next month begins"
+    )
+    remedy = f"it may start from {renewed} on, or when an administrator raises the budget"
+    if not hard:
+        text = f"the {account.kind} {account.name} may use no GPU-hours"
+        remedy = "it may start when an administrator gives some"
     return WaitReason(
         code=ReasonCode.BUDGET_USED_UP,
-        text=(
-            f"the {account.kind} {account.name} has used up its {hard:g} GPU-hours of this month, "
-            "and new jobs of it start again when the next month begins"
-        ),
+        text=text,
         numbers={account.kind: account.name, "limit_gpu_h": hard, "renewed": renewed},
-        remedy=f"it may start from {renewed} on, or when an administrator raises the budget",
+        remedy=remedy,
     )
 
 
