@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path, PurePath
 
-from benchpool.cells import Problem
+from benchpool.cells import CellChoice, Problem, magics
 from benchpool.drafts import Draft
 from benchpool.kernel_environment import KernelEnvironment
 from benchpool_scheduler.client.code_warnings import (
@@ -13,6 +13,7 @@ from benchpool_scheduler.client.code_warnings import (
     of_script,
     piece_of_source,
 )
+from benchpool_scheduler.client.imports import Piece
 from benchpool_scheduler.contract import ScriptEntry
 
 
@@ -29,7 +30,7 @@ def problems(draft: Draft, script: Path | None, here: KernelEnvironment) -> list
         found = of_script(folder, path.as_posix(), submission)
     else:
         chosen = draft.selection.cells if draft.selection else ()
-        pieces = [piece_of_source(each.id, each.run) for each in chosen if each.included]
+        pieces = [_piece(each) for each in chosen if each.is_run]
         root = Path(submission.working_dir or ".")
         path = PurePath((submission.source.path if submission.source else None) or "")
         sent = SentFolder(root, path.name) if here.files_travel else None
@@ -41,3 +42,9 @@ def problems(draft: Draft, script: Path | None, here: KernelEnvironment) -> list
         else Problem("warning", f"{each.where}, line {each.line}: {each.text}")
         for each in found
     ]
+
+
+def _piece(cell: CellChoice) -> Piece:
+    """Return a cell with the Python that its magics run, as far as that is known."""
+    tree = magics.read(cell.run).tree
+    return piece_of_source(cell.id, cell.run) if tree is None else Piece(cell.id, tree, cell.run)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -30,11 +29,11 @@ from benchpool_scheduler.contract import (
     SnapshotFile,
     Source,
 )
-from benchpool_scheduler.contract.options import words_of
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.errors import InvalidInput
 
 NOTHING_SEEN = KnownBeside()
+NO_METADATA: notebooks.Metadata = {}
 HERE = KernelEnvironment()
 """One machine: jobs see what is here."""
 Kind = Literal["cells", "notebook", "script", "python", "magic", "function"]
@@ -122,12 +121,13 @@ def of_cells(
     here: KernelEnvironment = HERE,
     to_send: bool = True,
     seen: KnownBeside = NOTHING_SEEN,
+    metadata: notebooks.Metadata = NO_METADATA,
 ) -> Draft:
     """Draft a job of the selected cells and of those that they need; ``whole``: of all cells.
 
     It runs in ``folder`` with ``interpreter``; where a job does not see that folder, in a copy of
     its files, which are in the draft when it is ``to_send``. ``path`` is the notebook's, for its
-    name.
+    name; ``metadata`` are the notebook's that go along.
     """
     selection = choose(cells, frozenset(options.values.names), seen)
     by_id = {cell.id: cell for cell in cells}
@@ -151,6 +151,7 @@ def of_cells(
         path=path,
         here=here,
         to_send=to_send,
+        metadata=metadata,
     )
     has = notebooks.declared(job_cells)
     return dataclasses.replace(draft, parameters=has, given=options.parameters)
@@ -169,6 +170,7 @@ def of_chosen(
     path: str | None = None,
     here: KernelEnvironment = HERE,
     to_send: bool = True,
+    metadata: notebooks.Metadata = NO_METADATA,
 ) -> Draft:
     """Draft a job of cells that were chosen: as ``of_cells`` from there on.
 
@@ -181,8 +183,9 @@ def of_chosen(
     name, left = options.name or name, selection.left
     modules = own_modules.of_cells(job_cells, folder) if to_send and files is None else {}
     notebook = _notebook(
-        job_cells, options, folder=folder, name=name, path=path, left=left, modules=modules
-    )
+        job_cells, options, folder=folder, name=name, path=path, left=left, modules=modules,
+        metadata=metadata,
+    )  # fmt: skip
     submission = _submission(
         notebook.entry,
         options,
@@ -210,6 +213,7 @@ def _job_cell(choice: CellChoice, cell: NotebookCell) -> notebooks.JobCell:
         cell.cell_type,
         cell.tags,
         cell.attachments,
+        cell.metadata,
     )
 
 
@@ -256,8 +260,10 @@ def _notebook(
     path: str | None,
     left: tuple[str, ...] = (),
     modules: Mapping[str, object] | None = None,
+    metadata: notebooks.Metadata = NO_METADATA,
 ) -> _Notebook:
-    text = notebooks.build(job_cells, path=path, keep=options.keep.of(left), modules=modules)
+    keep = options.keep.of(left)
+    text = notebooks.build(job_cells, path=path, keep=keep, modules=modules, metadata=metadata)
     # A name of its own, the same as its folder's: never that of the notebook that was sent.
     stem = Path(path).stem if path and path.endswith(".ipynb") else name
     file_name = f"{results_folder(folder, stem, options.key).name[-180:]}.ipynb"
@@ -343,32 +349,6 @@ def plain(name: str) -> str:
     """Return a name as part of a file's name."""
     kept = "".join(each if each.isalnum() or each in "._-" else "-" for each in name)
     return kept.strip(".")[:80] or "job"
-
-
-def command(draft: Draft, more: Sequence[str] = ()) -> str:
-    """Return what does the same without the dialog: in a terminal, for cells in a cell.
-
-    ``more`` are words that its options do not say.
-    """
-    submission, entry = draft.submission, draft.submission.entry
-    code = entry.path if isinstance(entry, ScriptEntry) else _path_of(submission)
-    # How many GPUs is always said.
-    given = {name: each for name, each in submission.parameters.items() if name in draft.given}
-    words = words_of(
-        structs.replace(submission, parameters=given), {"gpus": None, "name": name_of(code)}
-    )
-    words += more
-    if isinstance(entry, ScriptEntry):
-        return shlex.join(["benchpool", "submit", *words, entry.path, *entry.args])
-    if draft.submission.source and draft.submission.source.kind == "notebook":
-        return shlex.join(["benchpool", "submit", *words, Path(code).name])
-    words += [word for name in draft.values.names for word in ("--send", name)]
-    words += [word for name in draft.keep.names or () for word in ("--keep", name)]
-    return shlex.join(["%%train", *words, *(["--pickle"] if draft.keep.pickle else [])])
-
-
-def _path_of(submission: JobSubmission) -> str:
-    return (submission.source.path if submission.source else None) or "cells"
 
 
 def _submission(

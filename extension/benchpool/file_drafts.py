@@ -59,8 +59,9 @@ def _notebook(file: Path, args: tuple[Any, ...], options: JobOptions) -> Draft:
             field="args",
         )
     here = kernel_environment(os.environ)
+    cells, metadata = notebooks.read_with_metadata(file)
     draft = drafts.of_cells(
-        notebooks.read(file),
+        cells,
         options,
         kind="python",
         folder=file.parent,
@@ -68,6 +69,7 @@ def _notebook(file: Path, args: tuple[Any, ...], options: JobOptions) -> Draft:
         path=file.name,
         whole=True,
         here=here,
+        metadata=metadata,
     )
     return import_problems.checked(draft, None, here)
 

@@ -10,6 +10,7 @@ from typing import get_args
 
 from benchpool import code_problems
 from benchpool.cells import CellChoice, Problem, magics
+from benchpool.cells.left_out import Level
 from benchpool.delta.difference import NOTHING, EnvironmentDelta
 from benchpool.delta.difference import of as delta_of
 from benchpool.delta.travelling import joined, said
@@ -67,7 +68,7 @@ def _problems(
         return []
     if script is not None:
         return [_of_file(each) for each in missing_of_script(script, submission, os.environ)]
-    chosen = [each for each in draft.selection.cells if each.included] if draft.selection else []
+    chosen = [each for each in draft.selection.cells if each.is_run] if draft.selection else []
     reads = {each.id: magics.read(each.run) for each in chosen}
     trees = [(each, reads[each.id].tree) for each in chosen]
     pieces = [Piece(each.id, tree, each.run) for each, tree in trees if tree is not None]
@@ -101,11 +102,11 @@ def _of_file(found: MissingModule) -> Problem:
     return Problem(_level(found), f"{found.where}, line {found.line}: {found.text}")
 
 
-def _level(found: MissingModule) -> magics.Level:
+def _level(found: MissingModule) -> Level:
     return "error" if found.sure else "warning"
 
 
 def in_order(found: list[Problem]) -> tuple[Problem, ...]:
     """Return problems with the errors first, and last what is only said."""
-    levels = get_args(magics.Level)
+    levels = get_args(Level)
     return tuple(sorted(found, key=lambda each: levels.index(each.level)))

@@ -5,20 +5,19 @@
 
 from __future__ import annotations
 
-import argparse
 import os
-import shlex
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, update_wrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from benchpool import failed_inputs
-from benchpool.cells.magics import SERVE, TRAIN
+from benchpool.cells.left_out import SERVE, TRAIN
+from benchpool.magic_words import HelpAsked, MagicParser, parser_of
 
 if TYPE_CHECKING:
     from benchpool.cells import KnownBeside, NotebookCell
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from benchpool.live_values import LiveValues
     from benchpool.services import ServiceHandle
     from benchpool.sweeps import SweepHandle
-    from benchpool_scheduler.contract.options import SubmitOption
     from benchpool_scheduler.contract.sweeps import SweepPlan
 
 
@@ -35,10 +33,30 @@ def register(ipython: Any) -> None:
     """Make our magics known to an IPython session; what they need is loaded when it is used."""
     failed_inputs.watch(ipython)
     for name, does in ((TRAIN, train), (SERVE, _serve)):
-        ipython.register_magic_function(partial(does, ipython), magic_kind="cell", magic_name=name)
+        # With its docstring, which `%%train?` shows.
+        magic = update_wrapper(partial(does, ipython), does)
+        ipython.register_magic_function(magic, magic_kind="cell", magic_name=name)
+        explains = update_wrapper(partial(_explain, name), does)
+        ipython.register_magic_function(explains, magic_kind="line", magic_name=name)
+
+
+def _explain(name: str, line: str) -> None:
+    """Print the options of a magic of ours: ``%train --help``. Without a cell nothing is sent."""
+    from benchpool import serve_magic
+
+    parser = {TRAIN: _parser, SERVE: serve_magic.parser}[name]()
+    if "--help" in line.split():
+        print(parser.help_text())
+    else:
+        print(
+            f"%{name} sends nothing: write %%{name} in the first line of the cell to send. "
+            f"`%{name} --help` lists the options.",
+            file=sys.stderr,
+        )
 
 
 def _serve(ipython: Any, line: str, cell: str) -> ServiceHandle | None:
+    """Serve a cell at an address of the Hub; ``%serve --help`` lists the options."""
     from benchpool import serve_magic
 
     return serve_magic.serve(ipython, line, cell)
@@ -47,7 +65,8 @@ def _serve(ipython: Any, line: str, cell: str) -> ServiceHandle | None:
 def train(ipython: Any, line: str, cell: str) -> JobHandle | SweepHandle | None:
     """Send a cell to the training pool.
 
-    It takes the options of ``benchpool submit``, e.g. ``--gpus 2 --time-limit 3600``.
+    It takes the options of ``benchpool submit``, e.g. ``--gpus 2 --time-limit 3600``, and some of
+    its own; ``%train --help`` lists all.
     """
     from benchpool import handles
     from benchpool_scheduler.errors import BenchpoolError
@@ -64,6 +83,9 @@ def train(ipython: Any, line: str, cell: str) -> JobHandle | SweepHandle | None:
             from benchpool import arrays, sweeps
 
             return arrays.begin(draft, plan) if plan.array else sweeps.begin(draft, plan)
+    except HelpAsked as asked:
+        print(asked)
+        return None
     except BenchpoolError as refused:
         print(refused.message, file=sys.stderr)
         return None
@@ -214,80 +236,18 @@ def draft_of(
     return import_problems.checked(draft, None, here)
 
 
-class MagicParser(argparse.ArgumentParser):
-    """Reads the words behind a magic; what is wrong with them is told as the pool tells it."""
-
-    verb = ""
-
-    def words(self, line: str) -> dict[str, Any]:
-        """Return what a line says, by option. Errors: InvalidInput."""
-        said = uncommented(line)
-        try:
-            return vars(self.parse_args(shlex.split(said)))
-        except ValueError:
-            self.error(f"a quotation mark in {said.strip()!r} is not closed")
-
-    def error(self, message: str) -> NoReturn:
-        """Refuse the words. Errors: InvalidInput."""
-        from benchpool_scheduler.errors import InvalidInput
-
-        raise InvalidInput(
-            f"{self.prog}: {message}. `benchpool {self.verb} --help` lists the options.",
-            field="options",
-        )
-
-
-def uncommented(line: str) -> str:
-    """Return a line without the comment at its end.
-
-    >>> uncommented("--gpus 2  # don't wait"), uncommented("--note 'run # 3' --name a#b")
-    ('--gpus 2  ', "--note 'run # 3' --name a#b")
-    """
-    quote, escaped = "", False
-    for at, sign in enumerate(line):
-        if escaped or (sign == "\\" and quote != "'"):
-            escaped = not escaped
-        elif quote:
-            quote = "" if sign == quote else quote
-        elif sign == "#" and line[:at][-1:] in {"", " ", "\t"}:
-            return line[:at]
-        elif sign in "'\"":
-            quote = sign
-    return line
-
-
-def parser_of(magic: str, options: Iterable[SubmitOption]) -> MagicParser:
-    """Return what reads these options of ``submit`` behind a magic, and values that go along."""
-    from benchpool_scheduler.contract.options import value_of
-
-    parser = MagicParser(prog=f"%%{magic}", add_help=False, allow_abbrev=False)
-    parser.verb = {TRAIN: "submit"}.get(magic, magic)
-    for option in options:
-        takes = value_of(option)
-        if takes.type is bool:
-            parser.add_argument(option.flag, action="store_true", dest=option.name)
-            continue
-        parser.add_argument(
-            *filter(None, (option.flag, option.short)),
-            dest=option.name,
-            type=str if takes.duration else takes.type,
-            action="append" if takes.many else "store",
-            metavar=option.metavar or None,
-        )
-    parser.add_argument("--send", action="append", metavar="NAME")
-    parser.add_argument("--pickle", action="store_true")
-    return parser
-
-
 def _parser() -> MagicParser:
     from benchpool_scheduler.contract.options import OPTIONS
 
     parser = parser_of(TRAIN, OPTIONS)
-    parser.add_argument("--sweep", action="append", metavar="NAME=VALUES")
-    parser.add_argument("--array", metavar="TASKS[%N]")
+    parser.add_argument(
+        "--keep", action="append", metavar="NAME", help="A value of the cells that comes back."
+    )
+    sweeps = parser.add_argument_group("of a sweep or an array, see `benchpool submit --help`")
+    sweeps.add_argument("--sweep", action="append", metavar="NAME=VALUES")
+    sweeps.add_argument("--array", metavar="TASKS[%N]")
     for name, type_ in SWEEP_OPTIONS.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", dest=name, type=type_)
+        sweeps.add_argument(f"--{name.replace('_', '-')}", dest=name, type=type_)
     for goal in ("minimize", "maximize"):
-        parser.add_argument(f"--{goal}", dest="goal", action="store_const", const=goal)
-    parser.add_argument("--keep", action="append", metavar="NAME")
+        sweeps.add_argument(f"--{goal}", dest="goal", action="store_const", const=goal)
     return parser

@@ -10,7 +10,14 @@ from benchpool_scheduler.client import notebooks
 
 def read(path: Path) -> list[NotebookCell]:
     """Return all cells of a notebook, code cells selected. Errors: InvalidInput."""
-    return [
+    cells, _ = read_with_metadata(path)
+    return cells
+
+
+def read_with_metadata(path: Path) -> tuple[list[NotebookCell], notebooks.Metadata]:
+    """Return the same, and the metadata of the notebook that go along. Errors: InvalidInput."""
+    file = notebooks.read(path)
+    cells = [
         NotebookCell(
             each.id,
             each.source,
@@ -19,6 +26,8 @@ def read(path: Path) -> list[NotebookCell]:
             each.execution_count,
             each.tags,
             each.attachments,
+            metadata=each.metadata,
         )
-        for each in notebooks.read(path).cells
+        for each in file.cells
     ]
+    return cells, file.metadata

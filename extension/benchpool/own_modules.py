@@ -13,6 +13,6 @@ from benchpool_scheduler.client.imports.own_sources import own_sources
 
 def of_cells(cells: Sequence[notebooks.JobCell], folder: Path) -> dict[str, object]:
     """Return what their notebook says of the modules that cells import in a folder. Reads files."""
-    reads = ((each.id, magics.read(each.source)) for each in cells if each.cell_type == "code")
+    reads = ((each.id, magics.read(each.source)) for each in cells if each.is_run)
     pieces = [Piece(id_, read.tree, read.run) for id_, read in reads if read.tree is not None]
     return own_sources(pieces, [folder]).told

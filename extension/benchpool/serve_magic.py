@@ -12,8 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchpool.cells.magics import SERVE
-from benchpool.magic import MagicParser, draft_of, own_values, parser_of, session_of
+from benchpool.cells.left_out import SERVE
+from benchpool.magic import draft_of, own_values, session_of
+from benchpool.magic_words import HelpAsked, MagicParser, parser_of
 
 if TYPE_CHECKING:
     from benchpool.services import ServiceHandle
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 def serve(ipython: Any, line: str, cell: str) -> ServiceHandle | None:
     """Serve a cell, which listens on the port that it finds in ``PORT``.
 
-    It takes the options of ``benchpool serve``, e.g. ``%%serve chat --min 0 --send model``.
+    It takes the options of ``benchpool serve``, e.g. ``%%serve chat --min 0 --send model``, and
+    some of its own; ``%serve --help`` lists all.
     """
     from benchpool import services
     from benchpool.drafts import JobOptions
@@ -38,6 +40,9 @@ def serve(ipython: Any, line: str, cell: str) -> ServiceHandle | None:
             draft = draft_of(cells, replace(options, values=values), os.environ, seen)
             own = {name: said[name] for name in services.OWN if said[name] is not None}
             return services.begun(said["service"], draft, own)
+    except HelpAsked as asked:
+        print(asked)
+        return None
     except BenchpoolError as refused:
         print(refused.message, file=sys.stderr)
         return None
@@ -53,7 +58,7 @@ def read(line: str) -> dict[str, Any]:
     >>> said["service"], said["min"], said["idle"], said["max"]
     ('chat', 0, '10m', None)
     """
-    return _parser().words(line)
+    return parser().words(line)
 
 
 def _taken(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,20 +67,22 @@ def _taken(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: one for name, one in fields.items() if name in TAKEN}
 
 
-def _parser() -> MagicParser:
+def parser() -> MagicParser:
+    """Return what reads the words behind ``%%serve``."""
     from benchpool.services import OWN
     from benchpool_scheduler.client.service_requests import TAKEN, request_of
     from benchpool_scheduler.contract.options import OPTIONS
 
-    parser = parser_of(SERVE, (it for it in OPTIONS if it.field in TAKEN))
-    parser.add_argument("service", metavar="NAME")
+    made = parser_of(SERVE, (it for it in OPTIONS if it.field in TAKEN))
+    made.add_argument("service", metavar="NAME", help="Name of the service.")
+    own = made.add_argument_group("of the service, see `benchpool serve --help`")
     for name, keyword in inspect.signature(request_of).parameters.items():
         if name not in OWN:
             continue
         flag = f"--{name.replace('_', '-')}"
         if keyword.default is False:
-            parser.add_argument(flag, dest=name, action="store_true", default=None)
+            own.add_argument(flag, dest=name, action="store_true", default=None)
         else:
             whole = str(keyword.annotation).startswith("int")
-            parser.add_argument(flag, dest=name, type=int if whole else str)
-    return parser
+            own.add_argument(flag, dest=name, type=int if whole else str)
+    return made

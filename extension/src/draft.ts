@@ -33,6 +33,8 @@ export interface ISubject {
   deletedRuns?: readonly number[];
   /** Live cells of an open notebook; null for a file. */
   cells: readonly ILiveCell[] | null;
+  /** Metadata of an open notebook. */
+  metadata?: ISendRequest['metadata'];
 }
 
 export interface IDraft extends IRetryDraft {
@@ -216,6 +218,7 @@ export function toRequest(subject: ISubject, draft: IDraft): ISendRequest {
     kind: draft.kind,
     path: subject.path,
     cells: requestCells(subject, draft),
+    ...(subject.metadata === undefined ? {} : { metadata: subject.metadata }),
     kernel_name: subject.kernelName,
     kernel_id: subject.kernelId,
     deleted_runs: (subject.deletedRuns ?? []).slice(-1000),

@@ -20,6 +20,7 @@ export function subjectOf(panel: NotebookPanel): ISubject {
     path: context.localPath,
     kernelName: kernel?.name ?? sessionContext.kernelPreference.name ?? null,
     kernelId: kernel?.id ?? null,
+    metadata: metadataOf(panel),
     deletedRuns: runsOf(panel).gone(content.widgets.map(cell => cell.model.id)),
     cells: content.widgets.map(cell => ({
       id: cell.model.id,
@@ -29,9 +30,16 @@ export function subjectOf(panel: NotebookPanel): ISubject {
       selected: content.isSelectedOrActive(cell),
       tags: tagsOf(cell.model),
       attachments: attachmentsOf(cell.model),
+      metadata: cell.model.metadata as ILiveCell['metadata'],
       runs: cellRuns(panel, cell.model)
     }))
   };
+}
+
+/** The notebook's metadata without the state of its widgets, which no job takes. */
+function metadataOf(panel: NotebookPanel): ISubject['metadata'] {
+  const all = Object.entries(panel.content.model?.metadata ?? {});
+  return Object.fromEntries(all.filter(([name]) => name !== 'widgets')) as ISubject['metadata'];
 }
 
 /** What was heard of a cell's runs, else the last one that the notebook has in it. */

@@ -47,7 +47,7 @@ export type IChangeRequest = {
 };
 
 /** A cell as it is sent; its runs are left out where none is known. */
-type Known = 'runs' | 'left_out' | 'ticked';
+type Known = 'runs' | 'left_out' | 'ticked' | 'metadata';
 export type ILiveCell = Omit<Page.LiveCell, Known> & Partial<Pick<Page.LiveCell, Known>>;
 export type ICellRun = Page.CellRun;
 /**

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from benchpool.cells import known
-from benchpool.cells.magics import Level
+from benchpool.cells.left_out import Level
 from benchpool.cells.notebook_cells import NotebookCell, Problem
 from benchpool.cells.search import Search, names_bound, words_used
 

@@ -12,24 +12,12 @@ import re
 import warnings
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-from benchpool.cells import magic_calls, magic_meanings, same_forms
+from benchpool.cells import left_out, magic_calls, magic_meanings, same_forms
+from benchpool.cells.left_out import OWN, CellNote
 from benchpool.cells.magic_meanings import LINE_MAGICS
-
-Level = Literal["error", "warning", "info"]
-"""It fails for sure; it may fail, or be otherwise than here; it is only said. Worst first."""
-
-
-@dataclass(frozen=True, slots=True)
-class CellNote:
-    """Something to say about a line of a cell (from 1)."""
-
-    level: Level
-    text: str
-    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +47,6 @@ _SHELLS = magic_meanings.words(
 )
 _SHOWN = frozenset({"html", "HTML", "javascript", "js", "latex", "markdown", "svg", "SVG"})
 _OTHER = _SHOWN | {"writefile", "file", "R", "sql", "cython", "python2"}
-TRAIN, SERVE = "train", "serve"
-OWN = frozenset({TRAIN, SERVE})
-"""Magics that send the cell below them."""
-
-SCREEN_EXTENSIONS = (
-    *("autoreload", "benchpool", "tensorboard", "nb_black", "lab_black"),
-    *("line_profiler", "memory_profiler"),
-)
-"""Extensions of IPython that define no names, and do nothing that a job needs."""
-
-_INSTALL = re.compile(
-    r"^(\s*)(?:[%!]{1,2}\s*)?(?:(?:python3?|\{sys\.executable\})\s+-m\s+)?"
-    r"((?:uv\s+)?pip3?|conda|mamba|micromamba|uv)\s+(?:install|uninstall|update|add)\b(.*)$"
-)
-_SCREEN = re.compile(
-    r"^(\s*)%(?:matplotlib\b|config\s+(?:InlineBackend|ZMQ)|"
-    rf"load_ext\s+(?:{'|'.join(SCREEN_EXTENSIONS)})\b|autoreload\b|aimport\b|"
-    r"tensorboard\b|xmode\b|pdb\b|debug\b|who|history\b|lsmagic\b|ls\b|pwd\b|clear\b)"
-)
 _WRITES = re.compile(r"\bwritefile\b|%%file\b|[\"\']file[\"\']")
 _FIRST_WORD = re.compile(r"^\s*%%(!|[A-Za-z_]\w*)[^\n]*")
 
@@ -91,12 +60,17 @@ def read(source: str) -> ParsedCell:
 def _read(source: str) -> ParsedCell:
     tree = _parsed(source)
     if tree is not None:
-        return _with_names(ParsedCell(tree, source))
+        written = left_out.cell_magic(source)
+        inner = None if written is None else _read(written)
+        if inner is not None and inner.run != written and not inner.sends:
+            return inner
+        run, notes = left_out.calls(source)
+        return _with_names(ParsedCell(tree if run == source else _parsed(run), run, notes))
     first = _first_line(source)
     magic = _FIRST_WORD.match(source.split("\n")[first - 1]) if first else None
     if magic is not None:
         return _cell_magic(source, magic.group(1), first)
-    run, notes = _without_left_out(source)
+    run, notes = left_out.lines(source, is_python=lambda text: _parsed(text) is not None)
     return _transformed(run, notes)
 
 
@@ -191,41 +165,6 @@ def gives_result(cell: ParsedCell) -> bool:
     return not (isinstance(called, ast.Name) and called.id in {"print", "display"})
 
 
-def _without_left_out(source: str) -> tuple[str, tuple[CellNote, ...]]:
-    lines, notes = source.split("\n"), []
-    number = 0
-    while number < len(lines):
-        line = lines[number]
-        install, screen = _INSTALL.match(line), _SCREEN.match(line)
-        if install is not None and _is_command(line):
-            notes.append(CellNote("warning", _installed(install), number + 1))
-        found = install if install is not None and _is_command(line) else screen
-        if found is None:
-            number += 1
-            continue
-        while True:
-            continues = lines[number].endswith("\\")
-            lines[number] = f"{found.group(1)}pass  # left out by benchpool: {line.strip()}"
-            number += 1
-            if not continues or number == len(lines):
-                break
-            line = lines[number]
-    return "\n".join(lines), tuple(notes)
-
-
-def _is_command(line: str) -> bool:
-    """Say whether a line is a command such as ``pip install x`` (automagic), and not Python."""
-    return _parsed(line.strip()) is None
-
-
-def _installed(found: re.Match[str]) -> str:
-    packages = " ".join(word for word in found.group(3).split() if not word.startswith("-"))
-    return (
-        f"the install of {packages or 'packages'} is left out: the job finds what its own "
-        "environment has: on one machine this notebook's, on a cluster its image's"
-    )
-
-
 def _transformed(source: str, notes: tuple[CellNote, ...]) -> ParsedCell:
     text = _as_python(source)
     tree = _parsed(text)
@@ -264,14 +203,11 @@ def _as_python(source: str) -> str:
 _MANAGER = TransformerManager()
 
 
-_FLAGS = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # a cell may await
-
-
 def _parsed(text: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the kernel says them to the user
-            tree = compile(text, "<cell>", "exec", _FLAGS)
+            tree = compile(text, "<cell>", "exec", left_out.FLAGS)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     if not isinstance(tree, ast.Module):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from benchpool.cells.magics import Level
+from benchpool.cells.left_out import Level
 from benchpool.kernel.answer import KernelAnswer
 
 SKIPPED = "skip-execution"
@@ -22,6 +23,7 @@ class NotebookCell:
             out, since no job runs it.
         ticked: The user has ticked it: it goes along whether another cell needs it or not.
         left_out: The user has unticked it.
+        metadata: Others than its tags; they go along with it.
         failed: It failed when it last ran, as it stands.
         runs: Its execution counts in the kernel that runs now, as far as they are known.
         number: What people call it by; None where that is its position in the notebook.
@@ -39,6 +41,7 @@ class NotebookCell:
     runs: tuple[int, ...] = ()
     ticked: bool = False
     number: int | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_skipped(self) -> bool:
@@ -73,7 +76,8 @@ class CellChoice:
     """What happens to one cell.
 
     ``selected`` is what goes along by the user's hand alone. ``run`` is what the job runs of it;
-    ``gives`` the names that others need of it, and the positions of those cells.
+    ``gives`` the names that others need of it, and the positions of those cells. A ``skipped``
+    cell has the tag ``SKIPPED``.
     """
 
     id: str
@@ -83,6 +87,12 @@ class CellChoice:
     why: str | None
     run: str
     gives: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    skipped: bool = False
+
+    @property
+    def is_run(self) -> bool:
+        """It goes along, and no tag keeps the job from running it."""
+        return self.included and not self.skipped
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,6 +153,7 @@ def _choice(
         why,
         read.run if read is not None else cell.source,
         tuple((name, tuple(sorted(gives[name]))) for name in sorted(gives)),
+        cell.is_skipped,
     )
 
 

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from benchpool.cells import expressions, facts, magics
+from benchpool.cells import expressions, facts, left_out
 from benchpool.cells.def_use import Called
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _line_magic(reader: ScopeReader, node: ast.Call) -> None:
     name, line = (str(words[0]), str(words[-1])) if len(words) > 1 else ("", "")
     given = line.split()
     restores_all = name == "store" and "-r" in given and len(given) == 1
-    loads = name in {"load_ext", "reload_ext"} and line not in magics.SCREEN_EXTENSIONS
+    loads = name in {"load_ext", "reload_ext"} and line not in left_out.SCREEN_EXTENSIONS
     if name in {"run", "pylab"} or restores_all or loads:
         made.defines_unknown = f"%{name} {line}".strip()
         made.ambient.setdefault(f"%{name} {line}".strip(), node.lineno)

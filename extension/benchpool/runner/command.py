@@ -9,9 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import nbformat
-
-from benchpool.runner import filling, interpreter
+from benchpool.runner import filling, interpreter, reading
 from benchpool.runner.frozen import frozen, sources_of
 from benchpool.runner.notebook import NotebookRun
 from benchpool.runner.overlay import overlaid
@@ -29,7 +27,7 @@ def main(words: Sequence[str]) -> int:
     output = Path(options.output or os.environ.get("BENCHPOOL_OUTPUT_DIR") or ".")
     try:
         kernel = interpreter.probe(options.interpreter)
-        notebook = filling.filled(_read(Path(options.notebook)), options.values)
+        notebook = filling.filled(reading.read(Path(options.notebook)), options.values)
     except interpreter.CannotStart as why:
         print(f"benchpool: {why}", flush=True)
         return CANNOT_START
@@ -66,13 +64,6 @@ def _name(name: str, worker: str) -> str:
     if worker == "0" or not worker.isdecimal():
         return name
     return f"{Path(name).stem}.worker-{worker}{Path(name).suffix}"
-
-
-def _read(path: Path) -> nbformat.NotebookNode:
-    try:
-        return nbformat.read(path, as_version=4)
-    except (OSError, ValueError) as bad:
-        raise interpreter.CannotStart(f"{path} cannot be read as a notebook: {bad}") from bad
 
 
 def _parser() -> argparse.ArgumentParser:

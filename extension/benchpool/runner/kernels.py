@@ -50,6 +50,9 @@ class KernelClient(AsyncKernelClient):  # type: ignore[misc]
     runs is not heeded.
     """
 
+    language_info: dict[str, Any] | None = None
+    """What the kernel says of its language: name, version, how it is shown."""
+
     async def wait_for_ready(self, timeout: float | None = None) -> None:
         """Wait until the kernel can run cells. Errors: RuntimeError, with why it cannot."""
         try:
@@ -61,7 +64,8 @@ class KernelClient(AsyncKernelClient):  # type: ignore[misc]
         while True:
             self.kernel_info()
             with contextlib.suppress(queue.Empty):
-                await self.get_shell_msg(timeout=1)
+                reply = await self.get_shell_msg(timeout=1)
+                self.language_info = reply["content"].get("language_info")
                 await self.get_iopub_msg(timeout=0.2)
                 return
             if not await self.is_alive():

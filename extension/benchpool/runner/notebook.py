@@ -128,6 +128,7 @@ class NotebookRun:
         try:
             if not await self._loaded():
                 return FAILED
+            self._tell_language()
             self._recording.begin()
             return await self._kept(await self._all_cells())
         finally:
@@ -136,6 +137,12 @@ class NotebookRun:
             self._cells.set_widgets_metadata()
             self._copy.save()
             await self._kernel.end(self._cells)
+
+    def _tell_language(self) -> None:
+        """Write into the copy what runs it; its kernel keeps the name that the sender gave it."""
+        told = self._cells.kc.language_info
+        if told:
+            self._notebook.metadata["language_info"] = nbformat.from_dict(told)
 
     async def _all_cells(self) -> int:
         for finished, index in enumerate(self._code):

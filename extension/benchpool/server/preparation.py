@@ -13,7 +13,14 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from benchpool import checkpoint_detection, code_problems, drafts, import_problems, notebooks
+from benchpool import (
+    checkpoint_detection,
+    code_problems,
+    draft_command,
+    drafts,
+    import_problems,
+    notebooks,
+)
 from benchpool.cells import KnownBeside, NotebookCell, Problem, names_of
 from benchpool.drafts import Draft
 from benchpool.kernel.answer import KernelAnswer, NotAsked
@@ -116,7 +123,7 @@ class Preparer:
             working_dir=self.served.relative(folder),
             output_dir=f"{RESULTS}/{drafts.plain(name)}-…",
             files=files,
-            command=drafts.command(draft, words_of(request.sweep) if request.sweep else ()),
+            command=draft_command.command(draft, words_of(request.sweep) if request.sweep else ()),
             preview=None if isinstance(preview, BenchpoolError) else preview,
             refusal=_refusal(refusals[0]) if refusals else None,
             quota=None if isinstance(quota, BenchpoolError) else quota,
@@ -193,9 +200,10 @@ class Preparer:
                 script, request.args, options, kind="script", interpreter=interpreter,
                 path=request.path, files=files, here=self._here,
             )  # fmt: skip
+        cells, metadata = await self._cells(request)
         return await asyncio.to_thread(
             drafts.of_cells,
-            await self._cells(request),
+            cells,
             options,
             kind=request.kind,
             folder=self.served.folder_of(request.path).resolve(),
@@ -205,6 +213,7 @@ class Preparer:
             here=self._here,
             to_send=with_files,
             seen=seen,
+            metadata=metadata,
         )
 
     async def _kernel_says(self, request: SendRequest) -> KernelAnswer | NotAsked | None:
@@ -215,12 +224,16 @@ class Preparer:
         names = await asyncio.to_thread(names_of, cells)
         return await self.kernels.ask(request.kernel_id, names)
 
-    async def _cells(self, request: SendRequest) -> list[NotebookCell]:
+    async def _cells(
+        self, request: SendRequest
+    ) -> tuple[list[NotebookCell], notebook_files.Metadata]:
+        """Return the cells and metadata of an open notebook as the page has them, else as saved."""
         if request.cells is not None:
-            return request.notebook_cells()
+            return request.notebook_cells(), request.notebook_metadata()
         if request.kind == "cells":
             raise InvalidInput("No cells were sent: select some in the notebook.", field="cells")
-        return await asyncio.to_thread(notebooks.read, self.served.file(request.path))
+        file = self.served.file(request.path)
+        return await asyncio.to_thread(notebooks.read_with_metadata, file)
 
     async def _interpreter(self, request: SendRequest, problems: list[SaidProblem]) -> str | None:
         try:
@@ -247,7 +260,7 @@ class Preparer:
         if interpreter is None:
             return []
         chosen = draft.selection.cells if draft.selection else ()
-        code = [each.run for each in chosen if each.included] if script is None else [str(script)]
+        code = [each.run for each in chosen if each.is_run] if script is None else [str(script)]
         task = _kept(
             self._imports,
             "\n\0".join([interpreter, str(draft.submission.working_dir), *code]),
@@ -295,7 +308,7 @@ class Preparer:
                 sources = [file.read(SCRIPT_BYTES).decode("utf-8", "replace")]
         else:
             chosen = draft.selection.cells if draft.selection else ()
-            sources = [each.run for each in chosen if each.included]
+            sources = [each.run for each in chosen if each.is_run]
         seen = checkpoint_detection.detect(sources)
         return Checkpoint(seen.found, seen.text, seen.lines)
 

@@ -9,13 +9,19 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from benchpool.cells import CellChoice, NotebookCell
-from benchpool.cells.magics import Level
+from benchpool.cells.left_out import Level
 from benchpool.drafts import JobOptions
 from benchpool.keep import Keep
 from benchpool.kernel.answer import KernelAnswer, NameFacts, NotAsked
 from benchpool.server.sweep_wishes import SweepWish
 from benchpool.value_offers import ValueOffer
-from benchpool_scheduler.client.notebooks import own_ids
+from benchpool_scheduler.client.notebooks import (
+    Metadata,
+    check_metadata,
+    lasting,
+    lasting_of_cell,
+    own_ids,
+)
 from benchpool_scheduler.contract import (
     Argument,
     FilePath,
@@ -65,6 +71,7 @@ class LiveCell(Struct, frozen=True, forbid_unknown_fields=True):
     selected: bool = False
     tags: Annotated[list[Annotated[str, Meta(max_length=200)]], Meta(max_length=100)] = []
     attachments: dict[str, dict[str, Any]] = {}
+    metadata: dict[str, Any] = {}
     runs: Annotated[list[CellRun], Meta(max_length=MAX_RUNS)] = field(default_factory=list)
     left_out: bool = False
     ticked: bool = False
@@ -84,19 +91,22 @@ class LiveCell(Struct, frozen=True, forbid_unknown_fields=True):
             failed=last is not None and last.failed and not last.edited,
             runs=tuple(each.number for each in self.runs if each.number is not None),
             ticked=self.ticked,
+            metadata=lasting_of_cell(self.metadata),
         )
 
 
 class SendRequest(JobSpec, frozen=True, forbid_unknown_fields=True, omit_defaults=False):
     """What the dialog asks about, and with ``key`` what it sends: a job spec, and what to run.
 
-    ``parameters`` are values as they were typed; ``deleted_runs`` the execution counts of cells
-    that are no longer in the notebook; ``ticked`` the cells that the dialog showed as going along.
+    ``metadata`` are those of the open notebook; ``parameters`` are values as they were typed;
+    ``deleted_runs`` the execution counts of cells that are no longer in the notebook; ``ticked``
+    the cells that the dialog showed as going along.
     """
 
     kind: Literal["cells", "notebook", "script"]
     path: FilePath
     cells: Annotated[list[LiveCell], Meta(max_length=MAX_CELLS)] | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
     kernel_name: Annotated[str, Meta(max_length=200)] | None = None
     kernel_id: Annotated[str, Meta(max_length=200)] | None = None
     deleted_runs: Annotated[list[int], Meta(max_length=1000)] = field(default_factory=list)
@@ -119,6 +129,10 @@ class SendRequest(JobSpec, frozen=True, forbid_unknown_fields=True, omit_default
         cells = [each.as_cell() for each in self.cells or ()]
         own = own_ids(cell.id for cell in cells)
         return [replace(cell, id=id_) for cell, id_ in zip(cells, own, strict=True)]
+
+    def notebook_metadata(self) -> Metadata:
+        """Return the metadata of an open notebook that go along."""
+        return lasting(self.metadata)
 
     def seconds(self) -> dict[int, float]:
         """Return how long cells took when they last ran, by position, as far as that is known."""
@@ -341,7 +355,7 @@ def decode(body: bytes, limit: int) -> SendRequest:
 
     Raises:
         InvalidInput: It is not what it should be.
-        TooLarge: It is longer than ``limit`` bytes.
+        TooLarge: It is longer than ``limit`` bytes, or the notebook's metadata are too large.
     """
     if len(body) > limit:
         raise TooLarge(
@@ -351,6 +365,9 @@ def decode(body: bytes, limit: int) -> SendRequest:
             numbers={"bytes": len(body), "limit": limit},
         )
     try:
-        return msgspec.json.decode(body, type=SendRequest)
-    except msgspec.DecodeError as bad:
+        request = msgspec.json.decode(body, type=SendRequest)
+    except (msgspec.DecodeError, RecursionError) as bad:
         raise InvalidInput(f"The request cannot be read: {bad}.") from bad
+    cells = (lasting_of_cell(each.metadata) for each in request.cells or ())
+    check_metadata(request.notebook_metadata(), cells)
+    return request

@@ -1,5 +1,6 @@
 import { splitArguments } from '../argumentLine';
 import * as draft from '../draft';
+import type { ISubject } from '../draft';
 import { isTicked, sentAsShown, ticked } from '../offeredValues';
 import { gpu, preparation, status } from './builders';
 
@@ -66,6 +67,13 @@ describe('a request', () => {
     ]);
     expect(request.cells!.filter(cell => cell.selected).map(cell => cell.id)).toEqual(['c3']);
     expect(request.cells!.filter(cell => cell.ticked).map(cell => cell.id)).toEqual(['c4']);
+  });
+
+  it('has the metadata of an open notebook, and none of a file', () => {
+    const metadata = { title: 'Diffusion' } as unknown as ISubject['metadata'];
+    const mine = draft.begin('notebook', null);
+    expect(draft.toRequest({ ...SUBJECT, metadata }, mine).metadata).toEqual(metadata);
+    expect(draft.toRequest({ ...SUBJECT, cells: null }, mine)).not.toHaveProperty('metadata');
   });
 
   it('of a script has arguments and no cells', () => {

@@ -580,6 +580,8 @@ export interface components {
             id: string;
             /** @default false */
             left_out: boolean;
+            /** @default {} */
+            metadata: Record<string, never>;
             /** @default [] */
             runs: components["schemas"]["CellRun"][];
             /** @default false */
@@ -889,8 +891,9 @@ export interface components {
          * SendRequest
          * @description What the dialog asks about, and with ``key`` what it sends: a job spec, and what to run.
          *
-         *     ``parameters`` are values as they were typed; ``deleted_runs`` the execution counts of cells
-         *     that are no longer in the notebook; ``ticked`` the cells that the dialog showed as going along.
+         *     ``metadata`` are those of the open notebook; ``parameters`` are values as they were typed;
+         *     ``deleted_runs`` the execution counts of cells that are no longer in the notebook; ``ticked``
+         *     the cells that the dialog showed as going along.
          */
         SendRequest: {
             /**
@@ -953,6 +956,8 @@ export interface components {
              * @default 0
              */
             memory_gib: number;
+            /** @default {} */
+            metadata: Record<string, never>;
             /**
              * @description It may run with so few workers; those above come and go.
              * @default null

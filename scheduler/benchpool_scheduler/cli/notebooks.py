@@ -14,7 +14,8 @@ def cells_of(path: Path) -> bytes:
 
     Errors: InvalidInput for what is no notebook, or one that is not in Python.
     """
-    return notebooks.build(_cells(path), path=path.name)
+    read = notebooks.read(path)
+    return notebooks.build(_cells(read), path=path.name, metadata=read.metadata)
 
 
 def parametrized(
@@ -24,17 +25,26 @@ def parametrized(
 
     Errors: as ``cells_of``; InvalidInput for a parameter that it has not, or of another type.
     """
-    made = notebooks.with_values(_cells(path), given, path.name)
-    return notebooks.build(made.cells, path=path.name), made.values
+    read = notebooks.read(path)
+    made = notebooks.with_values(_cells(read), given, path.name)
+    return notebooks.build(made.cells, path=path.name, metadata=read.metadata), made.values
 
 
 def names(path: Path) -> list[str]:
     """Return the names of a notebook's parameters. Errors: as ``cells_of``."""
-    return [one.name for one in notebooks.declared(_cells(path))]
+    return [one.name for one in notebooks.declared(_cells(notebooks.read(path)))]
 
 
-def _cells(path: Path) -> list[notebooks.JobCell]:
+def _cells(read: notebooks.NotebookFile) -> list[notebooks.JobCell]:
     return [
-        notebooks.JobCell(each.id, number, each.source, each.cell_type, each.tags, each.attachments)
-        for number, each in enumerate(notebooks.read(path).cells, 1)
+        notebooks.JobCell(
+            each.id,
+            number,
+            each.source,
+            each.cell_type,
+            each.tags,
+            each.attachments,
+            each.metadata,
+        )
+        for number, each in enumerate(read.cells, 1)
     ]

@@ -152,15 +152,18 @@ _SUBMIT_PARAMS: Sequence[click.Parameter] = (
     *sweeping.PARAMS,
     *scheduling.PARAMS,
     option("--key", help="Makes a repeat harmless: the same key is the same job."),
+    option("--python", metavar="PROGRAM",
+           help="Python of a script, module or notebook, by path or name."),
     option("--wait", is_flag=True, help="Follow until the end and exit as the job did."),
-)
+)  # fmt: skip
 
 _SUBMIT_DETAILS = """\
 The current folder's files go with the job: those that git would track, without caches, environments
 and what looks like a secret; .benchpoolignore leaves more out. The job runs with the Python that
-`python3` means here: of the active environment, else on the path. Its results come back to
-benchpool-results/. Options of benchpool come first; every word from SCRIPT, -m or -- on belongs to
-the job. Of a NOTEBOOK all cells run in order; the executed copy is among the results."""
+`python3` means here: of the active environment, else on the path; a notebook with that of its
+kernel where it is installed here. Its results come back to benchpool-results/. Options of benchpool
+come first; every word from SCRIPT, -m or -- on belongs to the job. Of a NOTEBOOK all cells run in
+order; the executed copy is among the results."""
 
 _APPLY_DETAILS = """\
 The same files on a workstation and on a cluster. Project, NodePool and PoolSettings objects are put

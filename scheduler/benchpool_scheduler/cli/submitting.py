@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from benchpool_scheduler.cli import entry as entries
-from benchpool_scheduler.cli import following, notebooks, scheduling, sweeping, words
+from benchpool_scheduler.cli import following, interpreters, notebooks, scheduling, sweeping, words
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.client import code_warnings, imports, snapshot, sweep_plans
 from benchpool_scheduler.client.results import RESULTS
@@ -54,8 +54,10 @@ def submit(session: Session, command: Sequence[str], options: Mapping[str, Any])
             "-p is for notebooks: the arguments of a script stand after its name.",
             field="parameters",
         )
+    python = _python(session, entry, options, command)
     files = taken_files(session, entry)
-    submission = _submission(session, entry, files, options, asked | {"parameters": parameters})
+    asked |= {"parameters": parameters, "interpreter": python}
+    submission = _submission(session, entry, files, options, asked)
     check_imports(session, submission, command)
     say_code_warnings(session, submission, command)
     if sweeping.is_many(options):
@@ -127,6 +129,24 @@ def taken_files(session: Session, entry: Entry) -> snapshot.FolderSnapshot:
     return taken
 
 
+def _python(
+    session: Session, entry: Entry, options: Mapping[str, Any], command: Sequence[str]
+) -> str:
+    """Return the Python of a job; of a notebook say which it is, and why."""
+    notebook = command[0] if isinstance(entry, NotebookEntry) else None
+    found = interpreters.python_for(
+        entry,
+        session.environ,
+        session.folder,
+        asked=options["python"],
+        image=options["image"],
+        notebook=notebook,
+    )
+    if notebook is not None:
+        session.screen.aside(f"{notebook} {found.why}.")
+    return found.path
+
+
 def _submission(
     session: Session,
     entry: Entry,
@@ -137,12 +157,9 @@ def _submission(
     name = options["name"] or entries.name_of(entry)
     key = options["key"] or uuid.uuid4().hex
     folder = f"{_plain(name)}-{key[:8]}" if options["key"] is None else _plain(f"{name}-{key}")
-    # Another image has a Python of its own.
-    python = "python3" if options["image"] else entries.interpreter(session.environ)
     here = {
         "name": name,
         "key": key,
-        "interpreter": python,
         "output_dir": str(session.folder / RESULTS / folder),
         "files": list(files.files),
         "source": Source(kind="terminal", path=str(session.folder)),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
 
-from benchpool import notebooks
+from benchpool import drafts, import_problems, notebooks
 from benchpool.cells import CellSelection, NotebookCell, choose
 from benchpool.cells.notebook_cells import SKIPPED
 from benchpool.server.requests import LiveCell
+from benchpool_scheduler.client import notebooks as notebook_files
 
 
 def tagged(*sources: str, select: tuple[int, ...] = (-1,)) -> CellSelection:
@@ -36,6 +38,7 @@ BY_TAG = "skipped by its tag `skip-execution`"
 
 def test_the_tag_is_the_one_that_a_job_looks_for() -> None:
     assert NotebookClient.skip_cells_with_tag.default_value == SKIPPED
+    assert notebook_files.SKIPPED == SKIPPED
     assert "skip_cells_with_tag" in inspect.getsource(NotebookClient.async_execute_cell)
 
 
@@ -91,3 +94,22 @@ def test_prose_with_the_tag_is_prose() -> None:
         NotebookCell("b", "1", True),
     ]
     assert [each.why for each in choose(cells).cells] == [None, "selected"]
+
+
+def test_imports_of_skipped_cells_are_not_checked(tmp_path: Path) -> None:
+    broken = "import no_such_module_anywhere\nimport os\nos.environ['CUDA_VISIBLE_DEVICES'] = '3'"
+    found = []
+    for tags in ((SKIPPED,), ()):
+        cells = [NotebookCell("a", broken, True, tags=tags), NotebookCell("b", "print(1)", True)]
+        draft = drafts.of_cells(
+            cells,
+            drafts.JobOptions(),
+            kind="notebook",
+            folder=tmp_path,
+            interpreter=sys.executable,
+            path="book.ipynb",
+            whole=True,
+        )
+        checked = import_problems.checked(draft, None, drafts.HERE)
+        found.append([each.level for each in checked.problems if each.level != "info"])
+    assert found == [[], ["error", "warning"]]

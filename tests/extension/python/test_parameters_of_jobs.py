@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 import benchpool
-from benchpool import drafts, magic
+from benchpool import draft_command, magic
 from benchpool_scheduler.errors import InvalidInput
 
 pytestmark = pytest.mark.slow
@@ -64,7 +64,7 @@ def test_the_magic_sets_constants_of_the_cells_that_go_along(susan: Path) -> Non
     sources = [each.source for each in nbformat.reads(text.decode(), as_version=4).cells]
     assert sources == ["lr = 0.5\nunused = 2", "# %%train\nsteps = 4\nprint(lr, steps)"]
     assert draft.submission.parameters == {"lr": 0.5, "steps": 4}
-    assert drafts.command(draft) == "%%train --gpus 1 --parameter lr=0.5 --parameter steps=4"
+    assert draft_command.command(draft) == "%%train --gpus 1 --parameter lr=0.5 --parameter steps=4"
     with pytest.raises(
         InvalidInput, match=r"^What is sent has no parameter `lrr`: did you mean lr"
     ):

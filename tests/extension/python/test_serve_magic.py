@@ -54,7 +54,7 @@ def test_what_makes_no_sense_is_one_sentence_and_nothing_is_begun(
 ) -> None:
     session.run("import benchpool")
     for line, said in (
-        ("--min 0", "%%serve: the following arguments are required: NAME. `benchpool serve -"),
+        ("--min 0", "%%serve: the following arguments are required: NAME. `%serve -"),
         ("chat --sweep lr=1", "%%serve: unrecognized arguments: --sweep"),
         ("Chat", "cannot be a part of an address"),
         ("chat --access us", "write owner, project, group:NAME or everyone."),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from benchpool.cells.left_out import SERVE, TRAIN
 from benchpool.keep import Keep
 from benchpool.magic import cells_of, read_options
 from benchpool_scheduler.contract import JobSubmission, NotebookEntry, State
+from benchpool_scheduler.contract.options import OPTIONS
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_support.own_kernels import KernelSession
 from benchpool_support.serving import Served
@@ -69,8 +72,12 @@ def test_importing_benchpool_brings_the_magic_and_refusals_are_sentences(
     )
     said = session.text("%%train --gpu 2\nprint(1)")
     assert said == (
-        "%%train: unrecognized arguments: --gpu 2. `benchpool submit --help` lists the options.\n"
+        "%%train: unrecognized arguments: --gpu 2. `%train --help` lists the options.\n"
     )
+    assert session.text("%train --help").startswith("usage: %%train ")
+    assert session.text("%%train --help\nprint(1)") == session.text("%train --help")
+    said = session.text("%train --gpus 1")
+    assert said.startswith("%train sends nothing: write %%train in the first line of the cell")
     said = session.text("%%train --name Bob's run\nprint(1)")
     assert said.startswith('%%train: a quotation mark in "--name Bob\'s run" is not closed.')
     assert said.count("\n") == 1
@@ -121,6 +128,26 @@ def test_options_are_words_of_a_shell() -> None:
         read_options("--keep 'a b'")
     with pytest.raises(InvalidInput, match="invalid int value: 'two'"):
         read_options("--gpus two")
+
+
+OF_THE_MAGIC = ["--send", "--keep", "--pickle", "--sweep", "--array", "--trials", "--maximize"]
+
+
+@pytest.mark.parametrize("magic", [TRAIN, SERVE])
+def test_the_help_that_a_refusal_names_lists_every_option(
+    magic: str, session: KernelSession
+) -> None:
+    flags = {
+        TRAIN: [*OF_THE_MAGIC, *(each.flag for each in OPTIONS)],
+        SERVE: ["NAME", "--send", "--pickle", "--gpus", "--min", "--idle", "--update"],
+    }[magic]
+    session.run("%load_ext benchpool")
+    advised = re.findall("`(.*?)`", session.text(f"%%{magic} --nonsense\nprint(1)"))
+    assert advised == [f"%{magic} --help"]
+    listed = session.text(advised[0]).split()
+    assert [flag for flag in flags if not {flag, f"{flag},"} & {*listed}] == []
+    assert "A value of this session that goes along" in " ".join(listed)
+    assert advised[0] in session.text(f"print(get_ipython().object_inspect_text('%%{magic}'))")
 
 
 def test_a_cell_that_failed_never_blocks_a_later_sending(

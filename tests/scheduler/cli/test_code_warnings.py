@@ -65,6 +65,31 @@ def test_files_above_the_folder_are_said_and_the_advice_is_true(
     assert "does not travel" not in done.err
 
 
+def test_a_command_of_a_cell_is_said_and_the_advice_is_true(
+    benchpool: Benchpool,
+    repo: Path,
+    environ: dict[str, str],
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    environ["VIRTUAL_ENV"] = sys.prefix  # its Python has a kernel
+    file = repo / "notebooks" / "use.ipynb"
+    skipped = v4.new_code_cell("!cat ../data/y", metadata={"tags": ["skip-execution"]})
+    cells = [skipped, v4.new_code_cell("x = 1\nlines = !cat ../data/x.csv\nprint('got', lines)")]
+    file.write_text(writes(v4.new_notebook(cells=cells)))
+    said = _run(capfdbinary, environ, repo / "notebooks", "submit", "use.ipynb")
+    (line,) = [line for line in said.splitlines() if "does not travel" in line]
+    command = "benchpool submit notebooks/use.ipynb"
+    assert line == (
+        "cell 2, line 2: `../data/x.csv` is above the folder notebooks and does not travel with "
+        f"the job: run `{command}` in {repo}, with `data/x.csv` instead of `../data/x.csv` in the "
+        "code."
+    )
+    file.write_text(file.read_text().replace("../data", "data"))
+    done = benchpool("submit", "--wait", *command.split()[2:])
+    assert (done.status, "got ['1']" in done.out) == (0, True)
+    assert "does not travel" not in done.err
+
+
 def test_gpus_that_the_code_chooses_are_said_with_their_line(
     benchpool: Benchpool, folder: Path
 ) -> None:

@@ -57,15 +57,17 @@ def test_a_notebook_of_format_three_is_read_as_its_cells(tmp_path: Path) -> None
     assert cells_of(path) == cells_of(path)
 
 
-def test_tags_and_attachments_go_along_and_outputs_do_not(tmp_path: Path) -> None:
-    code = {"cell_type": "code", "id": "a", "metadata": {"tags": ["parameters"], "mine": 1}}
+def test_metadata_and_attachments_go_along_and_outputs_do_not(tmp_path: Path) -> None:
+    own = {"tags": ["parameters"], "mine": 1, "execution": {"iopub.status.busy": "now"}}
+    code = {"cell_type": "code", "id": "a", "metadata": own}
     prose = {"cell_type": "markdown", "id": "b", "metadata": {}, "attachments": PICTURE}
     book = of_four(
         {**code, "source": "lr = 1", "outputs": [{"text": "old"}], "execution_count": 7},
         {**prose, "source": ["![](attachment:", "dot.png)"]},
     )
     sent = json.loads(cells_of(written(tmp_path / "book.ipynb", book)))
-    assert sent["cells"][0]["metadata"] == {"benchpool": {"number": 1}, "tags": ["parameters"]}
+    kept = {"benchpool": {"number": 1}, "tags": ["parameters"], "mine": 1}
+    assert sent["cells"][0]["metadata"] == kept
     assert sent["cells"][0]["outputs"] == []
     assert sent["cells"][1]["attachments"] == PICTURE
     assert sent["cells"][1]["source"] == "![](attachment:dot.png)"
@@ -143,3 +145,13 @@ def test_cells_that_repeat_an_id_are_all_there(tmp_path: Path) -> None:
         (kind, str(number)) for number, kind in enumerate(kinds)
     ]
     assert len({cell.id for cell in read}) == 5
+
+
+def test_what_a_notebook_says_of_itself_goes_along(tmp_path: Path) -> None:
+    spec = {"name": "torch-env", "display_name": "Torch", "language": "python"}
+    book = of_four(kernelspec=spec, title="Diffusion", authors=[{"name": "susan"}], widgets={})
+    sent = json.loads(cells_of(written(tmp_path / "book.ipynb", book)))["metadata"]
+    assert sent["kernelspec"] == spec
+    assert (sent["title"], sent["authors"]) == ("Diffusion", [{"name": "susan"}])
+    assert "widgets" not in sent
+    assert sent["benchpool"] == {"path": "book.ipynb"}

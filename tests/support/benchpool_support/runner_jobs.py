@@ -21,6 +21,8 @@ class NotebookJob:
     root: Path
     told: dict[str, object] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
+    book: object = None
+    """The notebook as it stands in the file, instead of one that is made of cells."""
 
     @property
     def copy(self) -> Path:
@@ -41,6 +43,8 @@ class NotebookJob:
         if self.told:
             book.metadata["benchpool"] = dict(self.told)
         nbformat.write(book, self.root / "object")
+        if self.book is not None:
+            (self.root / "object").write_text(json.dumps(self.book))
         env = {key: value for key, value in os.environ.items() if "BENCHPOOL" not in key}
         for name in ("checkpoint", "output"):
             env[f"BENCHPOOL_{name.upper()}_DIR"] = str(self.root / name)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchpool_scheduler.client import notebooks
 from benchpool_scheduler.client.code_warnings import gpu_choice
-from benchpool_scheduler.client.code_warnings.sources import piece_of_source
+from benchpool_scheduler.client.code_warnings.sources import commands_in, piece_of_source
 from benchpool_scheduler.client.imports import files_above
 from benchpool_scheduler.client.imports.checking import with_own
 from benchpool_scheduler.client.imports.files_above import SentFolder
@@ -55,7 +55,7 @@ def of_submission(
     entry = submission.entry
     if notebook is not None:
         cells = enumerate(notebooks.read(folder / notebook).cells, 1)
-        code = ((n, cell.source) for n, cell in cells if cell.cell_type == "code")
+        code = ((n, cell.source) for n, cell in cells if cell.is_run)
         pieces = [piece_of_source(f"cell {n}", source) for n, source in code]
         return of_pieces(pieces, submission, folder, SentFolder(folder, notebook))
     if isinstance(entry, ModuleEntry):
@@ -81,6 +81,7 @@ def _of(
     contained = submission.image is not None
     for piece in pieces:
         found = list(gpu_choice.choices(piece, submission.gpus, contained=contained))
-        found += files_above.uses(piece, sent) if sent is not None else ()
+        if sent is not None:
+            found += files_above.uses(piece, sent, commands_in(piece))
         for line, text in sorted(found):
             yield CodeWarning(piece.where, line, text)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path, PurePosixPath
 
+from benchpool_scheduler.client.imports import shell_paths
 from benchpool_scheduler.client.imports.own_files import OwnModules
 from benchpool_scheduler.client.imports.reading import Piece, imports_of
+from benchpool_scheduler.client.imports.shell_paths import NamedPath
 
 _JOINS = frozenset({"join", "joinpath", "Path", "PurePath", "PosixPath", "PurePosixPath"})
 _KEEPS = frozenset(
@@ -36,13 +38,19 @@ class SentFolder:
     code: str
 
 
-def uses(piece: Piece, sent: SentFolder) -> Iterator[tuple[int, str]]:
+def uses(
+    piece: Piece, sent: SentFolder, commands: Iterable[tuple[int, str]] = ()
+) -> Iterator[tuple[int, str]]:
     """Yield line and text of each use of a file or folder that is there, above the folder.
 
     Relative paths are those of the current folder, which is the root in the job as here.
+
+    Args:
+        commands: Lines of the piece, from 1, that a shell or a magic reads.
     """
     said: set[str] = set()
-    for each in _paths(piece, sent):
+    named = (_named(line, it) for line, text in commands for it in shell_paths.of_command(text))
+    for each in chain(_paths(piece, sent), named):
         if not each.path.startswith("..") or each.path in said:
             continue
         if each.imports:
@@ -88,6 +96,10 @@ class _UsedPath:
     by_file: bool
 
 
+def _named(line: int, found: NamedPath) -> _UsedPath:
+    return _UsedPath(line, found.path, imports=False, is_used=found.is_used, by_file=False)
+
+
 def _paths(piece: Piece, sent: SentFolder) -> Iterator[_UsedPath]:
     """Yield the paths of a piece, up to where its code is nested too deeply to be read."""
     beside = os.path.dirname(sent.code) if sent.code.endswith(".py") else ""
@@ -98,6 +110,9 @@ def _paths(piece: Piece, sent: SentFolder) -> Iterator[_UsedPath]:
             used = bool(_below(path).parts) or call.rpartition(".")[2] in _FOLDERS
             by_file = "__file__" in ast.unparse(node)
             yield _UsedPath(node.lineno, path, "sys.path" in call, used, by_file)
+        for each in ast.walk(piece.tree):
+            if isinstance(each, ast.Call):
+                yield from (_named(each.lineno, it) for it in shell_paths.of_call(each))
 
 
 def _text(what: str, used: _UsedPath, sent: SentFolder) -> str:

@@ -100,7 +100,7 @@ def _of_notebook(path: Path) -> tuple[list[Piece], bool]:
     """Return what a notebook needs, and its cells that are Python; whether others make modules."""
     pieces, loose = [Piece(path.name, _importing("ipykernel"), "")], False
     for number, cell in enumerate(notebooks.read(path).cells, 1):
-        if cell.cell_type != "code":
+        if not cell.is_run:
             continue
         loose = loose or _MAKES_MODULES.search(cell.source) is not None
         try:

@@ -1,6 +1,13 @@
 """Notebooks on their way into a job: a file read as cells, and cells made into what a job runs."""
 
 from benchpool_scheduler.client.notebooks.job_notebook import JobCell, build
+from benchpool_scheduler.client.notebooks.metadata import (
+    Metadata,
+    check_metadata,
+    lasting,
+    lasting_of_cell,
+    tags_of,
+)
 from benchpool_scheduler.client.notebooks.parameters import (
     NotebookParameter,
     Parametrized,
@@ -8,18 +15,30 @@ from benchpool_scheduler.client.notebooks.parameters import (
     recorded,
     with_values,
 )
-from benchpool_scheduler.client.notebooks.reading import FileCell, NotebookFile, own_ids, read
+from benchpool_scheduler.client.notebooks.reading import (
+    SKIPPED,
+    FileCell,
+    NotebookFile,
+    own_ids,
+    read,
+)
 
 __all__ = [
+    "SKIPPED",
     "FileCell",
     "JobCell",
+    "Metadata",
     "NotebookFile",
     "NotebookParameter",
     "Parametrized",
     "build",
+    "check_metadata",
     "declared",
+    "lasting",
+    "lasting_of_cell",
     "own_ids",
     "read",
     "recorded",
+    "tags_of",
     "with_values",
 ]

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from benchpool_scheduler.client.notebooks.reading import Attachments
+from benchpool_scheduler.client.notebooks.metadata import Metadata, named
+from benchpool_scheduler.client.notebooks.reading import SKIPPED, Attachments
 
 FORMAT, MINOR = 4, 5
 """Version of the notebook format; since 4.5 cells have ids."""
@@ -22,6 +23,12 @@ class JobCell:
     cell_type: str = "code"
     tags: tuple[str, ...] = ()
     attachments: Attachments = field(default_factory=dict)
+    metadata: Metadata = field(default_factory=dict)
+
+    @property
+    def is_run(self) -> bool:
+        """It is code, and no tag keeps a job from running it."""
+        return self.cell_type == "code" and SKIPPED not in self.tags
 
 
 def build(
@@ -30,8 +37,12 @@ def build(
     path: str | None = None,
     keep: Mapping[str, object] | None = None,
     modules: Mapping[str, object] | None = None,
+    metadata: Metadata | None = None,
 ) -> bytes:
-    """Return a notebook of these cells, without outputs; of their metadata tags alone are kept.
+    """Return a notebook of these cells, without outputs.
+
+    Args:
+        metadata: Those of the notebook that they are from, see ``lasting``.
 
     Equal cells give equal bytes, so that sending the same again uploads nothing. ``keep`` tells the
     runner which values the cells leave behind, ``modules`` which sources of the user's own modules
@@ -45,8 +56,7 @@ def build(
         "nbformat": FORMAT,
         "nbformat_minor": MINOR,
         "metadata": {
-            "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
-            "language_info": {"name": "python"},
+            **named(metadata or {}),
             "benchpool": {"path": path, **({"keep": keep} if keep else {}), **(modules or {})},
         },
         "cells": [_cell(each) for each in cells],
@@ -59,11 +69,13 @@ def _cell(cell: JobCell) -> dict[str, object]:
     made: dict[str, object] = {
         "cell_type": cell.cell_type,
         "id": cell.id,
-        "metadata": {"benchpool": {"number": cell.number}},
+        "metadata": {
+            **cell.metadata,
+            **({"tags": list(cell.tags)} if cell.tags else {}),
+            "benchpool": {"number": cell.number},
+        },
         "source": cell.source,
     }
-    if cell.tags:
-        made["metadata"] = {"benchpool": {"number": cell.number}, "tags": list(cell.tags)}
     if cell.cell_type == "code":
         made |= {"execution_count": None, "outputs": []}
     elif cell.attachments:

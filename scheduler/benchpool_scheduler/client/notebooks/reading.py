@@ -10,6 +10,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from benchpool_scheduler.client.notebooks import metadata as metadata_of
+from benchpool_scheduler.client.notebooks.metadata import Metadata
 from benchpool_scheduler.errors import InvalidInput
 
 KINDS = ("code", "markdown", "raw")
@@ -18,6 +20,8 @@ CONVERTED_BELOW = 4
 Attachments = Mapping[str, Mapping[str, Any]]
 """Contents by name and type, as the cells of a notebook hold them."""
 
+SKIPPED = "skip-execution"
+"""Tag of the cells that a run of a notebook skips (nbclient, papermill)."""
 
 OTHER_KERNELS = {
     r"ir[\d.]*$": "R",
@@ -41,14 +45,24 @@ class FileCell:
     execution_count: int | None = None
     tags: tuple[str, ...] = ()
     attachments: Attachments = field(default_factory=dict)
+    metadata: Metadata = field(default_factory=dict)
+
+    @property
+    def is_run(self) -> bool:
+        """It is code, and no tag keeps a job from running it."""
+        return self.cell_type == "code" and SKIPPED not in self.tags
 
 
 @dataclass(frozen=True, slots=True)
 class NotebookFile:
-    """A notebook as saved; ``kernel`` is the name of the kernel that it was last opened with."""
+    """A notebook as saved; ``kernel`` is the name of the kernel that it was last opened with.
+
+    Its ``metadata``, and those of its cells, are without what a run writes anew.
+    """
 
     cells: tuple[FileCell, ...]
     kernel: str | None = None
+    metadata: Metadata = field(default_factory=dict)
 
 
 def read(path: Path) -> NotebookFile:
@@ -56,6 +70,7 @@ def read(path: Path) -> NotebookFile:
 
     Raises:
         InvalidInput: It cannot be read as a notebook, or is not in Python.
+        TooLarge: Its metadata are.
     """
     text = _text(path)
     try:
@@ -65,8 +80,9 @@ def read(path: Path) -> NotebookFile:
             notebook = _converted(text)
         # A conversion draws ids, another one each time.
         cells = tuple(_cell(n, each, own_id=not old) for n, each in enumerate(notebook["cells"], 1))
-        language, kernel = _spoken(notebook.get("metadata") or {})
-    except (ValueError, KeyError, TypeError, AttributeError) as bad:
+        metadata = notebook.get("metadata") or {}
+        language, kernel = _spoken(metadata)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as bad:
         raise InvalidInput(
             f"{path.name} cannot be read as a notebook ({type(bad).__name__}): send one that "
             "JupyterLab opens.",
@@ -77,9 +93,10 @@ def read(path: Path) -> NotebookFile:
             f"{path.name} is written in {language}; a job runs notebooks in Python.", field="path"
         )
     own = own_ids(cell.id for cell in cells)
-    return NotebookFile(
-        tuple(replace(cell, id=id_) for cell, id_ in zip(cells, own, strict=True)), kernel
-    )
+    named = tuple(replace(cell, id=id_) for cell, id_ in zip(cells, own, strict=True))
+    kept = metadata_of.lasting(metadata)
+    metadata_of.check_metadata(kept, (cell.metadata for cell in named))
+    return NotebookFile(named, kernel, kept)
 
 
 def own_ids(ids: Iterable[str]) -> list[str]:
@@ -151,6 +168,7 @@ def _cell(number: int, cell: Any, *, own_id: bool) -> FileCell:
         source if isinstance(source, str) else "".join(source),
         kind,
         count if isinstance(count, int) else None,
-        tuple(each for each in metadata.get("tags") or () if isinstance(each, str)),
+        metadata_of.tags_of(metadata),
         dict(cell.get("attachments") or {}),
+        metadata_of.lasting_of_cell(metadata),
     )

@@ -1,0 +1,95 @@
+"""The words behind ``%%train`` and ``%%serve``: how they are read, refused and explained."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from benchpool_scheduler.contract.options import SubmitOption
+
+
+class HelpAsked(Exception):
+    """A line has ``--help``: its text lists the options of the magic."""
+
+
+class MagicParser(argparse.ArgumentParser):
+    """Reads the words behind a magic; what is wrong with them is told as the pool tells it."""
+
+    def words(self, line: str) -> dict[str, Any]:
+        """Return what a line says, by option. Errors: HelpAsked, InvalidInput."""
+        said = uncommented(line)
+        try:
+            words = shlex.split(said)
+        except ValueError:
+            self.error(f"a quotation mark in {said.strip()!r} is not closed")
+        if "--help" in words:
+            raise HelpAsked(self.help_text())
+        return vars(self.parse_args(words))
+
+    def help_text(self) -> str:
+        """Return all options, with what they do."""
+        return self.format_help().rstrip()
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the words. Errors: InvalidInput."""
+        from benchpool_scheduler.errors import InvalidInput
+
+        raise InvalidInput(
+            f"{self.prog}: {message}. `{self.prog[1:]} --help` lists the options.",
+            field="options",
+        )
+
+
+def uncommented(line: str) -> str:
+    """Return a line without the comment at its end.
+
+    >>> uncommented("--gpus 2  # don't wait"), uncommented("--note 'run # 3' --name a#b")
+    ('--gpus 2  ', "--note 'run # 3' --name a#b")
+    """
+    quote, escaped = "", False
+    for at, sign in enumerate(line):
+        if escaped or (sign == "\\" and quote != "'"):
+            escaped = not escaped
+        elif quote:
+            quote = "" if sign == quote else quote
+        elif sign == "#" and line[:at][-1:] in {"", " ", "\t"}:
+            return line[:at]
+        elif sign in "'\"":
+            quote = sign
+    return line
+
+
+def parser_of(magic: str, options: Iterable[SubmitOption]) -> MagicParser:
+    """Return what reads these options of ``submit`` behind a magic, and values that go along."""
+    from benchpool_scheduler.contract.options import value_of
+
+    parser = MagicParser(prog=f"%%{magic}", add_help=False, allow_abbrev=False)
+    for option in options:
+        takes = value_of(option)
+        if takes.type is bool:
+            parser.add_argument(
+                option.flag, action="store_true", dest=option.name, help=_plain(option.help)
+            )
+            continue
+        parser.add_argument(
+            *filter(None, (option.flag, option.short)),
+            dest=option.name,
+            type=str if takes.duration else takes.type,
+            action="append" if takes.many else "store",
+            metavar=option.metavar or None,
+            help=_plain(option.help),
+        )
+    sent = "A value of this session that goes along, instead of the cells that made it."
+    parser.add_argument("--send", action="append", metavar="NAME", help=sent)
+    pickled = "Values may be pickled where no safer format takes them."
+    parser.add_argument("--pickle", action="store_true", help=pickled)
+    parser.add_argument("--help", action="store_true", help="Show this, and send nothing.")
+    return parser
+
+
+def _plain(text: str) -> str:
+    """Return a text as argparse prints it unchanged."""
+    return text.replace("%", "%%")

@@ -1,0 +1,70 @@
+"""Which Python a job of the terminal runs with, and what is said of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchpool_scheduler.cli import entry as entries
+from benchpool_scheduler.client import notebooks
+from benchpool_scheduler.client.notebooks.kernels import NotebookPython, python_of
+from benchpool_scheduler.contract import CommandEntry, Entry
+from benchpool_scheduler.errors import InvalidInput
+
+OF_IMAGE = "python3"
+
+
+def python_for(
+    entry: Entry,
+    environ: Mapping[str, str],
+    folder: Path,
+    *,
+    asked: str | None = None,
+    image: str | None = None,
+    notebook: str | None = None,
+) -> NotebookPython:
+    """Return the Python of a job: the one asked for, of the image, of its kernel, of the terminal.
+
+    Args:
+        folder: The current folder.
+        asked: What ``--python`` names.
+        image: What ``--image`` names, which has a Python of its own.
+        notebook: The file of a notebook, below the folder.
+
+    Raises:
+        InvalidInput: There is no such Python, or a command was to have one.
+    """
+    if asked is not None:
+        if isinstance(entry, CommandEntry):
+            raise InvalidInput(
+                "--python is for a SCRIPT, -m MODULE or a NOTEBOOK: name the Python of a command "
+                f"in it, `-- {asked} ...`.",
+                field="python",
+            )
+        path = asked if image else _there(asked, environ, folder)
+        return NotebookPython(path, f"runs with {path}, as --python says")
+    if image:
+        return NotebookPython(OF_IMAGE, f"runs with the {OF_IMAGE} of the image {image}")
+    usual = entries.interpreter(environ)
+    if notebook is None:
+        return NotebookPython(usual, f"runs with {usual}, the Python of this terminal")
+    return python_of(notebooks.read(folder / notebook).kernel, usual, environ)
+
+
+def _there(asked: str, environ: Mapping[str, str], folder: Path) -> str:
+    """Return the absolute path of a program that is named as in a shell. Errors: InvalidInput."""
+    path = os.path.expanduser(asked)
+    if "/" not in path:
+        found = shutil.which(path, path=environ.get("PATH", ""))
+    else:
+        whole = os.path.normpath(folder / path)
+        found = whole if os.path.isfile(whole) and os.access(whole, os.X_OK) else None
+    if found is None:
+        raise InvalidInput(
+            f"There is no program {asked}: give --python the path of a Python, or a name such as "
+            "python3.12 that is on the path.",
+            field="python",
+        )
+    return found

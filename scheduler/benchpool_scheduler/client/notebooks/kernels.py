@@ -1,0 +1,113 @@
+"""The Python of a notebook's kernel, where Jupyter has that kernel installed on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+OF_ANY_PYTHON = frozenset({"python", "python2", "python3"})
+"""Names that every installation of Jupyter gives to the Python that it runs with itself."""
+
+_NAME = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
+_SHARED = ("/usr/local/share/jupyter", "/usr/share/jupyter")
+
+
+@dataclass(frozen=True, slots=True)
+class NotebookPython:
+    """The Python that a notebook runs with.
+
+    Attributes:
+        path: Where it is.
+        why: What it is, as a sentence without a full stop.
+    """
+
+    path: str
+    why: str
+
+
+def python_of(kernel: str | None, usual: str, environ: Mapping[str, str]) -> NotebookPython:
+    """Return the Python of a kernel that is installed here, else the usual one.
+
+    Args:
+        kernel: The name that the notebook gives it; None for none.
+        usual: The Python of the terminal.
+        environ: Our environment, which says where kernels are installed.
+    """
+    current = f"runs with {usual}, the Python of this terminal"
+    if kernel is None or kernel in OF_ANY_PYTHON:
+        return NotebookPython(usual, current)
+    folder = _folder_of(kernel, usual, environ)
+    if folder is None:
+        return NotebookPython(usual, f"has the kernel {kernel}, which is not here: it {current}")
+    word = _program(folder)
+    python = None if word is None else _found(word, folder, environ)
+    if python is None:
+        runs = f"no Python ({word})" if word else "no Python"
+        why = f"has the kernel {kernel}, which names {runs} that is here: it {current}"
+        return NotebookPython(usual, why)
+    return NotebookPython(python, f"runs with {python}, the Python of its kernel {kernel}")
+
+
+def _folder_of(kernel: str, usual: str, environ: Mapping[str, str]) -> Path | None:
+    """Return the folder of a kernel spec; names are the same in either case, as for Jupyter."""
+    if not _NAME.fullmatch(kernel):
+        return None
+    for place in _data_folders(usual, environ):
+        try:
+            named = sorted(each for each in (place / "kernels").iterdir())
+        except OSError:
+            continue
+        for each in named:
+            if each.name.lower() == kernel.lower() and (each / "kernel.json").is_file():
+                return each
+    return None
+
+
+def _data_folders(usual: str, environ: Mapping[str, str]) -> Iterator[Path]:
+    """Yield where Jupyter looks for kernels: those of an active environment before the user's."""
+    yield from map(Path, filter(None, environ.get("JUPYTER_PATH", "").split(os.pathsep)))
+    active = [environ.get(each) for each in ("VIRTUAL_ENV", "CONDA_PREFIX")]
+    for prefix in dict.fromkeys(filter(None, active)):
+        yield Path(prefix, "share", "jupyter")
+    home = environ.get("HOME")
+    if own := environ.get("JUPYTER_DATA_DIR"):
+        yield Path(own)
+    elif home and sys.platform == "darwin":
+        yield Path(home, "Library", "Jupyter")
+    elif data := environ.get("XDG_DATA_HOME") or (home and f"{home}/.local/share"):
+        yield Path(data, "jupyter")
+    for python in dict.fromkeys((usual, sys.executable)):
+        if os.path.isabs(python):
+            yield Path(python).parents[1] / "share" / "jupyter"
+    yield from map(Path, _SHARED)
+
+
+def _program(folder: Path) -> str | None:
+    """Return what a kernel spec starts; None where that is no Python with ipykernel."""
+    try:
+        spec = json.loads((folder / "kernel.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    argv = spec.get("argv") if isinstance(spec, dict) else None
+    if not isinstance(argv, list) or not argv or not all(isinstance(it, str) for it in argv):
+        return None
+    language = str(spec.get("language") or "python").lower()
+    has_ipykernel = any(word.startswith("ipykernel") for word in argv)
+    return str(argv[0]) if language == "python" and has_ipykernel else None
+
+
+def _found(word: str, folder: Path, environ: Mapping[str, str]) -> str | None:
+    """Return the program; a bare name is that of the environment that has the kernel spec."""
+    if os.path.isabs(word):
+        return word if os.access(word, os.X_OK) else None
+    beside = folder.parents[3] / "bin" / word
+    if "/" not in word and os.access(beside, os.X_OK):
+        return str(beside)
+    found = shutil.which(word, path=environ.get("PATH", ""))
+    return found if found and os.path.isabs(found) else None

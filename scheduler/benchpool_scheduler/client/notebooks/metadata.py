@@ -1,0 +1,137 @@
+"""Metadata of a notebook and its cells: what of them goes along with a job. Pure."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from benchpool_scheduler.errors import TooLarge
+
+Metadata = Mapping[str, Any]
+
+OF_A_RUN = frozenset(
+    {
+        *("execution", "ExecuteTime", "papermill", "widgets", "benchpool", "trusted", "signature"),
+        *("orig_nbformat", "orig_nbformat_minor"),
+    }
+)
+"""Metadata that belong to one run, to the machine of the sender, or to a conversion."""
+
+MOST_BYTES = 1 << 20
+"""Limit for the metadata of a notebook and of all its cells together, in bytes of JSON."""
+
+MOST_NESTED = 100
+"""Limit for lists and objects within each other: a deeper entry does not go along."""
+
+PYTHON = {"name": "python3", "display_name": "Python 3", "language": "python"}
+"""Kernel of a notebook that names none."""
+
+
+def lasting(metadata: object) -> dict[str, Any]:
+    """Return metadata without what a run writes anew: times, progress, widgets, our own marks.
+
+    What is no object counts as none, and a number that JSON does not have (NaN) as null.
+
+    >>> lasting({"slideshow": {"slide_type": "slide"}, "execution": {"iopub.status.busy": "…"}})
+    {'slideshow': {'slide_type': 'slide'}}
+    """
+    if not isinstance(metadata, Mapping):
+        return {}
+    kept = {}
+    for name, value in metadata.items():
+        try:
+            if name not in OF_A_RUN:
+                kept[str(name)] = _plain(value, MOST_NESTED)
+        except _TooDeepError:
+            continue
+    return kept
+
+
+def lasting_of_cell(metadata: object) -> dict[str, Any]:
+    """Return the same of a cell; its tags are a field of its own."""
+    return {name: value for name, value in lasting(metadata).items() if name != "tags"}
+
+
+def tags_of(metadata: object) -> tuple[str, ...]:
+    """Return the tags in the metadata of a cell; what is no list of texts has none.
+
+    >>> tags_of({"tags": ["parameters", 3]}), tags_of({"tags": "parameters"}), tags_of([])
+    (('parameters',), (), ())
+    """
+    tags = metadata.get("tags") if isinstance(metadata, Mapping) else None
+    if not isinstance(tags, list):
+        return ()
+    return tuple(dict.fromkeys(each for each in tags if isinstance(each, str)))
+
+
+def named(metadata: Metadata) -> dict[str, Any]:
+    """Return metadata of a notebook with the kernel and the language that its format requires.
+
+    >>> named({"kernelspec": {"name": "torch"}, "title": "Diffusion"})["kernelspec"]
+    {'display_name': 'torch', 'language': 'python', 'name': 'torch'}
+    """
+    spec, language = metadata.get("kernelspec"), metadata.get("language_info")
+    if isinstance(spec, dict) and isinstance(spec.get("name"), str) and spec["name"]:
+        shown = spec.get("display_name")
+        spec = {"display_name": spec["name"], "language": "python"} | spec
+        spec |= {} if isinstance(shown, str) else {"display_name": spec["name"]}
+    else:
+        spec = PYTHON
+    language = language if isinstance(language, dict) else {}
+    language = language if isinstance(language.get("name"), str) else {"name": "python"}
+    return {"kernelspec": spec, "language_info": language} | {
+        name: value
+        for name, value in metadata.items()
+        if name not in ("kernelspec", "language_info")
+    }
+
+
+def check_metadata(metadata: Metadata, cells: Iterable[Metadata]) -> None:
+    """Check the size of what goes along.
+
+    Args:
+        metadata: Of the notebook.
+        cells: Of its cells, in their order.
+
+    Raises:
+        TooLarge: It is over the limit; with the name of the largest entry and where it stands.
+    """
+    total, largest, entry = 0, 0, ""
+    places = [("metadata", metadata, "the notebook")]
+    places += [("cells", each, f"cell {n}") for n, each in enumerate(cells, 1)]
+    field = "metadata"
+    for place, entries, of in places:
+        for name, value in entries.items():
+            size = len(json.dumps([name, value]))
+            total += size
+            if size > largest:
+                largest, entry, field = size, f"`{name[:100]}` of {of}", place
+    if total > MOST_BYTES:
+        raise TooLarge(
+            f"The metadata of the notebook have {_kib(total)} KiB, the limit is "
+            f"{_kib(MOST_BYTES)} KiB: remove {entry} ({_kib(largest)} KiB), in JupyterLab under "
+            "Property Inspector, Advanced Tools.",
+            field=field,
+            numbers={"bytes": total, "limit": MOST_BYTES},
+        )
+
+
+def _kib(size: int) -> int:
+    return (size + 1023) >> 10
+
+
+class _TooDeepError(Exception):
+    """An entry is nested too deeply."""
+
+
+def _plain(value: object, levels: int) -> object:
+    """Return a value as JSON has it. Errors: _TooDeepError."""
+    if isinstance(value, Mapping | list):
+        if levels == 0:
+            raise _TooDeepError
+        if isinstance(value, list):
+            return [_plain(each, levels - 1) for each in value]
+        return {str(name): _plain(each, levels - 1) for name, each in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value

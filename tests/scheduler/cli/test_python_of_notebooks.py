@@ -1,0 +1,170 @@
+"""``benchpool submit`` runs a notebook with the Python of its kernel, and says which that is."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nbformat import v4, writes
+
+from benchpool_scheduler.client.notebooks.kernels import python_of
+
+Benchpool = Callable[..., Any]
+
+LAUNCHES = ["-m", "ipykernel_launcher", "-f", "{connection_file}"]
+
+
+def install(data: Path, name: str, python: str, **more: object) -> None:
+    """Install a kernel spec as ``ipykernel install --name`` does."""
+    folder = data / "kernels" / name
+    folder.mkdir(parents=True)
+    spec = {"argv": [python, *LAUNCHES], "display_name": name, "language": "python", **more}
+    (folder / "kernel.json").write_text(json.dumps(spec))
+
+
+def a_python(folder: Path, name: str = "python") -> str:
+    """Return the path of a Python by another name than the terminal's."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).symlink_to(sys.executable)
+    return str(folder / name)
+
+
+@pytest.fixture
+def book(folder: Path) -> Path:
+    kernel = {"name": "torch-env", "display_name": "Torch", "language": "python"}
+    cell = v4.new_code_cell("import sys\nprint('by', sys.executable)", metadata={"mine": 1})
+    notebook = v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel, "title": "Diffusion"})
+    (folder / "book.ipynb").write_text(writes(notebook))
+    return folder / "book.ipynb"
+
+
+@pytest.mark.slow
+def test_a_notebook_runs_with_the_python_of_its_kernel_and_keeps_its_metadata(
+    benchpool: Benchpool, book: Path, environ: dict[str, str], tmp_path: Path
+) -> None:
+    environ["JUPYTER_PATH"] = str(tmp_path / "jupyter")
+    environ["VIRTUAL_ENV"] = sys.prefix
+    # A program of its own: a link elsewhere would be a Python without our packages.
+    torch = tmp_path / "torch-python"
+    torch.write_text(f'#!/bin/sh\nTORCH=yes exec {sys.executable} "$@"\n')
+    torch.chmod(0o755)
+    cell = v4.new_code_cell("import os\nprint('torch', os.environ.get('TORCH'))")
+    notebook = json.loads(book.read_text())
+    notebook["cells"][0]["source"] = cell.source
+    book.write_text(json.dumps(notebook))
+    install(tmp_path / "jupyter", "torch-env", str(torch))
+    done = benchpool("submit", "--wait", "book.ipynb")
+    assert done.status == 0, done.err
+    assert f"book.ipynb runs with {torch}, the Python of its kernel torch-env.\n" in done.err
+    assert "torch yes" in done.out
+    (copy,) = (book.parent / "benchpool-results").glob("*/book*.ipynb")
+    executed = json.loads(copy.read_text())
+    assert executed["metadata"]["kernelspec"] == notebook["metadata"]["kernelspec"]
+    assert executed["metadata"]["title"] == "Diffusion"
+    assert executed["cells"][1]["metadata"]["mine"] == 1
+
+    done = benchpool("submit", "--wait", "--python", sys.executable, "book.ipynb")
+    assert f"book.ipynb runs with {sys.executable}, as --python says.\n" in done.err
+    assert (done.status, "torch None" in done.out) == (0, True), done.err
+
+
+@pytest.mark.slow
+def test_a_kernel_that_is_not_here_is_said_and_the_terminals_python_runs_it(
+    benchpool: Benchpool, book: Path, environ: dict[str, str]
+) -> None:
+    environ["VIRTUAL_ENV"] = sys.prefix
+    python = os.path.join(sys.prefix, "bin", "python")
+    done = benchpool("submit", "--wait", "book.ipynb")
+    assert (done.status, f"by {python}" in done.out) == (0, True), done.err
+    assert (
+        f"book.ipynb has the kernel torch-env, which is not here: it runs with {python}, the "
+        "Python of this terminal.\n"
+    ) in done.err
+
+
+@pytest.mark.slow
+def test_python_is_refused_where_there_is_none_or_nothing_runs_with_it(
+    benchpool: Benchpool, folder: Path
+) -> None:
+    (folder / "a.py").write_text("import sys\nprint('by', sys.executable)")
+    said = benchpool("submit", "--python", "gone/python", "a.py")
+    assert said.err.startswith("benchpool: There is no program gone/python: give --python")
+    said = benchpool("submit", "--python", "python3", "--", "make")
+    assert "name the Python of a command in it, `-- python3 ...`." in said.err
+    name = Path(sys.executable).name
+    done = benchpool("submit", "--wait", "--python", name, "a.py")
+    assert (done.status, f"by {sys.executable}" in done.out) == (0, True), done.err
+
+
+@pytest.mark.parametrize("place", ["JUPYTER_PATH", "JUPYTER_DATA_DIR", "XDG_DATA_HOME", "HOME"])
+def test_kernels_are_found_where_jupyter_installs_them(place: str, tmp_path: Path) -> None:
+    below = {"XDG_DATA_HOME": "jupyter", "HOME": ".local/share/jupyter"}
+    if sys.platform == "darwin":
+        below["HOME"] = "Library/Jupyter"
+        if place == "XDG_DATA_HOME":
+            pytest.skip("of other systems")
+    python = a_python(tmp_path / "env" / "bin")
+    install(tmp_path / "data" / below.get(place, ""), "Torch-Env", python)
+    found = python_of("torch-env", "/usual", {place: str(tmp_path / "data")})
+    assert (found.path, found.why) == (
+        python,
+        f"runs with {python}, the Python of its kernel torch-env",
+    )
+
+
+@pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX"])
+def test_a_kernel_of_the_active_environment_has_its_python(variable: str, tmp_path: Path) -> None:
+    python = a_python(tmp_path / "env" / "bin")
+    install(tmp_path / "env" / "share" / "jupyter", "mine", "python")
+    environ = {variable: str(tmp_path / "env"), "HOME": str(tmp_path / "home")}
+    install(tmp_path / "home" / ".local/share/jupyter", "mine", sys.executable)
+    assert python_of("mine", "/usual", environ).path == python
+
+
+@pytest.mark.parametrize("name", [None, "python3", "python"])
+def test_kernels_that_are_of_any_python_are_the_terminals(name: str | None, tmp_path: Path) -> None:
+    install(tmp_path, "python3", a_python(tmp_path / "env" / "bin"))
+    found = python_of(name, "/usual", {"JUPYTER_PATH": str(tmp_path)})
+    assert (found.path, found.why) == ("/usual", "runs with /usual, the Python of this terminal")
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"argv": ["/gone/python", *LAUNCHES]}, "no Python (/gone/python)"),
+        ({"argv": ["gone-python", *LAUNCHES]}, "no Python (gone-python)"),
+        ({"argv": [sys.executable, "-m", "other"]}, "no Python"),
+        ({"argv": [sys.executable, *LAUNCHES], "language": "R"}, "no Python"),
+        ({"argv": []}, "no Python"),
+        ({"argv": [3, *LAUNCHES]}, "no Python"),
+    ],
+)
+def test_a_kernel_without_a_python_here_is_said(
+    spec: Mapping[str, object], said: str, tmp_path: Path
+) -> None:
+    install(tmp_path, "odd", "", **spec)
+    found = python_of("odd", "/usual", {"JUPYTER_PATH": str(tmp_path)})
+    assert found.path == "/usual"
+    assert found.why == (
+        f"has the kernel odd, which names {said} that is here: it runs with /usual, the Python of "
+        "this terminal"
+    )
+
+
+@pytest.mark.parametrize("name", ["../kernels/odd", "a b", "", "ödd"])
+def test_a_name_that_no_kernel_has_is_looked_for_nowhere(name: str, tmp_path: Path) -> None:
+    install(tmp_path, "odd", sys.executable)
+    assert python_of(name, "/usual", {"JUPYTER_PATH": str(tmp_path)}).path == "/usual"
+
+
+@pytest.mark.parametrize("text", ["", "[", "3", '"x"', "[" * 100_000])
+def test_a_kernel_spec_that_cannot_be_read_is_none(text: str, tmp_path: Path) -> None:
+    (tmp_path / "kernels" / "odd").mkdir(parents=True)
+    (tmp_path / "kernels" / "odd" / "kernel.json").write_text(text)
+    found = python_of("odd", "/usual", {"JUPYTER_PATH": str(tmp_path)})
+    assert (found.path, "names no Python that is here" in found.why) == ("/usual", True)
