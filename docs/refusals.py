@@ -36,6 +36,7 @@ PLACES = (
             "scheduler/benchpool_scheduler/service/jobs/submission_checks.py",
             "scheduler/benchpool_scheduler/service/jobs/self_test_checks.py",
             "scheduler/benchpool_scheduler/service/jobs/feasibility.py",
+            "scheduler/benchpool_scheduler/service/jobs/size_checks.py",
             "scheduler/benchpool_scheduler/service/jobs/uploads.py",
             "scheduler/benchpool_scheduler/client/snapshot.py",
             "scheduler/benchpool_scheduler/client/notebooks",

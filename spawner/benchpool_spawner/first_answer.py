@@ -31,6 +31,8 @@ LONGEST_S = 24 * 3600.0
 UNANSWERED = "unanswered"
 """In the state of a spawner whose start waits for the first answer."""
 
+AGAIN = "Start it again; if it ends so again, an administrator finds what it said in the Hub's log."
+
 TICKS_OF_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
@@ -199,8 +201,7 @@ class FirstAnswerMixin(LoggingConfigurable):
     def _not_answered(self) -> StartRefused:
         return StartRefused(
             f"The notebook server of {self.user.name} did not answer, and did nothing for "
-            f"{self.quiet_timeout:.0f} s: it was ended. The Hub's log has what it said; start it "
-            "again.",
+            f"{self.quiet_timeout:.0f} s: it was ended. {AGAIN}",
             reason="server-start",
             status_code=503,
             retry_after_s=30,
@@ -212,7 +213,7 @@ class FirstAnswerMixin(LoggingConfigurable):
             status = await self.poll()
         return StartRefused(
             f"The notebook server of {self.user.name} ended (exit code {status}) before it "
-            "answered: the Hub's log has what it said.",
+            f"answered. {AGAIN}",
             reason="server-start",
             status_code=503,
         )

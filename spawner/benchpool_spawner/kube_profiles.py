@@ -27,14 +27,14 @@ def open_to(user: str, groups: frozenset[str], profiles: Sequence[Profile]) -> l
     Traceback (most recent call last):
     ...
     benchpool_scheduler.errors.Refused: None of the 1 profiles of servers here is open to joe: ask \
-an administrator to let one of your groups (none) use one.
+an administrator to let you use one.
     """
     mine = [profile for profile in profiles if _is_open(profile, user, groups)]
     if profiles and not mine:
+        who = f"you, or one of your groups ({', '.join(sorted(groups))})," if groups else "you"
         raise Refused(
             f"None of the {len(profiles)} profiles of servers here is open to {user}: ask an "
-            f"administrator to let one of your groups ({', '.join(sorted(groups)) or 'none'}) use "
-            "one.",
+            f"administrator to let {who} use one.",
             code="no-profile",
             field="profile",
             numbers={"profiles": len(profiles)},

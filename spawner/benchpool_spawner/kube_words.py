@@ -160,7 +160,7 @@ def refused_by_cluster(status: int, said: str) -> tuple[str, bool]:
     ...     'requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=4, limited: '
     ...     'requests.nvidia.com/gpu=4')[0]
     'The cluster has a quota for these servers and it is used up: asked for 1 nvidia.com/gpu, 4 of \
-4 are used (quota build). Stop another server, or start without a GPU.'
+4 are used (quota build). Start without a GPU, or try again when another server has stopped.'
     """
     quota = _QUOTA.search(said)
     if status == 403 and quota is not None:
@@ -170,10 +170,13 @@ def refused_by_cluster(status: int, said: str) -> tuple[str, bool]:
             f"{limited.get(resource, '?')} are used"
             for resource, amount in asked.items()
         ]
+        # Names of devices have a domain; without a GPU as many cores and pods are asked for.
+        devices = all("/" in resource for resource in asked)
+        other = "Start without a GPU" if devices else "Ask an administrator for more"
         return (
             "The cluster has a quota for these servers and it is used up: "
-            f"{'; '.join(short)} (quota {quota['name']}). Stop another server, or start without a "
-            "GPU.",
+            f"{'; '.join(short)} (quota {quota['name']}). {other}, or try again when another "
+            "server has stopped.",
             True,
         )
     policy = _POLICY.search(said)

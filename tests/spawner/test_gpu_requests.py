@@ -175,5 +175,13 @@ def test_profiles_open_by_group_by_user_and_to_all() -> None:
     names = [p["display_name"] for p in open_to("susan", frozenset({"staff"}), profiles)]
     assert names == ["all", "staff", "susan"]
     assert [p["display_name"] for p in open_to("joe", frozenset(), profiles)] == ["all"]
-    with pytest.raises(Refused, match=r"None of the 1 profiles .* your groups \(lab\)"):
+    with pytest.raises(Refused, match=r"None of the 1 profiles .* your groups \(lab\), use one"):
         open_to("joe", frozenset({"lab"}), profiles[3:])
+
+
+def test_who_is_in_no_group_is_let_in_by_name_as_it_is_said() -> None:
+    closed: dict[str, Any] = {"display_name": "large", "allowed_groups": ["staff"]}
+    with pytest.raises(Refused, match=r"ask an administrator to let you use one\.$"):
+        open_to("joe", frozenset(), [closed])
+    closed["allowed_users"] = ["joe"]
+    assert open_to("joe", frozenset(), [closed]) == [closed]

@@ -89,6 +89,23 @@ def test_the_state_of_the_pod_says_what_no_event_does() -> None:
     assert told.stuck
 
 
+@pytest.mark.parametrize(
+    ("asked", "advised"),
+    [
+        ("requests.nvidia.com/gpu=1", "Start without a GPU, or try"),
+        ("pods=1", "Ask an administrator for more, or try"),
+        ("requests.memory=8Gi,requests.nvidia.com/gpu=1", "Ask an administrator for more, or try"),
+    ],
+)
+def test_a_start_without_a_gpu_is_advised_where_gpus_alone_are_short(
+    asked: str, advised: str
+) -> None:
+    said = f'pods "jupyter-susan" is forbidden: exceeded quota: q, requested: {asked}, '
+    text, short = kube_words.refused_by_cluster(403, f"{said}used: {asked}, limited: {asked}")
+    assert short
+    assert f"(quota q). {advised} again when another server has stopped." in text
+
+
 def test_a_policy_that_says_no_is_quoted_and_a_long_message_is_cut() -> None:
     text, short = kube_words.refused_by_cluster(
         422, "ValidatingAdmissionPolicy 'gpus' with binding 'b' denied request: no GPUs here"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import stat
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -91,6 +94,39 @@ def test_a_hub_that_is_just_ending_is_waited_for(folder: state.StateFolder) -> N
         hub = subprocess.Popen(["sleep", "0.5"], pass_fds=(lock,))
     with state.alone(folder):
         assert hub.poll() is not None or hub.wait(timeout=120) == 0
+
+
+HOLDS = """
+import sys, time
+from pathlib import Path
+from benchpool_scheduler.workstation import state
+with state.alone(state.at(Path(sys.argv[1]))):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_one_that_left_no_word_of_itself_is_ended_as_it_is_advised(
+    folder: state.StateFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`benchpool down` reads what is damaged, and could not end it."""
+    monkeypatch.setattr(state, "END_PATIENCE_S", 0.0)
+    command = [sys.executable, "-c", HOLDS, str(folder.path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "held\n"
+            folder.running.write_text("{")
+            with pytest.raises(Unavailable) as refused, state.alone(folder):
+                pass
+            (advised,) = re.findall(r"end it with `([^`]+)`", refused.value.message)
+            assert advised == f"kill {holder.pid}"
+            subprocess.run(shlex.split(advised), check=True)
+            holder.wait()
+        finally:
+            holder.kill()
+    with state.alone(folder):
+        pass
 
 
 def test_a_login_key_opens_once_and_is_kept_as_a_hash_alone(folder: state.StateFolder) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import stat
 import subprocess
 from datetime import UTC, datetime, timedelta
@@ -70,3 +72,33 @@ async def check_renewal(folder: StateFolder, hub_api: str, token: str) -> None:
         assert await hub.end_of(token, account()) is not None  # whoever holds it goes on
     finally:
         await hub.close()
+
+
+@pytest.mark.timeout(400)
+def test_a_pool_whose_token_is_gone_can_be_ended_as_it_is_advised(tmp_path: Path) -> None:
+    state = tmp_path / "my state"
+    with start(state, gpus=2, auth="one-time", clear=False) as up:
+        (state / "admin-token").unlink()
+        status, said = ran("down", "--state", str(state), "--jobs", "cancel")
+        assert (status, "No such file or directory), and nothing was ended" in said) == (4, True)
+        (advised,) = re.findall(r"`benchpool ([^`]+)`", said)
+        assert ran(*shlex.split(advised))[0] == 0
+        assert ran("down", "--state", str(state), "--jobs", "cancel")[0] == 0
+        assert up.wait_event("stopping")["jobs"] == 0
+
+
+@pytest.mark.timeout(400)
+def test_a_pool_whose_token_is_gone_is_ended_where_nothing_is_asked_of_it(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with start(state, gpus=2, auth="one-time", clear=False) as up:
+        (state / "admin-token").unlink()
+        assert ran("down", "--state", str(state))[0] == 0
+        up.wait_event("stopping")
+
+
+def ran(*words: str) -> tuple[int, str]:
+    """Return the exit status of a command and what it wrote to standard error."""
+    done = subprocess.run(
+        [*COMMAND, *words], capture_output=True, text=True, timeout=120, check=False
+    )
+    return done.returncode, " ".join(done.stderr.split())

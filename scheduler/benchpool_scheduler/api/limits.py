@@ -109,7 +109,7 @@ class Limits:
         if count >= most and caller.kind == "user":
             raise TooMany(
                 f"{caller.name} has {count} open event streams, the limit is "
-                f"{most}: close some pages.",
+                f"{most}: close some pages, or end programs that follow jobs.",
                 code="too-many-streams",
                 numbers={"limit": most},
             )

@@ -109,11 +109,9 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 def not_reachable(url: str, cause: str) -> errors.Unavailable:
     """Return the error for a service that does not answer."""
     here = urlsplit(url).hostname in LOOPBACK
-    remedy = (
-        "start it with `benchpool up`"
-        if here
-        else "try again in a minute, and if it stays so ask an administrator of the pool"
-    )
+    who = "whoever runs it starts it with `benchpool up`"
+    then = who if here else "ask an administrator of the pool"
+    remedy = f"try again in a minute, and if it stays so {then}"
     return errors.Unavailable(
         f"benchpool at {url} is not reachable ({cause}): {remedy}, or name another with --url or "
         "BENCHPOOL_URL.",
@@ -138,10 +136,9 @@ def silent(url: str, call: Call[Any] | None = None) -> errors.Unavailable:
     )
 
 
+TOO_LARGE = 413
 _MEANINGS: Mapping[int, type[errors.BenchpoolError]] = {
-    401: errors.NotAuthenticated,
-    403: errors.NotAuthenticated,
-    413: errors.TooLarge,
+    TOO_LARGE: errors.TooLarge,
     429: errors.TooMany,
 }
 
@@ -154,5 +151,6 @@ def _without_object(status: int, url: str) -> errors.BenchpoolError:
             code=NOT_BENCHPOOL,
         )
     if status in _MEANINGS:
-        return _MEANINGS[status](f"{url} refused the request with HTTP {status}: send less.")
+        then = "send less" if status == TOO_LARGE else "try again in a minute"
+        return _MEANINGS[status](f"A proxy at {url} refused the request (HTTP {status}): {then}.")
     return not_reachable(url, f"HTTP {status} from what answers there")

@@ -55,6 +55,10 @@ def state_folder(environ: Mapping[str, str]) -> Path:
     return Path(said) if said else platformdirs.user_state_path("benchpool")
 
 
+GIVEN = "give --url, and --token with one from the Hub's token page"
+"""What an account does that cannot use what another one has started here."""
+
+
 def discover(
     environ: Mapping[str, str],
     *,
@@ -155,7 +159,7 @@ def read_running(folder: Path) -> Running | None:
         raise Unavailable(f"{path} cannot be read ({failed.strerror}).") from failed
     if owner not in (os.geteuid(), 0):
         # Our token would go to the address of whoever wrote it.
-        raise Unavailable(f"{path} belongs to another account: name the service with --url.")
+        raise Unavailable(f"{path} belongs to another account: {GIVEN}.")
     try:
         return msgspec.json.decode(text, type=Running)
     except msgspec.DecodeError as bad:
@@ -167,9 +171,9 @@ def _read_token(folder: Path, running: Running) -> str:
     try:
         return path.read_text().strip()
     except OSError as failed:
-        raise NotAuthenticated(f"The token file {path} cannot be read ({failed.strerror}).") from (
-            failed
-        )
+        raise NotAuthenticated(
+            f"The token file {path} cannot be read ({failed.strerror}): {GIVEN}."
+        ) from failed
 
 
 def _service_url(url: str) -> str:

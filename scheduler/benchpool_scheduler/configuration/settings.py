@@ -351,6 +351,24 @@ class Configuration:
         """Tell whether other projects lie below this one; it then holds no jobs itself."""
         return name in self._parents
 
+    def is_personal(self, name: str) -> bool:
+        """Tell whether a project was made for a single user, and nobody wrote it."""
+        made = self.written is not None and self.written.project(name) is None
+        return made and name in self._by_name
+
+    def below(self, name: str) -> list[str]:
+        """Return the names of the projects below one that hold jobs, at any depth.
+
+        Those that were made for a single user are left out.
+        """
+        return [
+            one.name
+            for one in self.projects
+            if self.holds_jobs(one.name)
+            and not self.is_personal(one.name)
+            and any(above.name == name for above in self.upwards(one.name))
+        ]
+
     def holds_jobs(self, name: str) -> bool:
         """Tell whether there is a project of this name that may hold jobs."""
         return name in self._by_name and name not in self._parents

@@ -337,7 +337,7 @@ def _public(error: Exception, path: Path) -> Exception:
     if code == sqlite3.SQLITE_FULL:
         return Unavailable(
             f"The disk of {path.parent} is full: nothing can be accepted, running jobs go on. "
-            "Free some space on it and try again.",
+            "An administrator has to make room on it; try again then.",
             code="store-full",
         )
     if code in DAMAGED:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from pathlib import Path
 
 from benchpool_scheduler.client import AsyncClient, Credentials
 from benchpool_scheduler.contract import ENDED, Job, State
@@ -100,7 +99,9 @@ async def _clear(
     folder: StateFolder, running: RunningInstance, options: DownOptions, screen: StartupScreen
 ) -> None:
     """Pause or cancel the jobs and stop services and notebook servers, as far as asked."""
-    token = _token(folder.admin_token)
+    if options.jobs == "keep" and options.servers != "stop":
+        return
+    token = _token(folder)
     if options.jobs != "keep":
         service = running.scheduler_api.removesuffix("/api/v1")
         async with AsyncClient(Credentials(service, token, source="down")) as client:
@@ -162,12 +163,13 @@ async def _settle(
         return  # their grace is longer than our patience; their supervisors end them
 
 
-def _token(path: Path) -> str:
+def _token(folder: StateFolder) -> str:
     try:
-        return path.read_text().strip()
+        return folder.admin_token.read_text().strip()
     except OSError as failed:
+        rotate = hints.command("token rotate", folder.path, os.environ)
         raise Unavailable(
-            f"The token in {path} cannot be read ({failed.strerror}): end benchpool with Ctrl-C "
-            "where it was started.",
+            f"The token in {folder.admin_token} cannot be read ({failed.strerror}), and nothing "
+            f"was ended. {rotate} writes a new one.",
             code="no-token",
         ) from failed

@@ -16,10 +16,12 @@ def command(words: str, state: Path, environ: Mapping[str, str]) -> str:
     "`benchpool down --state '/data/my pool'`"
     >>> command("down", Path("/data/pool"), {"BENCHPOOL_STATE": "/data/pool"})
     '`benchpool down`'
+    >>> command("down --jobs cancel", Path("/data/pool"), {})
+    '`benchpool down --state /data/pool --jobs cancel`'
     """
-    first, _, rest = words.partition(" ")
+    verb, dash, rest = words.partition(" -")
     named = "" if is_usual(state, environ) else f" --state {shlex.quote(str(state))}"
-    return f"`benchpool {first}{named}{' ' if rest else ''}{rest}`"
+    return f"`benchpool {verb}{named}{dash}{rest}`"
 
 
 def is_usual(state: Path, environ: Mapping[str, str]) -> bool:

@@ -187,14 +187,24 @@ def alone(folder: StateFolder) -> Iterator[int]:
             alive = other is not None and identity(other.pid) == other.process
             if alive or time.monotonic() > deadline:
                 where = f" at {other.url} (process {other.pid})" if other else ""
+                how = hints.command("down", folder.path, os.environ)
+                if other is None and (holder := _holder(lock.fileno())):
+                    how = f"`kill {holder}`"  # what `down` reads is missing or damaged
                 raise Unavailable(
-                    f"benchpool already runs from {folder.path}{where}: end it with "
-                    f"{hints.command('down', folder.path, os.environ)}, or start a second one "
-                    "with another --state.",
+                    f"benchpool already runs from {folder.path}{where}: end it with {how}, or "
+                    "start a second one with another --state.",
                     code="already-running",
                 )
             time.sleep(POLL_S)
+        os.ftruncate(lock.fileno(), 0)
+        os.pwrite(lock.fileno(), f"{os.getpid()}\n".encode(), 0)
         yield lock.fileno()
+
+
+def _holder(descriptor: int) -> int | None:
+    """Return the process that wrote itself into the lock, None where it has ended."""
+    text = os.pread(descriptor, 20, 0).strip()
+    return int(text) if text.isdigit() and identity(int(text)) else None
 
 
 def _locked(descriptor: int) -> bool:

@@ -312,17 +312,14 @@ class Workstation:
     async def _say_goodbye(self, at: addresses.Addresses) -> None:
         """Say what runs on."""
         jobs, servers = 0, 0
-        token = self._token()
-        hub = HubApi(at.hub_api, token)
-        try:
-            async with asyncio.timeout(5):
+        with contextlib.suppress(BenchpoolError, TimeoutError, OSError):
+            token = self._token()
+            async with asyncio.timeout(5), contextlib.AsyncExitStack() as stack:
+                hub = HubApi(at.hub_api, token)
+                stack.push_async_callback(hub.close)
                 async with AsyncClient(Credentials(at.scheduler, token, source="up")) as client:
                     jobs = (await client.status()).running
                 servers = len(await hub.servers())
-        except (BenchpoolError, TimeoutError, OSError):
-            pass
-        finally:
-            await hub.close()
         text = "Stopping the hub."
         if jobs or servers:
             text = (

@@ -24,6 +24,8 @@ from benchpool_scheduler.errors import (
     NotAuthenticated,
     Refused,
     ServerFault,
+    TooLarge,
+    TooMany,
     Unavailable,
 )
 from benchpool_support.loopback import free_port
@@ -116,6 +118,13 @@ def test_a_service_of_another_machine_is_nothing_that_its_user_starts() -> None:
     said = not_reachable("https://gpu.example.org/services/benchpool", "refused").message
     assert "benchpool up" not in said
     assert "ask an administrator of the pool" in said
+
+
+def test_what_a_proxy_refuses_has_the_advice_of_its_status() -> None:
+    for status, kind, advice in ((413, TooLarge, "send less."), (429, TooMany, "in a minute.")):
+        refused = answers.error(status, {}, b"<html>", "https://gpu.example.org")
+        assert isinstance(refused, kind)
+        assert refused.message.endswith(advice)
 
 
 def test_patience_outlasts_a_restart_of_the_service(tmp_path: Path) -> None:

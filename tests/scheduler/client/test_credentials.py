@@ -62,6 +62,14 @@ def test_a_damaged_file_says_so(tmp_path: Path) -> None:
         discover({}, state=tmp_path)
 
 
+def test_who_cannot_read_the_token_uses_one_of_their_own(tmp_path: Path) -> None:
+    state = running(tmp_path / "s")
+    (state / "admin-token").unlink()
+    with pytest.raises(NotAuthenticated, match=r"\(No such file .*\): give --url, and --token"):
+        discover({}, state=state)
+    assert discover({}, state=state, url=URL, token="own").token == "own"
+
+
 def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput):
         discover({}, url="hub.example", token="t", state=tmp_path)

@@ -112,7 +112,7 @@ async def test_what_cannot_be_is_refused_in_words(tmp_path: Path) -> None:
             await pool.access.add(SUSAN, AccessDecision("vision", "jo"))
         groups = (HubUser("kim", groups={"speech": None}),)
         pool.observed.put(pool.observed.now.with_users((*USERS, *groups)))
-        with pytest.raises(InvalidInput, match="by a group leaves the group"):
+        with pytest.raises(InvalidInput, match="by a group is taken out of the group"):
             await pool.access.remove(ADMIN, AccessDecision("speech", "kim"))
         with pytest.raises(NotFound, match="joe has not asked"):
             await pool.access.decline(SUSAN, AccessDecision("vision", "joe"))

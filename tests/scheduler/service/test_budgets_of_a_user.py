@@ -15,11 +15,22 @@ from benchpool_scheduler.contract import State
 from benchpool_scheduler.errors import InvalidInput, TooLarge, TooMany
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.store.records import AddObject
-from benchpool_support.pools import JOE, STORY, SUSAN, make_pool, opened, reached, sleeper, story
+from benchpool_support.pools import (
+    ADMIN,
+    JOE,
+    STORY,
+    SUSAN,
+    make_pool,
+    opened,
+    reached,
+    sleeper,
+    story,
+)
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 GIB = 1024**3
 BUDGETS = "budgets: {jobs: 10, submissions_mib: 1, uploads_gib: 3, stored_gib: 2}\n"
+SMALLER = STORY.replace("quota: 6", "quota: 5")  # as many as training has
 LARGE = replace(sleeper(gpus=2), env={f"A{i}": "x" * 31_000 for i in range(8)})
 HUB = Caller("benchpool-hub", admin=True, kind="service")
 A, B = "a" * 64, "b" * 64
@@ -47,6 +58,25 @@ async def test_submissions_of_unfinished_jobs_are_bounded_in_bytes(
     await pool.jobs.act(SUSAN, jobs[-1].id, "cancel")
     await reached(pool, jobs[-1].id, State.CANCELLED)
     await pool.jobs.submit(SUSAN, LARGE)
+
+
+async def test_what_is_too_large_by_itself_is_not_told_to_wait(tmp_path: Path) -> None:
+    """No end of another job or upload would help: less, or a larger budget."""
+    alone = replace(LARGE, parameters={f"p{number}": "x" * 60_000 for number in range(20)})
+    small = story(SMALLER + "budgets: {submissions_mib: 1, uploads_gib: 1}\n")
+    async with opened(make_pool(tmp_path, configuration=small)) as pool:
+        with pytest.raises(TooLarge, match=r"1 MiB are allowed\. Put values") as refused:
+            await pool.jobs.submit(SUSAN, alone)
+        assert refused.value.message.endswith("can raise budgets.submissions_mib.")
+        await pool.jobs.submit(SUSAN, replace(alone, parameters={}))
+        with pytest.raises(TooLarge, match=r"1 GiB together are allowed\. Keep data") as refused:
+            pool.uploads.writer(SUSAN, A, GIB + 1)
+        assert refused.value.message.endswith("can raise budgets.uploads_gib.")
+        pool.uploads.writer(SUSAN, A, GIB).abort()
+        more_text = SMALLER + "budgets: {submissions_mib: 2, uploads_gib: 2}\n"
+        await pool.configuration.apply(ADMIN, more_text)
+        await pool.jobs.submit(SUSAN, alone)
+        pool.uploads.writer(SUSAN, A, GIB + 1).abort()
 
 
 async def test_what_ended_is_counted_no_more_and_leaves_memory(pool: Pool) -> None:

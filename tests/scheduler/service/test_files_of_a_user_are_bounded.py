@@ -121,13 +121,19 @@ async def test_checkpoints_have_a_bound_of_their_own_and_what_is_held_is_told(po
 async def test_files_of_a_job_that_goes_on_are_counted_and_stay(
     pool: Pool, clock: LeapingClock
 ) -> None:
+    await one_that_leaves(pool, checkpoints=4096)  # would not be enough
     text = WRITES.format(results=0, checkpoints=2 * GIB) + STAYS
-    job = await pool.jobs.submit(SUSAN, python_job(text))
+    job = await pool.jobs.submit(SUSAN, replace(python_job(text), name="stays"))
     await reached(pool, job.id, State.RUNNING)
     assert await pool.runtime.wait_log(WorkerId(job.id, 1, 0), 0, 30)
     clock.pass_s(GOOD_S + 1)
-    with pytest.raises(TooLarge, match=r"hold 2\.0 GiB.*jobs that have not ended: cancel one"):
+    with pytest.raises(TooLarge) as refused:
         await pool.jobs.submit(SUSAN, sleeper())
+    assert (
+        f"Of the ones that have not ended job {job.id[:8]} (stays) holds most, 2.0 GiB: cancel it "
+        "or wait until it has ended, take home what you need, then `benchpool discard "
+        f"{job.id[:8]} --checkpoints` deletes them for good."
+    ) in refused.value.message
     with pytest.raises(Refused, match="is running and needs its files: cancel it first"):
         await pool.files.discard(SUSAN, job.id, JobDiscard(checkpoints=True))
     with pytest.raises(InvalidInput, match="results, checkpoints or logs"):
@@ -136,6 +142,10 @@ async def test_files_of_a_job_that_goes_on_are_counted_and_stay(
         await pool.files.discard(JOE, job.id, JobDiscard(checkpoints=True))
     await pool.jobs.act(SUSAN, job.id, "cancel")
     await reached(pool, job.id, State.CANCELLED)
+    with pytest.raises(TooLarge, match="Of the ended ones job"):
+        await pool.jobs.submit(SUSAN, sleeper())
+    await pool.files.discard(SUSAN, job.id, JobDiscard(checkpoints=True))
+    await pool.jobs.submit(SUSAN, sleeper())
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ CASES: list[tuple[Caller, JobSubmission, type[BenchpoolError], str, str]] = [
     ),
     (SUSAN, sleeper(project="jo"), InvalidInput, "no-such-project", "no project 'jo'"),
     (SUSAN, sleeper(project="joe"), Forbidden, "not-a-member", "yours: susan"),
-    (SUSAN, sleeper(project="lab"), InvalidInput, "project-holds-no-jobs", "susan, joe"),
+    (SUSAN, sleeper(project="lab"), InvalidInput, "project-holds-no-jobs", "it: susan."),
     (STAFF, sleeper(), InvalidInput, "ambiguous-project", "2 projects (joe, staff)"),
     (NOBODY, sleeper(), Refused, "no-project", "eve belongs to no project"),
     (SUSAN, sleeper(env={"BENCHPOOL_X": "1"}), InvalidInput, "reserved-variable", "BENCHPOOL_X"),

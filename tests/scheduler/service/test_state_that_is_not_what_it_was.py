@@ -272,3 +272,20 @@ async def test_a_job_from_before_there_were_notes_is_known_by_its_process(tmp_pa
         await decide(pool, id=job.id, go_on=True)
         now = await reached(pool, job.id, State.RUNNING)
         assert (now.name, now.gpus, alive(pid)) == ("old", 2, True)
+
+
+async def test_the_beginning_of_several_ids_ends_none_and_a_whole_id_one(tmp_path: Path) -> None:
+    pool = make_pool(tmp_path)
+    await pool.open()
+    for _ in range(2):
+        await run_on(pool)
+    await pool.close()
+    database(tmp_path).unlink()
+    async with opened(make_pool(tmp_path)) as pool:
+        with pytest.raises(InvalidInput, match=r"2 that are .* more signs") as refused:
+            await decide(pool, id="", end=True)
+        assert refused.value.code == "ambiguous-id"
+        for one in (await decide(pool)).unknown:
+            await decide(pool, id=one.id, end=True)
+        while (await decide(pool)).unknown:
+            await pool.housekeeping.look()

@@ -152,7 +152,7 @@ async def test_stopping_a_sweep_ends_what_is_under_way_unless_it_may_finish(
     (worker,) = await runtime.until_launched(1)
     with pytest.raises(NotFound):
         await pool.sweeps.stop(JOE, sweep.id, SweepStop())
-    with pytest.raises(InvalidInput, match="reads why"):
+    with pytest.raises(InvalidInput, match=r"This sweep is susan's, .*or on the sweep's page\."):
         await pool.sweeps.stop(ADMIN, sweep.id, SweepStop())
     ending = await pool.sweeps.stop(SUSAN, sweep.id, SweepStop(let_finish=True))
     assert ending.state is SweepState.ENDING

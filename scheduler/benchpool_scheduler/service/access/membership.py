@@ -79,13 +79,14 @@ def project_of(
     if not own:
         raise Refused(
             f"{caller.name} belongs to no project, so the job has no quota to run on; "
-            "ask for one with `benchpool access ask PROJECT` or on the pool's page.",
+            f"ask for one with {_asking()}.",
             code="no-project",
             field="project",
         )
     names = ", ".join(settings.name for settings in own)
     raise InvalidInput(
-        f"You belong to {len(own)} projects ({names}); say which one with --project.",
+        f"You belong to {len(own)} projects ({names}). Name one of them as the job's project, in a "
+        "terminal with --project.",
         code="ambiguous-project",
         field="project",
         numbers={"projects": len(own)},
@@ -104,19 +105,39 @@ def _named_project(
             field="project",
         )
     if configuration.is_parent(name):
-        below = ", ".join(p.name for p in configuration.projects if p.project.parent == name)
         raise InvalidInput(
-            f"Project {name} only groups others; send the job to one of them: {below}.",
+            f"Project {name} only groups others; {_one_below(caller, name, own, configuration)}",
             code="project-holds-no-jobs",
             field="project",
         )
     may = settings in own or rules_all(caller) or leads(caller, name, configuration)
     if not may:
         names = ", ".join(p.name for p in own) or "none"
+        way = f"Ask its leads with {_asking(name)}."
+        if configuration.is_personal(name):
+            way = f"It is that of {settings.members[0]} alone: name another one, or none."
         raise Forbidden(
-            f"You are not a member of project {name}; yours: {names}. Ask its leads with "
-            f"`benchpool access ask {shlex.quote(name)}` or on the pool's page.",
+            f"You are not a member of project {name}; yours: {names}. {way}",
             code="not-a-member",
             field="project",
         )
     return settings
+
+
+def _one_below(
+    caller: Caller, name: str, own: tuple[ProjectSettings, ...], configuration: Configuration
+) -> str:
+    """Return which of the projects below one the caller can send a job to."""
+    mine = [p.name for p in own if any(it.name == name for it in configuration.upwards(p.name))]
+    below = configuration.below(name)
+    if mine:
+        return f"send the job to what you have below it: {', '.join(mine)}."
+    if below and (rules_all(caller) or leads(caller, name, configuration)):
+        return f"send the job to one of them: {', '.join(below)}."
+    if below:
+        return f"you belong to none of them ({', '.join(below)}). Ask for one with {_asking()}."
+    return f"you have none below it. Ask for one with {_asking(name)}."
+
+
+def _asking(project: str = "PROJECT") -> str:
+    return f"`benchpool access ask {shlex.quote(project)}` or on the pool's page"

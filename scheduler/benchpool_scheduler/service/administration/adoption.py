@@ -124,6 +124,14 @@ class Adoption:
 
     async def _decide(self, caller: Caller, named: str, *, end: bool) -> None:
         safe_mode = self._observed.now.safe_mode
+        every = {it.id for it in safe_mode.unknown} | {it.id for it in safe_mode.unreadable}
+        found = {id_ for id_ in every if id_.startswith(named)}
+        if len(found) > 1 and named not in found:
+            raise InvalidInput(
+                f"{len(found)} that are unknown begin with {named!r}; write more signs of the id.",
+                code="ambiguous-id",
+                field="id",
+            )
         job = next((it for it in safe_mode.unknown if it.id.startswith(named)), None)
         record = next(
             (it for it in safe_mode.unreadable if it.id.startswith(job.id if job else named)), None

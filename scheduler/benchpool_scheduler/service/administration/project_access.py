@@ -7,6 +7,7 @@ changed in the name of who decided.
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -31,6 +32,17 @@ MOST_OF_USER = 20
 """Wishes of one user that are kept; further ones are refused."""
 
 Key = tuple[str, str]
+
+
+OF_GROUPS = (
+    "who belongs to it by a group is taken out of the group by an administrator, on the Hub's page "
+    "Admin or where the Hub has its groups from."
+)
+
+
+def _of_leads(asked: AccessDecision) -> str:
+    key = shlex.quote(f"projects.{asked.project}.leads-={asked.user}")
+    return f"{asked.user} leads it. An administrator ends that with `benchpool config set {key}`."
 
 
 class ProjectAccess:
@@ -126,9 +138,10 @@ class ProjectAccess:
                 self._known(asked.user), asked.project, self._observed.now.configuration
             ):
                 return contract.ConfigurationChange(applied=True, changes=[])
+            leads = settings is not None and asked.user in settings.leads
             raise InvalidInput(
-                f"{asked.user} is no member of project {asked.project} by name: who belongs to it "
-                "by a group leaves the group on the Hub's page for groups.",
+                f"{asked.user} is no member of project {asked.project} by name: "
+                + (_of_leads(asked) if leads else OF_GROUPS),
                 field="user",
             )
         return await self._change(caller, asked, remove=[asked.user])
@@ -156,10 +169,17 @@ class ProjectAccess:
                 field="project",
             )
         if configuration.is_parent(name) and settings.each is None:
-            below = ", ".join(p.name for p in configuration.projects if p.project.parent == name)
+            below = ", ".join(configuration.below(name))
             raise InvalidInput(
                 f"Project {name} only groups others and has no members; name one of them: {below}.",
                 code="project-holds-no-jobs",
+                field="project",
+            )
+        if configuration.is_personal(name):
+            raise InvalidInput(
+                f"Project {name} was made for {settings.members[0]} alone. Name "
+                f"{settings.project.parent}, which makes one for each of its members.",
+                code="project-is-personal",
                 field="project",
             )
 

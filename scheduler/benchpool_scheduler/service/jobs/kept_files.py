@@ -192,20 +192,28 @@ def _too_large(
     most: int,
     job_of: Callable[[str], JobRecord | None],
 ) -> TooLarge:
-    """Return the refusal; it names the ended job whose files hold most, and how they go."""
-    largest = max(count.over, key=lambda it: count.jobs[it], default=None)
-    record = None if largest is None else job_of(largest)
-    if record is None:
-        way = "They are those of jobs that have not ended: cancel one, or wait."
-    else:
+    """Return the refusal; it names the job whose files hold most, and how they go.
+
+    Of those that have ended, where that is enough.
+    """
+    ended = sum(count.jobs[it] for it in count.over)
+    enough = count.used - ended <= most
+    among = [it for it in count.jobs if (it in count.over) is enough]
+    record = job_of(max(among, key=lambda it: count.jobs[it]))
+    way = ""
+    if record is not None:
+        id_ = record.id[:8]
+        first = "take home what you need"
+        if not enough:
+            first = f"cancel it or wait until it has ended, {first}"
         way = (
-            f"Of the ended ones job {record.id[:8]} ({record.name}) holds most, "
-            f"{data_size(count.jobs[record.id])}: take home what you need, then "
-            f"`benchpool discard {record.id[:8]} --{part}` deletes them for good."
+            f"Of the {'ended ones' if enough else 'ones that have not ended'} job {id_} "
+            f"({record.name}) holds most, {data_size(count.jobs[record.id])}: {first}, then "
+            f"`benchpool discard {id_} --{part}` deletes them for good. "
         )
     return TooLarge(
         f"The {part} of the jobs of {user} hold {data_size(count.used)}; {data_size(most)} are "
-        f"allowed. {way} An administrator can raise budgets.{part}_gib.",
+        f"allowed. {way}An administrator can raise budgets.{part}_gib.",
         code=f"{part}-full",
         numbers={"bytes": count.used, "limit": most},
     )

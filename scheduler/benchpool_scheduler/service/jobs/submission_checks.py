@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from benchpool_scheduler.configuration import Configuration, ProjectSettings
 from benchpool_scheduler.contract import (
     CommandEntry,
     JobSubmission,
@@ -18,9 +17,8 @@ from benchpool_scheduler.contract import (
     ScriptEntry,
 )
 from benchpool_scheduler.contract.path_limits import beyond
-from benchpool_scheduler.errors import InvalidInput, Refused, TooLarge, TooMany
+from benchpool_scheduler.errors import InvalidInput, TooLarge, TooMany
 from benchpool_scheduler.phrases import count, data_size, duration, visible
-from benchpool_scheduler.service.benches.bench_reserve import Capacity
 from benchpool_scheduler.service.jobs.path_checks import check_paths
 from benchpool_scheduler.worker import rendezvous
 from benchpool_scheduler.worker.records import VALUES
@@ -205,72 +203,7 @@ def check_image(submission: JobSubmission, *, images: bool) -> None:
         )
 
 
-# --------------------------------------------------------------------------- its size
-
-
-def check_size(
-    submission: JobSubmission,
-    settings: ProjectSettings,
-    configuration: Configuration,
-    capacity: Capacity,
-) -> None:
-    """Refuse what can never run (R22), with the nearest size that can.
-
-    Errors: InvalidInput when it is larger than the machines, Refused when a limit or the rule for
-    non-preemptible jobs (R8) forbids it.
-    """
-    workers = submission.min_workers or submission.workers
-    least = submission.gpus * workers
-    if submission.gpus > capacity.largest_node:
-        spread = ", or for more workers" if capacity.total >= submission.gpus else ""
-        raise InvalidInput(
-            f"{submission.gpus} GPUs for a worker can never run: the largest machine has "
-            f"{capacity.largest_node} for training. Ask for at most {capacity.largest_node} per "
-            f"worker{spread}.",
-            code="larger-than-node",
-            field="gpus",
-            numbers={"asked": submission.gpus, "limit": capacity.largest_node},
-        )
-    if least > capacity.total:
-        fit = capacity.total // submission.gpus
-        raise InvalidInput(
-            f"{count(workers, 'worker')} with {count(submission.gpus, 'GPU')} "
-            f"{'needs' if workers == 1 else 'need'} {count(least, 'GPU')} and can never run: the "
-            f"pool has {capacity.total} for training. Ask for at most {count(fit, 'worker')}.",
-            code="larger-than-pool",
-            field="workers",
-            numbers={"asked": least, "limit": capacity.total},
-        )
-    _check_bounds(submission, settings, configuration, least)
-
-
-def _check_bounds(
-    submission: JobSubmission,
-    settings: ProjectSettings,
-    configuration: Configuration,
-    least: int,
-) -> None:
-    above: ProjectSettings | None = settings
-    while above is not None:
-        limit, quota = above.project.limit, above.project.quota
-        if limit is not None and least > limit:
-            raise Refused(
-                f"{least} GPUs can never run: project {above.name} may hold at most {limit}. "
-                f"Ask for at most {limit} GPUs together.",
-                code="project-limit",
-                field="gpus",
-                numbers={"asked": least, "limit": limit},
-            )
-        if not submission.preemptible and quota is not None and least > quota:
-            raise Refused(
-                f"{least} GPUs that may not be preempted can never run: project {above.name} is "
-                f"guaranteed {quota}. Ask for at most {quota}, or allow preemption.",
-                code="non-preemptible-over-quota",
-                field="preemptible",
-                numbers={"asked": least, "quota": quota},
-            )
-        parent = above.project.parent
-        above = None if parent is None else configuration.project(parent)
+# --------------------------------------------------------------------------- how many
 
 
 def check_queue(user: str, waiting: int, limit: int) -> None:
@@ -285,7 +218,14 @@ def check_queue(user: str, waiting: int, limit: int) -> None:
 
 
 def check_bytes(user: str, alive: int, size: int, limit_mib: int) -> None:
-    """Bound the bytes of submissions whose jobs are unfinished. Errors: TooMany."""
+    """Bound the bytes of submissions whose jobs are unfinished. Errors: TooMany, TooLarge."""
+    if size > limit_mib * 1024**2:
+        raise TooLarge(
+            f"The submission has {size} bytes without its files; {limit_mib} MiB are allowed. Put "
+            "values of variables and parameters into a file, or send fewer files; an administrator "
+            "can raise budgets.submissions_mib.",
+            numbers={"bytes": size, "limit": limit_mib * 1024**2},
+        )
     if alive + size > limit_mib * 1024**2:
         raise TooMany(
             f"The submissions of {user} whose jobs have not ended have {alive} bytes, with this "

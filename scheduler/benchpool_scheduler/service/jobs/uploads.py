@@ -142,6 +142,13 @@ class UploadedContents:
     def _check_budget(self, user: str, sha256: str, size: int) -> None:
         configuration, coming = self._observed.now.configuration, self._coming[user] + size
         budgets, kept_s = configuration.budgets, configuration.retention.uploads_days * 86_400
+        if size > budgets.uploads_gib * GIB:
+            raise TooLarge(
+                f"The file has {size} bytes; uploads of {budgets.uploads_gib} GiB together are "
+                "allowed. Keep data where jobs can read it and send its path; an administrator "
+                "can raise budgets.uploads_gib.",
+                numbers={"bytes": size, "limit": budgets.uploads_gib * GIB},
+            )
         if coming > budgets.uploads_gib * GIB:
             raise TooMany(
                 f"Uploads of {user} that are on their way have {coming} bytes with this one; "
@@ -319,8 +326,8 @@ def _disk() -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise Unavailable(
-                "The disk of the state folder is full: nothing can be uploaded. Free some space "
-                "on it and try again.",
+                "The disk of the pool's state folder is full: nothing can be uploaded. An "
+                "administrator has to make room on it; try again then.",
                 code="store-full",
             ) from None
         raise

@@ -116,10 +116,17 @@ class HoursUsed:
         if full is None:
             return
         hard, day = full.budget.hard or 0.0, self.renewal_day()
-        raise Refused(
+        text = (
             f"The {full.kind} {full.name} has used {full.used_h:.1f} of the {hard:g} GPU-hours "
             f"that it may use in a month: submit again from {day} on, or ask an administrator for "
-            "more.",
+            "more."
+        )
+        if not hard:
+            text = (
+                f"The {full.kind} {full.name} may use no GPU-hours: ask an administrator for some."
+            )
+        raise Refused(
+            text,
             code="gpu-hours",
             field="project" if full.kind == "project" else None,
             numbers={

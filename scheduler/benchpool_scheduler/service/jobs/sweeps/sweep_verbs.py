@@ -162,7 +162,8 @@ class Sweeps:
         Repeating it does nothing. Errors: NotFound, InvalidInput, Unavailable.
         """
         found = self._find(caller, sweep)
-        rights.require_reason(caller, found.user, "cancel", asked.reason)
+        kind = "array" if found.plan.array else "sweep"
+        rights.require_reason(caller, found.user, "cancel", asked.reason, kind)
         if found.over is None and (found.stopped_by is None or found.let_finish):
             finish = asked.let_finish and (found.stopped_by is None or found.let_finish)
             await self.book.put(replace(found, stopped_by=caller.name, let_finish=finish))

@@ -1,0 +1,111 @@
+"""Causes for which a project does not take a job or a member, and that the advice leads in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract.access import AccessAsk, AccessDecision
+from benchpool_scheduler.contract.configuration import ConfigurationEdit, Setting
+from benchpool_scheduler.errors import Forbidden, InvalidInput
+from benchpool_scheduler.hub import HubUser, StaticDirectory
+from benchpool_scheduler.service import Caller, Pool
+from benchpool_support.pools import ADMIN, JEMMA, JOE, SUSAN, make_pool, opened, sleeper, story
+from benchpool_support.scripted import ScriptedRuntime, devices
+
+TEXT = """\
+version: 1
+projects:
+  - {name: lab, leads: [jemma]}
+  - {name: vision, parent: lab}
+  - {name: images, parent: vision, quota: 2, members: [susan], leads: [jemma]}
+  - {name: speech, parent: vision, quota: 2, members: [joe]}
+  - {name: people, members: ["*"], each: {quota: 0}}
+"""
+KIM = Caller("kim")
+USERS = tuple(map(HubUser, ("susan", "joe", "jemma", "kim")))
+
+
+@pytest.fixture
+async def pool(tmp_path: Path) -> AsyncIterator[Pool]:
+    file = tmp_path / "benchpool.yaml"
+    file.write_text(TEXT)
+    made = make_pool(
+        tmp_path,
+        configuration=story(TEXT),
+        runtime=ScriptedRuntime(devices(9)),
+        directory=StaticDirectory(USERS),
+        configuration_file=file,
+    )
+    async with opened(made) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize(
+    ("who", "words", "named"),
+    [
+        (SUSAN, "send the job to what you have below it: images.", ["images"]),
+        (JEMMA, "send the job to what you have below it: images.", ["images"]),
+        (ADMIN, "send the job to one of them: images, speech.", ["images", "speech"]),
+    ],
+)
+async def test_a_project_that_groups_others_names_those_that_take_the_job(
+    pool: Pool, who: Caller, words: str, named: list[str]
+) -> None:
+    """Not the group between them, and of a member not those of others."""
+    for group in ("lab", "vision"):
+        with pytest.raises(InvalidInput) as refused:
+            await pool.jobs.submit(who, sleeper(project=group))
+        assert refused.value.message == f"Project {group} only groups others; {words}"
+    for project in named:
+        assert (await pool.jobs.submit(who, sleeper(project=project))).project == project
+
+
+async def test_who_belongs_to_none_of_a_group_asks_for_one_of_them(pool: Pool) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        await pool.jobs.submit(KIM, sleeper(project="lab"))
+    assert refused.value.message == (
+        "Project lab only groups others; you belong to none of them (images, speech). Ask for one "
+        "with `benchpool access ask PROJECT` or on the pool's page."
+    )
+    with pytest.raises(InvalidInput, match=r"name one of them: images, speech\."):
+        await pool.access.ask(KIM, AccessAsk("lab"))
+    for project in ("images", "speech"):
+        await pool.access.ask(KIM, AccessAsk(project))
+    await pool.access.add(JEMMA, AccessDecision("images", "kim"))
+    assert (await pool.jobs.submit(KIM, sleeper(project="images"))).project == "images"
+
+
+async def test_nobody_is_sent_to_the_personal_project_of_somebody_else(pool: Pool) -> None:
+    assert (await pool.jobs.submit(KIM, sleeper())).project == "kim"
+    with pytest.raises(Forbidden) as refused:
+        await pool.jobs.submit(JOE, sleeper(project="kim"))
+    assert refused.value.message == (
+        "You are not a member of project kim; yours: speech. It is that of kim alone: name another "
+        "one, or none."
+    )
+    assert (await pool.jobs.submit(JOE, sleeper())).project == "speech"
+    with pytest.raises(InvalidInput, match=r"made for kim alone\. Name people, which makes one"):
+        await pool.access.ask(JOE, AccessAsk("kim"))
+    with pytest.raises(InvalidInput, match=r"Ask for one with `benchpool access ask people`"):
+        await pool.jobs.submit(JOE, sleeper(project="people"))
+    await pool.access.ask(JOE, AccessAsk("people"))
+    await pool.access.add(ADMIN, AccessDecision("people", "joe"))
+    assert (await pool.jobs.submit(JOE, sleeper(project="joe"))).project == "joe"
+
+
+async def test_a_lead_who_is_no_member_is_taken_out_of_the_leads(pool: Pool) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        await pool.access.remove(ADMIN, AccessDecision("images", "jemma"))
+    assert refused.value.message == (
+        "jemma is no member of project images by name: jemma leads it. An administrator ends that "
+        "with `benchpool config set projects.images.leads-=jemma`."
+    )
+    await pool.configuration.set(
+        ADMIN, ConfigurationEdit([Setting("projects.images.leads", remove=["jemma"])])
+    )
+    settings = pool.observed.now.configuration.project("images")
+    assert settings is not None
+    assert settings.leads == ()
