@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from benchpool_scheduler.contract import Job, Reason, State
+from benchpool_scheduler.core.model import JobId
 from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.service.cluster_state.snapshots import by_rank, snapshot
 from benchpool_support.lab import Lab, estimated
 from benchpool_support.pools import (
     ADMIN,
@@ -53,6 +56,17 @@ async def test_a_range_that_is_over_is_not_said_any_more(tmp_path: Path) -> None
         lab.clock.pass_s(601)
         # It was to start within 10 min and did not: "any moment" would be a guess.
         assert pool.jobs.detail(SUSAN, second.id).job.estimated_start is None
+
+
+async def test_a_job_whose_record_was_removed_meanwhile_is_left_out_of_a_forecast(
+    tmp_path: Path,
+) -> None:
+    lab = Lab(tmp_path)
+    async with opened(lab.pool) as pool:
+        ids = [(await pool.jobs.submit(user, sleeper())).id for user in (SUSAN, JOE)]
+        seen = snapshot(pool.ledger, pool.observed.now, lab.clock.now()).jobs
+        gone = replace(seen[0], id=JobId("a" * 26))
+        assert [it.id for it in by_rank(pool.ledger, [*seen[::-1], gone])] == ids
 
 
 async def test_what_came_of_estimates_is_counted_kept_and_shown(tmp_path: Path) -> None:

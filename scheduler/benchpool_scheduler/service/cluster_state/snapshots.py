@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import TypedDict
 
 from benchpool_scheduler.contract.spec import JobSpec
@@ -80,6 +82,15 @@ def rank_of(ledger: Ledger, job: JobId) -> int:
     if record is None:
         raise KeyError(job)
     return 2 * age_of(ledger, record) + 1
+
+
+def by_rank(ledger: Ledger, jobs: Iterable[JobFacts]) -> tuple[JobFacts, ...]:
+    """Return jobs by their places, without those whose records have been removed meanwhile."""
+    found: list[tuple[int, JobFacts]] = []
+    for job in jobs:
+        with contextlib.suppress(KeyError):
+            found.append((rank_of(ledger, job.id), job))
+    return tuple(job for _, job in sorted(found, key=itemgetter(0)))
 
 
 def _place(since: float, number: int) -> int:

@@ -297,8 +297,8 @@ class StateCache:
         """
         if (facts := self.facts(now)) is None:
             return None
-        jobs = await asyncio.to_thread(sorted, facts.jobs, key=lambda it: self._age(it.id))
-        return replace(facts, jobs=tuple(jobs))
+        jobs = await asyncio.to_thread(snapshots.by_rank, self._ledger, facts.jobs)
+        return replace(facts, jobs=jobs)
 
     def facts(self, now: float) -> Snapshot | None:
         """Return the pool as ``snapshot`` does, its jobs in no order."""
