@@ -13,6 +13,7 @@ import pytest
 
 from benchpool_scheduler.contract import AdoptionRequest, Doubts, GpuState, Job, State
 from benchpool_scheduler.errors import Forbidden, InvalidInput, Unavailable
+from benchpool_scheduler.runtime import Strangers, WorkerId
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.store import hold
 from benchpool_support.pools import (
@@ -154,7 +155,9 @@ async def test_what_waits_under_a_hold_says_so_and_starts_when_it_ends(tmp_path:
         await reached(pool, waiting.id, State.RUNNING)
 
 
-async def test_an_older_copy_ends_no_job_and_starts_none_twice(tmp_path: Path) -> None:
+async def test_an_older_copy_ends_no_job_and_starts_none_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pool = make_pool(tmp_path)
     await pool.open()
     first = await run_on(pool, gpus=2, name="first")
@@ -182,6 +185,15 @@ async def test_an_older_copy_ends_no_job_and_starts_none_twice(tmp_path: Path) -
         assert told.reason.code == "runs-unrecorded"
         assert f"benchpool adopt {waiting.id}" in told.reason.remedy
         assert "attempt 1" in told.reason.text
+        runtime = pool.runtime
+        assert isinstance(runtime, Strangers)
+        adopt = runtime.adopt
+
+        async def adopt_in_a_pass(worker: WorkerId) -> None:
+            await pool.passes.make()  # the job is on record, and still told as unknown
+            await adopt(worker)
+
+        monkeypatch.setattr(runtime, "adopt", adopt_in_a_pass)
         await decide(pool, id=waiting.id)
         now = await reached(pool, waiting.id, State.RUNNING)
         assert now.attempt == 1

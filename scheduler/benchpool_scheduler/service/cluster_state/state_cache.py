@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
-from benchpool_scheduler.core.lifecycle.states import JobState
+from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.core.model import (
     JobFacts,
     JobId,
@@ -244,8 +244,8 @@ class StateCache:
         record = self._ledger.job(name)
         if record is None or self._stays_quarantined(record):
             return ()
-        if name in given.seen.safe_mode.held_jobs:
-            return ()  # it runs already, and nobody knows how
+        if name in given.seen.safe_mode.held_jobs and record.state not in HOLDS_GPUS:
+            return ()  # it runs already, and nobody knows how; one just taken in is known
         if record.project not in given.spec.homes:
             # It came while this pass was on its way; the next one looks at it.
             return ()
