@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchpool_scheduler.client.notebooks.kernels import runs_ipykernel
 from benchpool_scheduler.errors import InvalidInput
 
 _OURS = {"python", f"python{sys.version_info.major}"} | {
@@ -51,7 +52,7 @@ def of_kernel(specs: Any, name: str) -> str:
             "commands from the terminal.",
             field="kernel_name",
         )
-    if not argv or not any(word.startswith("ipykernel") for word in argv):
+    if not runs_ipykernel(argv):
         raise InvalidInput(
             f"The kernel {spec.display_name} starts by a command of its own, so its Python is not "
             "known: choose a kernel that was installed with ipykernel.",

@@ -67,4 +67,5 @@ def _there(asked: str, environ: Mapping[str, str], folder: Path) -> str:
             "python3.12 that is on the path.",
             field="python",
         )
-    return found
+    # An entry of the path may be relative.
+    return os.path.join(folder, found)

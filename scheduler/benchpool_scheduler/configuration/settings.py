@@ -357,14 +357,15 @@ class Configuration:
         return made and name in self._by_name
 
     def below(self, name: str) -> list[str]:
-        """Return the names of the projects below one that hold jobs, at any depth.
+        """Return the names of the projects below one that take members, at any depth.
 
-        Those that were made for a single user are left out.
+        They hold jobs, or make a project for each member; those so made are left out.
         """
         return [
             one.name
             for one in self.projects
-            if self.holds_jobs(one.name)
+            if one.name != name
+            and (self.holds_jobs(one.name) or one.each is not None)
             and not self.is_personal(one.name)
             and any(above.name == name for above in self.upwards(one.name))
         ]

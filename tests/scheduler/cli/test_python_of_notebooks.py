@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 from nbformat import v4, writes
 
+from benchpool_scheduler.cli.interpreters import python_for
 from benchpool_scheduler.client.notebooks.kernels import python_of
+from benchpool_scheduler.contract import ScriptEntry
 
 Benchpool = Callable[..., Any]
 
 LAUNCHES = ["-m", "ipykernel_launcher", "-f", "{connection_file}"]
+HERE = os.path.dirname(sys.executable)
 
 
 def install(data: Path, name: str, python: str, **more: object) -> None:
@@ -142,6 +145,9 @@ def test_kernels_that_are_of_any_python_are_the_terminals(name: str | None, tmp_
         ({"argv": [sys.executable, *LAUNCHES], "language": "R"}, "no Python"),
         ({"argv": []}, "no Python"),
         ({"argv": [3, *LAUNCHES]}, "no Python"),
+        ({"argv": ["/usr/bin/env", "python", *LAUNCHES]}, "no Python"),
+        ({"argv": ["conda", "run", "-n", "torch", "python", *LAUNCHES]}, "no Python"),
+        ({"argv": [HERE, *LAUNCHES]}, f"no Python ({HERE})"),
     ],
 )
 def test_a_kernel_without_a_python_here_is_said(
@@ -154,6 +160,35 @@ def test_a_kernel_without_a_python_here_is_said(
         f"has the kernel odd, which names {said} that is here: it runs with /usual, the Python of "
         "this terminal"
     )
+
+
+@pytest.mark.parametrize(
+    "options", [["-X", "dev"], ["-Xfrozen_modules=off"], ["-I", "-W", "ignore"]]
+)
+def test_a_kernel_with_options_of_python_has_that_python(
+    options: list[str], tmp_path: Path
+) -> None:
+    install(tmp_path, "mine", "", argv=[sys.executable, *options, *LAUNCHES])
+    assert python_of("mine", "/usual", {"JUPYTER_PATH": str(tmp_path)}).path == sys.executable
+
+
+def test_a_kernel_of_a_short_data_folder_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, "mine", "python")
+    monkeypatch.chdir(tmp_path)
+    python = a_python(tmp_path / "bin")
+    environ = {"JUPYTER_PATH": ".", "PATH": str(tmp_path / "bin")}
+    assert python_of("mine", "/usual", environ).path == python
+
+
+def test_a_relative_entry_of_the_path_gives_an_absolute_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = a_python(tmp_path / "bin", "mine")
+    monkeypatch.chdir(tmp_path)
+    found = python_for(ScriptEntry("a.py"), {"PATH": "bin"}, tmp_path, asked="mine")
+    assert found.path == python
 
 
 @pytest.mark.parametrize("name", ["../kernels/odd", "a b", "", "ödd"])

@@ -120,4 +120,7 @@ def test_too_large_metadata_are_refused_with_the_largest_entry(tmp_path: Path) -
     with pytest.raises(TooLarge, match=r"remove `state` of cell 2 \(513 KiB\)") as refused:
         notebooks.read(written(tmp_path, {"plots": half}, {}, {"state": f"{half}x"}))
     assert (refused.value.field, refused.value.numbers["limit"]) == ("cells", MOST_BYTES)
+    small = [{"vscode": "x" * (MOST_BYTES // 40)}] * 40
+    with pytest.raises(TooLarge, match=r"remove `vscode` of 40 cells \(1025 KiB\)"):
+        notebooks.read(written(tmp_path, {"plots": half}, *small))
     notebooks.read(written(tmp_path, {"widgets": large, "plots": half}, {"execution": large}))

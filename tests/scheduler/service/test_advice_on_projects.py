@@ -83,8 +83,8 @@ async def test_nobody_is_sent_to_the_personal_project_of_somebody_else(pool: Poo
     with pytest.raises(Forbidden) as refused:
         await pool.jobs.submit(JOE, sleeper(project="kim"))
     assert refused.value.message == (
-        "You are not a member of project kim; yours: speech. It is that of kim alone: name another "
-        "one, or none."
+        "You are not a member of project kim; yours: speech. It is that of kim alone: name one of "
+        "yours, or none."
     )
     assert (await pool.jobs.submit(JOE, sleeper())).project == "speech"
     with pytest.raises(InvalidInput, match=r"made for kim alone\. Name people, which makes one"):
@@ -109,3 +109,51 @@ async def test_a_lead_who_is_no_member_is_taken_out_of_the_leads(pool: Pool) -> 
     settings = pool.observed.now.configuration.project("images")
     assert settings is not None
     assert settings.leads == ()
+
+
+TREE = """\
+version: 1
+projects:
+  - {name: lab}
+  - {name: vision, parent: lab, leads: [liz]}
+  - {name: images, parent: vision, quota: 2, members: [susan]}
+  - {name: speech, parent: lab, quota: 2, members: [joe]}
+  - {name: town}
+  - {name: people, parent: town, members: [kim], each: {quota: 0}}
+"""
+
+
+@pytest.fixture
+async def tree(tmp_path: Path) -> AsyncIterator[Pool]:
+    made = make_pool(
+        tmp_path,
+        configuration=story(TREE),
+        runtime=ScriptedRuntime(devices(4)),
+        directory=StaticDirectory(USERS),
+    )
+    async with opened(made) as pool:
+        yield pool
+
+
+async def test_who_leads_a_part_of_a_group_is_told_what_lies_in_that_part(tree: Pool) -> None:
+    liz = Caller("liz")
+    with pytest.raises(InvalidInput, match=r"send the job to one of them: images\.$"):
+        await tree.jobs.submit(liz, sleeper(project="lab"))
+    assert (await tree.jobs.submit(liz, sleeper(project="images"))).project == "images"
+
+
+async def test_a_group_of_personal_projects_names_what_makes_them(tree: Pool) -> None:
+    with pytest.raises(InvalidInput, match=r"you belong to none of them \(people\)\. Ask for one"):
+        await tree.jobs.submit(JOE, sleeper(project="town"))
+    with pytest.raises(InvalidInput, match=r"name one of them: people\."):
+        await tree.access.ask(JOE, AccessAsk("town"))
+    await tree.access.ask(JOE, AccessAsk("people"))
+    with pytest.raises(InvalidInput, match=r"you belong to none of them \(people\)"):
+        await tree.jobs.submit(ADMIN, sleeper(project="town"))  # people itself takes no job
+
+
+async def test_who_has_no_project_is_not_told_to_name_none(tree: Pool) -> None:
+    with pytest.raises(Forbidden, match=r"that of kim alone: ask for one with `benchpool access"):
+        await tree.jobs.submit(Caller("liz"), sleeper(project="kim"))
+    with pytest.raises(Forbidden, match=r"that of kim alone: name one of yours, or none\.$"):
+        await tree.jobs.submit(JOE, sleeper(project="kim"))

@@ -44,7 +44,7 @@ async def test_who_gets_a_former_name_has_its_jobs_not_without_a_word(tmp_path: 
             await pool.housekeeping.ask_hub()
         new = await pool.jobs.submit(SUSAN, sleeper())
         await pool.housekeeping.ask_hub()
-        assert "susan was deleted from the Hub and added again, and has 1 job" in problems(pool)
+        assert "susan was gone from the Hub and is used again, and has 1 job" in problems(pool)
         await pool.jobs.act(ADMIN, old.id, "cancel")
         await reached(pool, old.id, State.CANCELLED)
         await pool.housekeeping.ask_hub()

@@ -12,6 +12,7 @@ from benchpool_scheduler.errors import Refused
 from benchpool_scheduler.hub import HeldBench, HubServer, HubUser, StaticDirectory
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.service.benches.reservations import GONE_S
+from benchpool_scheduler.service.observed.left_users import LeftUsers
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import ADMIN, HUB, SUSAN, make_pool, opened, reached, sleeper, story
 from benchpool_support.scripted import ScriptedRuntime, devices
@@ -133,3 +134,30 @@ async def test_jobs_of_the_former_name_are_told_with_the_new_one(tmp_path: Path)
         await reached(pool, job.id, State.CANCELLED)
         await pool.housekeeping.ask_hub()
         assert pool.views.status(ADMIN).health.problems == []
+
+
+async def test_who_gets_the_old_name_back_is_not_taken_for_another_person(tmp_path: Path) -> None:
+    hub = RenamingHub((ADA, SUE), ())
+    async with opened(make_pool(tmp_path, directory=hub)) as pool:
+        await pool.housekeeping.ask_hub()
+        job = await pool.jobs.submit(SUSAN, sleeper())
+        await reached(pool, job.id, State.RUNNING)
+        for name in ("sue", "susan"):
+            hub.known_users = (ADA, replace(SUE, name=name))
+            await pool.housekeeping.ask_hub()
+        assert pool.views.status(ADMIN).health.problems == []
+
+
+def test_a_user_who_was_made_in_the_same_second_is_not_the_new_name_of_one_that_is_deleted() -> (
+    None
+):
+    left, bob = LeftUsers(), HubUser("bob", created=2.0)
+    left.learn([ADA, SUE, bob], 1.0)
+    left.learn([ADA, bob], 2.0)
+    assert left.renamed == {}
+    left.learn([ADA, replace(bob, name="bill")], 3.0)
+    assert left.renamed == {"bob": "bill"}
+    left.learn([ADA, replace(bob, name="will")], 4.0)
+    assert left.renamed == {"bob": "will", "bill": "will"}
+    left.learn([ADA, HubUser("will", created=3.0)], 5.0)  # another one
+    assert left.renamed == {}

@@ -7,14 +7,17 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 OF_ANY_PYTHON = frozenset({"python", "python2", "python3"})
 """Names that every installation of Jupyter gives to the Python that it runs with itself."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
+_VALUED = frozenset({"-X", "-W"})
+"""Options of Python whose value may be a word of its own."""
 _SHARED = ("/usr/local/share/jupyter", "/usr/share/jupyter")
 
 
@@ -84,7 +87,7 @@ def _data_folders(usual: str, environ: Mapping[str, str]) -> Iterator[Path]:
         yield Path(data, "jupyter")
     for python in dict.fromkeys((usual, sys.executable)):
         if os.path.isabs(python):
-            yield Path(python).parents[1] / "share" / "jupyter"
+            yield Path(python).parent.parent / "share" / "jupyter"
     yield from map(Path, _SHARED)
 
 
@@ -98,16 +101,30 @@ def _program(folder: Path) -> str | None:
     if not isinstance(argv, list) or not argv or not all(isinstance(it, str) for it in argv):
         return None
     language = str(spec.get("language") or "python").lower()
-    has_ipykernel = any(word.startswith("ipykernel") for word in argv)
-    return str(argv[0]) if language == "python" and has_ipykernel else None
+    return str(argv[0]) if language == "python" and runs_ipykernel(argv) else None
+
+
+def runs_ipykernel(argv: Sequence[str]) -> bool:
+    """Return whether the first word is a Python that runs ipykernel, and not ``conda run`` or so.
+
+    >>> runs_ipykernel(["python", "-X", "dev", "-m", "ipykernel_launcher", "-f", "…"])
+    True
+    >>> runs_ipykernel(["conda", "run", "-n", "torch", "python", "-m", "ipykernel_launcher"])
+    False
+    """
+    if "-m" not in argv:
+        return False
+    at = argv.index("-m")
+    pairs = pairwise(argv[:at])
+    options = all(word.startswith("-") or before in _VALUED for before, word in pairs)
+    return options and "".join(argv[at + 1 : at + 2]).startswith("ipykernel")
 
 
 def _found(word: str, folder: Path, environ: Mapping[str, str]) -> str | None:
     """Return the program; a bare name is that of the environment that has the kernel spec."""
-    if os.path.isabs(word):
-        return word if os.access(word, os.X_OK) else None
-    beside = folder.parents[3] / "bin" / word
-    if "/" not in word and os.access(beside, os.X_OK):
-        return str(beside)
+    beside = Path(*folder.parts[:-4], "bin", word)
+    for each in (word, str(beside) if "/" not in word else ""):
+        if os.path.isabs(each) and os.path.isfile(each) and os.access(each, os.X_OK):
+            return each
     found = shutil.which(word, path=environ.get("PATH", ""))
     return found if found and os.path.isabs(found) else None

@@ -96,26 +96,27 @@ def check_metadata(metadata: Metadata, cells: Iterable[Metadata]) -> None:
         cells: Of its cells, in their order.
 
     Raises:
-        TooLarge: It is over the limit; with the name of the largest entry and where it stands.
+        TooLarge: It is over the limit; with the entries of the name that has most, and their place.
     """
-    total, largest, entry = 0, 0, ""
+    found: dict[tuple[str, str], list[tuple[str, int]]] = {}
     places = [("metadata", metadata, "the notebook")]
     places += [("cells", each, f"cell {n}") for n, each in enumerate(cells, 1)]
-    field = "metadata"
-    for place, entries, of in places:
+    for field, entries, of in places:
         for name, value in entries.items():
-            size = len(json.dumps([name, value]))
-            total += size
-            if size > largest:
-                largest, entry, field = size, f"`{name[:100]}` of {of}", place
-    if total > MOST_BYTES:
-        raise TooLarge(
-            f"The metadata of the notebook have {_kib(total)} KiB, the limit is "
-            f"{_kib(MOST_BYTES)} KiB: remove {entry} ({_kib(largest)} KiB), in JupyterLab under "
-            "Property Inspector, Advanced Tools.",
-            field=field,
-            numbers={"bytes": total, "limit": MOST_BYTES},
-        )
+            found.setdefault((field, name), []).append((of, len(json.dumps([name, value]))))
+    sizes = {key: sum(size for _, size in those) for key, those in found.items()}
+    if (total := sum(sizes.values())) <= MOST_BYTES:
+        return
+    field, name = largest = max(sizes, key=sizes.__getitem__)
+    those = found[largest]
+    of = those[0][0] if len(those) == 1 else f"{len(those)} cells"
+    raise TooLarge(
+        f"The metadata of the notebook have {_kib(total)} KiB, the limit is {_kib(MOST_BYTES)} "
+        f"KiB: remove `{name[:100]}` of {of} ({_kib(sizes[largest])} KiB), in JupyterLab under "
+        "Property Inspector, Advanced Tools.",
+        field=field,
+        numbers={"bytes": total, "limit": MOST_BYTES},
+    )
 
 
 def _kib(size: int) -> int:

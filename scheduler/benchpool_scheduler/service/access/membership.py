@@ -115,7 +115,7 @@ def _named_project(
         names = ", ".join(p.name for p in own) or "none"
         way = f"Ask its leads with {_asking(name)}."
         if configuration.is_personal(name):
-            way = f"It is that of {settings.members[0]} alone: name another one, or none."
+            way = f"It is that of {settings.members[0]} alone: {_instead(own)}."
         raise Forbidden(
             f"You are not a member of project {name}; yours: {names}. {way}",
             code="not-a-member",
@@ -127,16 +127,23 @@ def _named_project(
 def _one_below(
     caller: Caller, name: str, own: tuple[ProjectSettings, ...], configuration: Configuration
 ) -> str:
-    """Return which of the projects below one the caller can send a job to."""
+    """Return which of the projects below one the caller can send a job to, or how to get one."""
     mine = [p.name for p in own if any(it.name == name for it in configuration.upwards(p.name))]
     below = configuration.below(name)
     if mine:
         return f"send the job to what you have below it: {', '.join(mine)}."
-    if below and (rules_all(caller) or leads(caller, name, configuration)):
-        return f"send the job to one of them: {', '.join(below)}."
+    led = [it for it in below if rules_all(caller) or leads(caller, it, configuration)]
+    if taken := [it for it in led if configuration.holds_jobs(it)]:
+        return f"send the job to one of them: {', '.join(taken)}."
     if below:
         return f"you belong to none of them ({', '.join(below)}). Ask for one with {_asking()}."
     return f"you have none below it. Ask for one with {_asking(name)}."
+
+
+def _instead(own: tuple[ProjectSettings, ...]) -> str:
+    if not own:
+        return f"ask for one with {_asking()}"
+    return "name one of yours, or none" if len(own) == 1 else "name one of yours"
 
 
 def _asking(project: str = "PROJECT") -> str:

@@ -33,12 +33,34 @@ class LeftUsers:
         """Take up whom the Hub knows at an instant, in seconds since the epoch."""
         seen = {it.name: it.created for it in users}
         for name in self._left.keys() & seen.keys():
-            self._back[name] = now
+            if seen[name] is None or seen[name] != self._left[name]:
+                self._back[name] = now  # else it was renamed back
         gone = {**self._left, **self._seen}
         self._left = {name: made for name, made in gone.items() if name not in seen}
+        came = {made: name for name, made in seen.items() if name not in self._seen and made}
+        self.renamed = {
+            was: present
+            for was, made in self._left.items()
+            if (present := self._name(was, made, seen, came)) is not None
+        }
         self._seen = seen
-        named = {made: name for name, made in seen.items() if made is not None}
-        self.renamed = {was: named[at] for was, at in self._left.items() if at in named}
+
+    def _name(
+        self,
+        was: str,
+        made: float | None,
+        seen: Mapping[str, float | None],
+        came: Mapping[float, str],
+    ) -> str | None:
+        """Return the present name of a user whose name is gone, None for none.
+
+        Some databases keep whole seconds, in which several users may have been made: only a name
+        that comes when the last one goes is of the same user.
+        """
+        last = self.renamed.get(was, was)
+        if made is not None and seen.get(last) == made:
+            return last
+        return came.get(made) if made is not None and last in self._seen else None
 
     def told(self, live: Sequence[JobRecord]) -> str | None:
         """Return in sentences what is left of whom, None for nothing.
@@ -87,7 +109,7 @@ def _of_back(name: str, jobs: int) -> str:
     if not jobs:
         return ""
     return (
-        f"{visible(name)} was deleted from the Hub and added again, and has {count(jobs, 'job')} "
-        "from before. If this is another person, cancel what `benchpool jobs --user "
-        f"{visible(name)} --live` lists."
+        f"The name {visible(name)} was gone from the Hub and is used again, and has "
+        f"{count(jobs, 'job')} from before. If this is another person, cancel what "
+        f"`benchpool jobs --user {visible(name)} --live` lists."
     )
