@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from benchpool_scheduler.core.model import Snapshot
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.simulation.passes import after
 from benchpool_scheduler.simulation.written import as_case
 from benchpool_support.drawn_pools import KINDS, drawn_pool
 from benchpool_support.examples import examples
 from benchpool_support.plans import at_rest
-from benchpool_support.settling import broken_on_the_way, settle
+from benchpool_support.settling import FEW_ACTING, broken_on_the_way, settle
 
 TROUBLED = {
     "models": (525, 2763, 3182),
@@ -26,8 +27,14 @@ def test_a_pool_comes_to_rest_in_a_few_passes(kind: str) -> None:
     """R20: whoever is stopped may claim from others in the next pass, but that has an end."""
     numbers = [*range(examples(150)), *TROUBLED.get(kind, ())]
     pools = {number: drawn_pool(number, KINDS[kind]) for number in numbers}
-    wrong = {number: found for number, pool in pools.items() if (found := settle(pool).complaint)}
+    wrong = {number: found for number, pool in pools.items() if (found := complaint(pool))}
     assert wrong == {}, as_case(pools[next(iter(wrong))])
+
+
+def complaint(pool: Snapshot) -> str:
+    settled = settle(pool)
+    many = settled.acting > FEW_ACTING
+    return settled.complaint or (f"{settled.acting} passes act" if many else "")
 
 
 SCATTERED = [kind for kind in sorted(KINDS) if KINDS[kind].scattered]
@@ -44,7 +51,7 @@ def test_no_plan_breaks_a_rule_wherever_jobs_run(kind: str, piece: int) -> None:
     """
     for number in range(piece * PIECE, piece * PIECE + examples(PIECE)):
         pool = drawn_pool(number, KINDS[kind])
-        assert settle(pool).complaint == "", f"{number}\n{as_case(pool)}"
+        assert complaint(pool) == "", f"{number}\n{as_case(pool)}"
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
