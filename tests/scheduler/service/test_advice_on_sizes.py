@@ -33,12 +33,16 @@ SUSAN, JOE, KIM, EVE = map(Caller, ("susan", "joe", "kim", "eve"))
 
 Changed = Callable[[JobSubmission, int], dict[str, Any]]
 WAYS: dict[str, Changed] = {
+    r"at most (\d+) per worker, and for less of the rest": lambda _, most: {
+        "cpus": most,
+        "memory_gib": 1,
+    },
     r"at most (\d+) per worker, or for more workers": lambda job, most: {
         "gpus": most,
         "workers": -(-job.gpus * job.workers // most),
     },
     r"at most (\d+) GPUs?": lambda _, most: {"gpus": most},
-    r"at most (\d+) cores": lambda _, most: {"cpus": most},
+    r"at most (\d+) cores?": lambda _, most: {"cpus": most},
     r"at most (\d+) workers?": lambda _, most: {"workers": most},
     r"min_workers to at most (\d+)": lambda _, most: {"min_workers": most},
     r"(?i)allow( )preemption": lambda *_: {"preemptible": True},
@@ -47,7 +51,7 @@ WAYS: dict[str, Changed] = {
         "preferred_level": job.required_level,
     },
 }
-OF_THE_FIELD = r"at most (\d+) per worker"
+OF_THE_FIELD = r"at most (\d+) per worker(?!, and)"
 """A sentence that begins with the amount of its field says the number alone."""
 CASES: Sequence[tuple[str, Caller, JobSubmission, str]] = [
     ("of several models", SUSAN, sleeper(gpus=16, gpu_models=("H100",)), "at most 4 per worker"),
@@ -98,10 +102,16 @@ CASES: Sequence[tuple[str, Caller, JobSubmission, str]] = [
         "has 8 for training. Ask for at most 1 per worker.",
     ),
     (
+        "cores and memory are both too large",
+        SUSAN,
+        sleeper(gpus=1, cpus=80, memory_gib=100),
+        "has 64. Ask for at most 64 per worker, and for less of the rest.",
+    ),
+    (
         "no machine has both",
         SUSAN,
         sleeper(gpus=8, cpus=40),
-        "all of that. Ask for at most 1 GPUs per worker, or ask for at most 32 cores per worker.",
+        "all of that. Ask for at most 1 GPU per worker, or ask for at most 32 cores per worker.",
     ),
     (
         "larger than a level",

@@ -294,7 +294,7 @@ async def test_the_beginning_of_several_ids_ends_none_and_a_whole_id_one(tmp_pat
     await pool.close()
     database(tmp_path).unlink()
     async with opened(make_pool(tmp_path)) as pool:
-        with pytest.raises(InvalidInput, match=r"2 that are .* more signs") as refused:
+        with pytest.raises(InvalidInput, match=r"2 that are .* more characters") as refused:
             await decide(pool, id="", end=True)
         assert refused.value.code == "ambiguous-id"
         for one in (await decide(pool)).unknown:

@@ -128,7 +128,8 @@ class Adoption:
         found = {id_ for id_ in every if id_.startswith(named)}
         if len(found) > 1 and named not in found:
             raise InvalidInput(
-                f"{len(found)} that are unknown begin with {named!r}; write more signs of the id.",
+                f"{len(found)} that are unknown begin with {named!r}; write more characters of "
+                "the id.",
                 code="ambiguous-id",
                 field="id",
             )

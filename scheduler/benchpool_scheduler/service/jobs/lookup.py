@@ -84,7 +84,7 @@ def the_one(found: Sequence[A], ref: str, kind: str, missing: NotFound, field: s
     """Return the only one that was found. Errors: ``missing``; InvalidInput ``ambiguous-id``."""
     if len(found) > 1:
         raise InvalidInput(
-            f"{len(found)} {kind} begin with {ref!r}; write more signs of the id.",
+            f"{len(found)} {kind} begin with {ref!r}; write more characters of the id.",
             code="ambiguous-id",
             field=field,
             numbers={kind.partition(" ")[0]: len(found)},

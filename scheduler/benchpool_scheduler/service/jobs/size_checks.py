@@ -169,20 +169,21 @@ def _check_node(
     if any(_holds(asked, inventory, name) for name in nodes):
         return
     ways = []
-    for field, words, most in (
-        ("gpus", "GPUs", max((len(inventory.places[name]) for name in nodes), default=0)),
-        ("cpus", "cores", _most(inventory, nodes, "cpus")),
-        ("memory_gib", "GiB of memory", _most(inventory, nodes, "memory_gib")),
+    for field, one, words, most in (
+        ("gpus", "GPU", "GPUs", max((len(inventory.places[name]) for name in nodes), default=0)),
+        ("cpus", "core", "cores", _most(inventory, nodes, "cpus")),
+        ("memory_gib", *2 * ("GiB of memory",), _most(inventory, nodes, "memory_gib")),
     ):
         amount = getattr(asked, field)
         fit = most_that_can(partial(_with, could, field), amount)
-        ways += [f"ask for at most {fit} {words} per worker"] * bool(fit)
+        ways += [f"ask for at most {fit} {one if fit == 1 else words} per worker"] * bool(fit)
         if amount > most:
             unnamed = amount != getattr(submission, field)
             by_default = ", the default of this pool for a job that names none," if unnamed else ""
             raise InvalidInput(
                 f"{amount:g} {words} for a worker{by_default} can never run: of the machines that "
-                f"it accepts the largest has {most:g}. Ask for at most {fit or most:g} per worker.",
+                f"it accepts the largest has {most:g}. Ask for at most {fit or most:g} per worker"
+                f"{'' if fit else ', and for less of the rest'}.",
                 code="larger-than-node",
                 field=field,
                 numbers={"asked": amount, "limit": fit or most},
