@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,6 +25,9 @@ from benchpool_scheduler.contract import (
     WorkloadWhatIf,
 )
 from benchpool_scheduler.phrases import gpu_time
+
+WIDTH = 80
+"""Longest line of a sentence, in characters."""
 
 PROJECT_COLUMNS = (
     Column("PROJECT", width=18),
@@ -142,12 +146,17 @@ def show_workload(screen: Screen, found: WorkloadWhatIf) -> None:
     )
     for heading, key, _ in FIGURES:
         if why := found.why.get(key):
-            screen.line(f"{heading}: {why}")
+            _sentence(screen, f"{heading}: {why}")
     screen.line()
     screen.table(WAIT_COLUMNS, map(_wait_row, found.projects))
     for project in found.projects:
         if project.why:
-            screen.line(words.clean(f"{project.name}: {project.why}"))
+            _sentence(screen, words.clean(f"{project.name}: {project.why}"))
+
+
+def _sentence(screen: Screen, text: str) -> None:
+    for line in textwrap.wrap(text, WIDTH, subsequent_indent="  "):
+        screen.line(line)
 
 
 def _wait_row(project: ProjectReplay) -> Sequence[str]:

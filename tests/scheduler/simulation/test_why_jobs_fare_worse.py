@@ -42,7 +42,7 @@ def test_a_job_that_starts_on_new_gpus_and_gives_them_back_is_why_there_are_more
     assert found.pauses.kinds == {PauseKind.OF_WAITING: 1}
     why = workloads.answer(found).why
     assert why["preemptions_per_job"] == (
-        "Of 1 pause, 1 stops a job that would still wait as it is."
+        "Of 1 pause, 1 stops a job that would still wait without the change."
     )
     assert why["lost_gpu_h"] == "1 pause instead of 0."
     assert "mean_wait_h" not in why
@@ -107,7 +107,7 @@ def test_a_short_job_that_stops_an_old_run_since_no_gpu_is_idle_is_told() -> Non
     jobs = [job(0, 10, 3, "p"), job(1, 5, 4, "p"), job(2, 0.5, 1, "p")]
     found = both(jobs, 4, 3, p=4)  # beyond four GPUs old runs make way
     assert found.pauses.kinds == {PauseKind.FOR_SERVED: 1}
-    said = "Of 1 pause, 1 is for a job that would have its GPUs by then as it is."
+    said = "Of 1 pause, 1 is for a job that would have its GPUs by then without the change."
     assert workloads.answer(found).why["preemptions_per_job"] == said
 
 
@@ -117,7 +117,7 @@ def test_a_job_that_is_paused_more_often_is_why_its_project_waits_longer() -> No
     found = both(jobs, 8, 4, speech=4, lab=8, guests=0)
     assert found.pauses.kinds == {PauseKind.FOR_WAITING: 1}
     answer = workloads.answer(found)
-    said = "Of 1 pause, 1 is for a job that would still wait as it is."
+    said = "Of 1 pause, 1 is for a job that would still wait without the change."
     assert answer.why["preemptions_per_job"] == said
     (guests,) = [it for it in answer.projects if it.name == "guests"]
     assert guests.why == "1 of 1 job waits longer: 1 is paused more often."

@@ -70,16 +70,15 @@ def _longer(of: WaitCauses) -> Iterator[str]:
 def why_more_pauses(of: PauseCauses) -> str:
     """Return why there are more pauses.
 
-    >>> kinds = {PauseKind.OF_WAITING: 6, PauseKind.OF_ENDED: 1}
-    >>> why_more_pauses(PauseCauses(2, 7, 8, 20, 0.0, 0.0, kinds))
-    'Of 7 pauses, 6 stop jobs that would still wait, 1 stops a job that would have ended as it is.'
+    >>> why_more_pauses(PauseCauses(2, 7, 8, 20, 0.0, 0.0, {PauseKind.OF_WAITING: 7}))
+    'Of 7 pauses, 7 stop jobs that would still wait without the change.'
     """
     parts = [
         one if number == 1 else f"{number} {many}"
         for kind, (one, many) in _PAUSES.items()
         if (number := of.kinds.get(kind, 0))
     ]
-    return f"Of {count(of.after, 'pause')}, {', '.join(parts)} as it is."
+    return f"Of {count(of.after, 'pause')}, {', '.join(parts)} without the change."
 
 
 def why_more_lost(of: PauseCauses) -> str:
