@@ -29,7 +29,7 @@ STEPS_OF_AN_EPOCH = 60
 
 
 @dataclass
-class Told:
+class ReportedProgress:
     """What the attempts of a training have said: losses by step, weights, steps done twice."""
 
     losses: dict[int, str] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Told:
             self.losses[int(step)] = loss
 
 
-def attempt(command: list[str], environ: dict[str, str], told: Told) -> int:
+def attempt(command: list[str], environ: dict[str, str], told: ReportedProgress) -> int:
     """Run a training until it ends or is paused; return its exit status."""
     worker = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True)
     for line in worker.stdout or ():
@@ -70,7 +70,7 @@ def main() -> int:
     drawn = sorted(random.Random(chosen.seed).sample(range(1, steps), chosen.pauses))
     moments: list[int] = chosen.at or drawn
     command = [chosen.python, str(ROOT / f"benchmarks/trainings/train_{chosen.training}.py")]
-    whole, paused = Told(), Told()
+    whole, paused = ReportedProgress(), ReportedProgress()
     with tempfile.TemporaryDirectory() as folder:
         plain = {
             **os.environ,

@@ -23,7 +23,7 @@ class Net(torch.nn.Module):
         return {"loss": torch.nn.functional.mse_loss(out, labels), "logits": out}
 
 
-class Told(TrainerCallback):
+class ProgressCallback(TrainerCallback):
     """Says each loss."""
 
     def on_log(self, args, state, control, logs=None, **_):
@@ -44,6 +44,8 @@ arguments = TrainingArguments(
     save_strategy="no",
     seed=5,
 )
-trainer = Trainer(Net(), arguments, train_dataset=data, callbacks=[Told(), HuggingFacePauses()])
+trainer = Trainer(
+    Net(), arguments, train_dataset=data, callbacks=[ProgressCallback(), HuggingFacePauses()]
+)
 trainer.train(resume_from_checkpoint=latest())
 told.weights(trainer.model.parameters())

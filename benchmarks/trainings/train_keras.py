@@ -23,7 +23,7 @@ model = keras.Sequential(
 model.compile("adam", "mse")
 
 
-class Told(keras.callbacks.Callback):
+class ProgressCallback(keras.callbacks.Callback):
     """Says the mean loss of the epoch so far after each batch."""
 
     def on_epoch_begin(self, epoch, logs=None):
@@ -40,7 +40,7 @@ model.fit(
     batch_size=8,
     epochs=told.EPOCHS,
     verbose=0,
-    callbacks=[Told(), saving],
+    callbacks=[ProgressCallback(), saving],
     initial_epoch=saving.epoch,
 )
 told.weights(model.get_weights())

@@ -30,7 +30,7 @@ import pytest
 
 from benchpool_cluster.kills import storm
 from benchpool_scheduler.accounting.division import divide
-from benchpool_scheduler.accounting.occupancy import Occupancy
+from benchpool_scheduler.accounting.gpu_intervals import GpuInterval
 from benchpool_scheduler.client import Client, Credentials
 from benchpool_scheduler.contract import (
     ENDED,
@@ -316,7 +316,7 @@ def books(machine: Machine) -> list[str]:
     Each GPU is in one hand at every instant since its record began, to one sample.
     """
     database = Database(SqliteFile(machine.state / "scheduler"), time.time)
-    of_gpu: dict[str, list[Occupancy]] = {}
+    of_gpu: dict[str, list[GpuInterval]] = {}
     for one in database.occupancies(0.0, time.time()):
         of_gpu.setdefault(one.gpu, []).append(one)
     database.close()

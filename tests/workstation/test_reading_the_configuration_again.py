@@ -22,7 +22,7 @@ from benchpool_support.serving import CONFIGURATION, Served, served
 MORE = CONFIGURATION.replace("susan: 1", "susan: 2")
 
 
-class Told(JsonScreen):
+class RecordingScreen(JsonScreen):
     """Keeps what is said."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class Room:
     """A configuration, a token, and what reads them."""
 
     def __init__(self, folder: Path, service: Served) -> None:
-        self.file, self.token, self.told = folder / "pool.yaml", folder / "token", Told()
+        self.file, self.token, self.told = folder / "pool.yaml", folder / "token", RecordingScreen()
         self.file.write_text(CONFIGURATION)
         self.token.write_text("root\n")
         self.reloading = Reloading(self.file, service.url, self.token, self.told)

@@ -2055,19 +2055,6 @@ export interface components {
             text: string;
         };
         /**
-         * Doubts
-         * @description Answer of ``adopt``: what is not known. ``hold`` is why nothing new begins, else null.
-         *
-         *     ``hub`` tells what the Hub's own database has lost, else null.
-         */
-        Doubts: {
-            hold: string | null;
-            /** @default null */
-            hub: string | null;
-            unknown: components["schemas"]["UnknownRun"][];
-            unreadable: components["schemas"]["UnreadableRecord"][];
-        };
-        /**
          * EarlyStopping
          * @description Asynchronous successive halving (Li et al. 2020): what does worse is stopped early.
          *
@@ -3745,6 +3732,19 @@ export interface components {
             unrecorded: string[];
         };
         /**
+         * SafeModeIssues
+         * @description Answer of ``adopt``: what is not known. ``hold`` is why nothing new begins, else null.
+         *
+         *     ``hub`` tells what the Hub's own database has lost, else null.
+         */
+        SafeModeIssues: {
+            hold: string | null;
+            /** @default null */
+            hub: string | null;
+            unknown: components["schemas"]["UnknownRun"][];
+            unreadable: components["schemas"]["UnreadableRecord"][];
+        };
+        /**
          * Schedule
          * @description A schedule: when it sends what, and what came of its last times.
          *
@@ -4641,7 +4641,6 @@ export type Container = components['schemas']['Container'];
 export type Curve = components['schemas']['Curve'];
 export type DeadlineOutlook = components['schemas']['DeadlineOutlook'];
 export type DeadlineStanding = components['schemas']['DeadlineStanding'];
-export type Doubts = components['schemas']['Doubts'];
 export type EarlyStopping = components['schemas']['EarlyStopping'];
 export type EndCause = components['schemas']['EndCause'];
 export type EnoughGpus = components['schemas']['EnoughGpus'];
@@ -4733,6 +4732,7 @@ export type ReportedUse = components['schemas']['ReportedUse'];
 export type ReservedGpus = components['schemas']['ReservedGpus'];
 export type RunChange = components['schemas']['RunChange'];
 export type RunChanges = components['schemas']['RunChanges'];
+export type SafeModeIssues = components['schemas']['SafeModeIssues'];
 export type Schedule = components['schemas']['Schedule'];
 export type SchedulePreview = components['schemas']['SchedulePreview'];
 export type ScheduleRequest = components['schemas']['ScheduleRequest'];
@@ -4928,7 +4928,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Doubts"];
+                    "application/json": components["schemas"]["SafeModeIssues"];
                 };
             };
             default: components["responses"]["Error"];
@@ -4953,7 +4953,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Doubts"];
+                    "application/json": components["schemas"]["SafeModeIssues"];
                 };
             };
             default: components["responses"]["Error"];

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchpool_scheduler.accounting.occupancy import MeasuredUse, Occupancy, Occupant
+from benchpool_scheduler.accounting.gpu_intervals import GpuHolder, GpuInterval, MeasuredUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,13 @@ class GpuCell:
     """
 
     begin: float
-    occupant: Occupant | None
+    occupant: GpuHolder | None
     activity: float | None
     simulated: bool
 
 
 def cells(
-    history: Iterable[Occupancy],
+    history: Iterable[GpuInterval],
     activity: Iterable[MeasuredUse],
     begins: Sequence[float],
     step_s: float,
@@ -38,10 +38,10 @@ def cells(
     Args:
         begins: Where steps begin, epoch seconds, at whole multiples of the step, as buckets do.
 
-    >>> from benchpool_scheduler.accounting.classes import Occupation
-    >>> from benchpool_scheduler.accounting.occupancy import Occupancy
-    >>> job = Occupant(Occupation.TRAINING, user="joe", job="j")
-    >>> history = [Occupancy("g", "n", "H200", 0.0, 900.0, job)]
+    >>> from benchpool_scheduler.accounting.classes import GpuUseKind
+    >>> from benchpool_scheduler.accounting.gpu_intervals import GpuInterval
+    >>> job = GpuHolder(GpuUseKind.TRAINING, user="joe", job="j")
+    >>> history = [GpuInterval("g", "n", "H200", 0.0, 900.0, job)]
     >>> [it.occupant and it.occupant.user for it in cells(history, (), (0, 600, 1200), 600)["g"]]
     ['joe', 'joe', None]
     """
@@ -57,7 +57,7 @@ _Sums = tuple[float, float, bool]
 """Seconds measured, those of them in which a kernel ran, and whether that is simulated."""
 
 
-def _cell(begin: float, held: Mapping[Occupant, float] | None, sums: _Sums | None) -> GpuCell:
+def _cell(begin: float, held: Mapping[GpuHolder, float] | None, sums: _Sums | None) -> GpuCell:
     longest = max(held, key=lambda one: held[one]) if held else None
     covered_s, active_s, simulated = sums or (0.0, 0.0, False)
     share = min(1.0, active_s / covered_s) if covered_s > 0 else None
@@ -65,10 +65,10 @@ def _cell(begin: float, held: Mapping[Occupant, float] | None, sums: _Sums | Non
 
 
 def _held(
-    history: Iterable[Occupancy], begins: Sequence[float], step_s: float
-) -> Mapping[str, Mapping[float, dict[Occupant, float]]]:
+    history: Iterable[GpuInterval], begins: Sequence[float], step_s: float
+) -> Mapping[str, Mapping[float, dict[GpuHolder, float]]]:
     """Return for how many seconds of each step each occupant had each GPU."""
-    found: dict[str, dict[float, dict[Occupant, float]]] = defaultdict(dict)
+    found: dict[str, dict[float, dict[GpuHolder, float]]] = defaultdict(dict)
     for one in history:
         for begin in begins:
             shared_s = min(one.end, begin + step_s) - max(one.begin, begin)

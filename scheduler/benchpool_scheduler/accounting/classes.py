@@ -8,7 +8,7 @@ from enum import StrEnum
 from benchpool_scheduler.contract.use import UseClass
 
 
-class Occupation(StrEnum):
+class GpuUseKind(StrEnum):
     """What somebody does with a GPU, or nobody: recorded at each change, exactly."""
 
     BENCH = "bench"
@@ -57,20 +57,20 @@ MEANINGS: Mapping[UseClass, str] = {
 }
 """What each class means; the reference prints it."""
 
-UNHELD: Mapping[Occupation, UseClass] = {
-    Occupation.PREPARING: UseClass.STARTING,
-    Occupation.RESERVED: UseClass.RESERVED,
-    Occupation.WANTED: UseClass.WANTED,
-    Occupation.FREE: UseClass.FREE,
-    Occupation.FOREIGN: UseClass.FOREIGN,
-    Occupation.BROKEN: UseClass.BROKEN,
-    Occupation.UNRECORDED: UseClass.NOT_RECORDED,
+UNHELD: Mapping[GpuUseKind, UseClass] = {
+    GpuUseKind.PREPARING: UseClass.STARTING,
+    GpuUseKind.RESERVED: UseClass.RESERVED,
+    GpuUseKind.WANTED: UseClass.WANTED,
+    GpuUseKind.FREE: UseClass.FREE,
+    GpuUseKind.FOREIGN: UseClass.FOREIGN,
+    GpuUseKind.BROKEN: UseClass.BROKEN,
+    GpuUseKind.UNRECORDED: UseClass.NOT_RECORDED,
 }
 """The classes that need no samples."""
 
-IDLE: Mapping[Occupation, UseClass] = {
-    Occupation.BENCH: UseClass.IDLE_BENCH,
-    Occupation.TRAINING: UseClass.IDLE_TRAINING,
+IDLE: Mapping[GpuUseKind, UseClass] = {
+    GpuUseKind.BENCH: UseClass.IDLE_BENCH,
+    GpuUseKind.TRAINING: UseClass.IDLE_TRAINING,
 }
 """What time without a kernel is called where a bench or a running worker holds the GPU."""
 

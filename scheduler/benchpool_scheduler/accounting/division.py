@@ -14,13 +14,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from benchpool_scheduler.accounting.classes import IDLE, UNHELD, Occupation
-from benchpool_scheduler.accounting.occupancy import (
+from benchpool_scheduler.accounting.classes import IDLE, UNHELD, GpuUseKind
+from benchpool_scheduler.accounting.gpu_intervals import (
+    GpuHolder,
+    GpuInterval,
     Loss,
     MeasuredHolder,
     MeasuredUse,
-    Occupancy,
-    Occupant,
 )
 from benchpool_scheduler.contract.use import UseClass
 
@@ -41,7 +41,7 @@ class Entry:
         energy_j: Joules, of what is measured.
     """
 
-    occupancy: Occupancy
+    occupancy: GpuInterval
     seconds: dict[UseClass, float] = field(default_factory=lambda: defaultdict(float))
     measurable_s: float = 0.0
     measured_s: float = 0.0
@@ -72,7 +72,7 @@ class _Piece:
 
 
 def divide(
-    history: Iterable[Occupancy],
+    history: Iterable[GpuInterval],
     activity: Iterable[MeasuredUse],
     losses: Iterable[Loss],
     begin: float,
@@ -86,7 +86,7 @@ def divide(
         losses: What pauses discarded.
         begin, end: The range, epoch seconds. What reaches over its edge is cut.
     """
-    of_gpu: dict[str, list[Occupancy]] = defaultdict(list)
+    of_gpu: dict[str, list[GpuInterval]] = defaultdict(list)
     for one in history:
         if one.end > one.begin:
             of_gpu[one.gpu].append(one)
@@ -104,7 +104,7 @@ def divide(
     return found
 
 
-def _in_turn(intervals: Iterable[Occupancy]) -> Iterator[Occupancy]:
+def _in_turn(intervals: Iterable[GpuInterval]) -> Iterator[GpuInterval]:
     """Yield intervals by begin, without what a clock that was set back counted twice."""
     until = -math.inf
     for one in sorted(intervals, key=lambda each: each.begin):
@@ -114,7 +114,7 @@ def _in_turn(intervals: Iterable[Occupancy]) -> Iterator[Occupancy]:
 
 
 def _divide_one(
-    intervals: Sequence[Occupancy],
+    intervals: Sequence[GpuInterval],
     buckets: Sequence[MeasuredUse],
     lost: Mapping[tuple[str, int], Sequence[Loss]],
     span: tuple[float, float],
@@ -142,9 +142,9 @@ def _first_kernels(buckets: Sequence[MeasuredUse]) -> dict[tuple[str, int], floa
     return found
 
 
-def _started(one: Occupancy, first: Mapping[tuple[str, int], float]) -> float:
+def _started(one: GpuInterval, first: Mapping[tuple[str, int], float]) -> float:
     """Return when starting ended: with the first kernel, or after ``STARTING_S``."""
-    if one.occupant.occupation is not Occupation.TRAINING:
+    if one.occupant.occupation is not GpuUseKind.TRAINING:
         return one.begin
     kernel = first.get((one.occupant.job, one.occupant.attempt), math.inf)
     return min(one.end, one.begin + STARTING_S, max(one.begin, kernel))
@@ -186,7 +186,7 @@ def _measure(pieces: Sequence[_Piece], buckets: Sequence[MeasuredUse]) -> None:
         _give(bucket, over)
 
 
-def _is_of(holder: MeasuredHolder, occupant: Occupant) -> bool:
+def _is_of(holder: MeasuredHolder, occupant: GpuHolder) -> bool:
     if holder.job is not None:
         return holder.job == occupant.job and holder.attempt == occupant.attempt
     return not occupant.job and (holder.bench or "") == occupant.bench

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchpool_scheduler.accounting.division import STARTING_S, Entry, divide
-from benchpool_scheduler.accounting.occupancy import Loss, MeasuredUse, Occupancy
+from benchpool_scheduler.accounting.gpu_intervals import GpuInterval, Loss, MeasuredUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class RecordedUse:
 
     begin: float
     end: float
-    history: Sequence[Occupancy]
+    history: Sequence[GpuInterval]
     activity: Sequence[MeasuredUse]
     losses: Sequence[Loss]
 

@@ -11,11 +11,6 @@ from pathlib import Path
 from typing import Literal
 
 from benchpool_scheduler.admissions.figures import Figures
-from benchpool_scheduler.admissions.jumping import (
-    JumpingClock,
-    JumpingLoop,
-    WatchedStore,
-)
 from benchpool_scheduler.admissions.mixes import (
     Class,
     Mix,
@@ -23,6 +18,11 @@ from benchpool_scheduler.admissions.mixes import (
     configuration,
 )
 from benchpool_scheduler.admissions.runtime import TimedRuntime, units
+from benchpool_scheduler.admissions.virtual_clock import (
+    VirtualClock,
+    VirtualTimeLoop,
+    WatchedStore,
+)
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.service import Caller, Clock, Pool, SystemClock
@@ -38,7 +38,7 @@ def drive(mix: Mix, clock: ClockName, policy: PolicyName) -> Figures:
     """Run a mix from the first creation until the last job has ended and the store says so."""
     loop: Callable[[], asyncio.AbstractEventLoop] | None = None
     if clock == "virtual":
-        loop = JumpingLoop
+        loop = VirtualTimeLoop
     with (
         tempfile.TemporaryDirectory(prefix="benchpool-bench-") as folder,
         asyncio.Runner(loop_factory=loop) as runner,
@@ -55,7 +55,7 @@ class _Created:
 
 async def _run(mix: Mix, name: ClockName, policy: PolicyName, state: Path) -> Figures:
     virtual = name == "virtual"
-    clock: Clock = JumpingClock(asyncio.get_running_loop()) if virtual else SystemClock()
+    clock: Clock = VirtualClock(asyncio.get_running_loop()) if virtual else SystemClock()
     runtime = TimedRuntime(units(mix.units), clock)
     pool = Pool(
         WatchedStore(state / "scheduler"),

@@ -16,7 +16,7 @@ from benchpool_scheduler.contract.audit import AuditOutcome, Scalar
 from benchpool_scheduler.contract.operation import Operation
 from benchpool_scheduler.contract.operations import Operations
 from benchpool_scheduler.errors import BenchpoolError
-from benchpool_scheduler.service import Caller, Deed, Pool
+from benchpool_scheduler.service import AuditEvent, Caller, Pool
 
 ACCEPTED = 202
 """The status of what has changed nothing yet, such as a place in line that is asked for again."""
@@ -78,14 +78,14 @@ def done(
     body: object,
     value: object,
     before: Job | None,
-) -> Deed:
+) -> AuditEvent:
     """Return what was done: what was asked with ``body`` for, and answered with ``value``."""
     was, now = (
         _changes(body, value, before)
         if isinstance(value, Job)
         else ({}, {**_told(body), **_told(value)})
     )
-    return Deed(
+    return AuditEvent(
         caller,
         request.remote_ip or "",
         operation.name,
@@ -122,12 +122,12 @@ def _refused(
     request: HTTPServerRequest,
     path: Mapping[str, str],
     error: BenchpoolError,
-) -> Deed | None:
+) -> AuditEvent | None:
     """Return what was refused; None where that says nothing."""
     status = error.http_status
     if status in NEVER_NOTED or not (operation.audited or status in ALWAYS_NOTED):
         return None
-    return Deed(
+    return AuditEvent(
         caller,
         request.remote_ip or "",
         operation.name,

@@ -10,7 +10,6 @@ from benchpool_scheduler import phrases
 from benchpool_scheduler.cli import words
 from benchpool_scheduler.cli.screen import Cell, Column, Screen
 from benchpool_scheduler.contract import (
-    Doubts,
     InLine,
     Job,
     JobDetail,
@@ -18,6 +17,7 @@ from benchpool_scheduler.contract import (
     Preemption,
     ProjectQuota,
     Quota,
+    SafeModeIssues,
     SentCode,
     StartEstimates,
     State,
@@ -377,7 +377,7 @@ def _attempt_rows(detail: JobDetail, now: datetime) -> list[tuple[str, ...]]:
     ]
 
 
-def doubts(screen: Screen, answer: Doubts) -> None:
+def doubts(screen: Screen, answer: SafeModeIssues) -> None:
     """Show what runs and is not known, and what cannot be read."""
     if answer.hold is not None:
         screen.line(f"! {words.clean(answer.hold)}")

@@ -101,7 +101,7 @@ from benchpool_scheduler.contract.pool import (
 )
 from benchpool_scheduler.contract.safe_mode import (
     AdoptionRequest,
-    Doubts,
+    SafeModeIssues,
     UnknownRun,
     UnreadableRecord,
 )
@@ -178,7 +178,6 @@ __all__ = [
     "Container",
     "Cores",
     "Curve",
-    "Doubts",
     "Entry",
     "ErrorAnswer",
     "ErrorBody",
@@ -253,6 +252,7 @@ __all__ = [
     "ReplayFigures",
     "ReservedGpus",
     "ResultsQuery",
+    "SafeModeIssues",
     "ScriptEntry",
     "Seconds",
     "SentCell",

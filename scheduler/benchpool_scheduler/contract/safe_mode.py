@@ -56,7 +56,7 @@ class UnreadableRecord(Struct, frozen=True):
     gpus: list[str]
 
 
-class Doubts(Struct, frozen=True):
+class SafeModeIssues(Struct, frozen=True):
     """Answer of ``adopt``: what is not known. ``hold`` is why nothing new begins, else null.
 
     ``hub`` tells what the Hub's own database has lost, else null.

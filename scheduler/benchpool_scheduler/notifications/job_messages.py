@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from benchpool_scheduler.contract.notifications import NotificationEvent
 from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
 from benchpool_scheduler.core.lifecycle.states import JobState
+from benchpool_scheduler.notifications.delivery_state import Subscription
 from benchpool_scheduler.notifications.events import Message
-from benchpool_scheduler.notifications.kept import Subscription
 from benchpool_scheduler.phrases import duration
 from benchpool_scheduler.store.records import JobRecord, PreemptionRecord
 

@@ -8,9 +8,9 @@ from typing import Protocol
 from benchpool_scheduler.contract.notifications import NotificationEvent
 from benchpool_scheduler.contract.schedules import ScheduledOutcome
 from benchpool_scheduler.notifications.conditions import PoolCondition
+from benchpool_scheduler.notifications.delivery_state import Subscription
 from benchpool_scheduler.notifications.events import Message
 from benchpool_scheduler.notifications.job_messages import oldest_sent
-from benchpool_scheduler.notifications.kept import Subscription
 from benchpool_scheduler.schedules.decisions import MOST_KEPT
 from benchpool_scheduler.store.schedule_files import ScheduleRecord, TimeRecord
 

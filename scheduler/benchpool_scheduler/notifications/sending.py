@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 from benchpool_scheduler.notifications import webhook
 from benchpool_scheduler.notifications.addresses import kind_of
 from benchpool_scheduler.notifications.bundle import Bundle
-from benchpool_scheduler.notifications.kept import KeptAddress
+from benchpool_scheduler.notifications.delivery_state import KeptAddress
 from benchpool_scheduler.notifications.name_lookups import LookUp, NameLookups, by_system
 from benchpool_scheduler.notifications.site import MailServer, SiteNotifications
 

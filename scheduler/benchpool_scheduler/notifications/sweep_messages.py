@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from benchpool_scheduler.contract.notifications import NotificationEvent
+from benchpool_scheduler.notifications.delivery_state import Subscription
 from benchpool_scheduler.notifications.events import Message
 from benchpool_scheduler.notifications.job_messages import oldest_sent
-from benchpool_scheduler.notifications.kept import Subscription
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.store.sweep_files import SweepRecord
 

@@ -13,7 +13,7 @@ from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.notifications import hosts
 from benchpool_scheduler.notifications.addresses import check_webhook_url
 from benchpool_scheduler.notifications.bundle import Bundle
-from benchpool_scheduler.notifications.kept import KeptAddress
+from benchpool_scheduler.notifications.delivery_state import KeptAddress
 from benchpool_scheduler.notifications.site import SiteNotifications
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The service: durable submissions, the loop of passes, leases, rights and views."""
 
 from benchpool_scheduler.service.access.caller import Caller
-from benchpool_scheduler.service.administration.audit_trail import Deed
+from benchpool_scheduler.service.administration.audit_trail import AuditEvent
 from benchpool_scheduler.service.administration.reconfiguration import CONFIGURATION
 from benchpool_scheduler.service.execution.launching import allowed_environment
 from benchpool_scheduler.service.jobs.serving.service_verbs import Services
@@ -15,10 +15,10 @@ from benchpool_scheduler.service.views.events import FeedEvent
 
 __all__ = [
     "CONFIGURATION",
+    "AuditEvent",
     "Caller",
     "Clock",
     "Containers",
-    "Deed",
     "DefaultAmounts",
     "FeedEvent",
     "MeasuredGpu",

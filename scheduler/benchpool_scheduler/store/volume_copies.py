@@ -21,7 +21,7 @@ from pathlib import Path
 
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.store import (
-    access_wishes,
+    access_requests,
     audit_copies,
     configuration_versions,
     copies,
@@ -147,7 +147,7 @@ def copy_pool(volume: Path, to: VolumeCopies) -> list[str]:
             sweep_files.copy_into(own / services, folder / services)
             versions = configuration_versions.FOLDER
             configuration_versions.copy_into(own / versions, folder / versions)
-            access_wishes.copy_into(own / access_wishes.FILE, folder)
+            access_requests.copy_into(own / access_requests.FILE, folder)
             subscription_files.copy_into(own, folder)
             if (own / IN_FORCE).is_file():
                 shutil.copyfile(own / IN_FORCE, folder / IN_FORCE)
@@ -177,7 +177,7 @@ def restore_pool(volume: Path, copy: Path) -> list[str]:
         services = sweep_files.put_back(copy / served, own / served)
         known = configuration_versions.FOLDER
         versions = configuration_versions.copy_into(copy / known, own / known)
-        wishes = access_wishes.put_back(copy / access_wishes.FILE, own / access_wishes.FILE)
+        wishes = access_requests.put_back(copy / access_requests.FILE, own / access_requests.FILE)
         told = subscription_files.put_back(copy, own)
         if (copy / IN_FORCE).is_file() and not (own / IN_FORCE).exists():
             _put_whole(copy / IN_FORCE, own / IN_FORCE)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 
-from benchpool_scheduler.accounting.occupancy import Occupancy
+from benchpool_scheduler.accounting.gpu_intervals import GpuInterval
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.telemetry import occupancies, reading, schema, writing, xids
 from benchpool_scheduler.telemetry.reading import ActivityBucket, WorkerTotal
@@ -116,7 +116,7 @@ class Database:
             self._until = known
             self._prune()
 
-    def keep_occupancies(self, intervals: Sequence[Occupancy]) -> None:
+    def keep_occupancies(self, intervals: Sequence[GpuInterval]) -> None:
         """Write who had which GPU; an interval that is there already is extended.
 
         Errors: TelemetryUnavailable, where it cannot be written now.
@@ -194,7 +194,7 @@ class Database:
         with self._answering(), self._connected() as connection:
             return reading.worker_totals(connection, schema.holders.c.job == job)
 
-    def occupancies(self, begin: float, end: float) -> Sequence[Occupancy]:
+    def occupancies(self, begin: float, end: float) -> Sequence[GpuInterval]:
         """Return who had which GPU in a range of time: the intervals that reach into it."""
         with self._answering(), self._connected() as connection:
             return occupancies.between(connection, begin, end)
@@ -204,7 +204,7 @@ class Database:
         with self._answering(), self._connected() as connection:
             return xids.between(connection, begin, end, at_most)
 
-    def newest_occupancies(self) -> Sequence[Occupancy]:
+    def newest_occupancies(self) -> Sequence[GpuInterval]:
         """Return the last interval of every GPU that was ever seen."""
         with self._answering(), self._connected() as connection:
             return occupancies.newest(connection)

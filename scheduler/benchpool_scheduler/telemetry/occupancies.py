@@ -8,8 +8,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Column, Connection, Index, Table, Text
 
-from benchpool_scheduler.accounting.classes import Occupation
-from benchpool_scheduler.accounting.occupancy import Occupancy, Occupant
+from benchpool_scheduler.accounting.classes import GpuUseKind
+from benchpool_scheduler.accounting.gpu_intervals import GpuHolder, GpuInterval
 from benchpool_scheduler.telemetry.dialects import WHOLE, dialect
 from benchpool_scheduler.telemetry.rollup import MS
 from benchpool_scheduler.telemetry.schema import DAY_S, HELD_DAYS, metadata
@@ -33,7 +33,7 @@ table = Table(
 )
 
 
-def keep(connection: Connection, intervals: Iterable[Occupancy]) -> None:
+def keep(connection: Connection, intervals: Iterable[GpuInterval]) -> None:
     """Write intervals; one that is there already is extended."""
     rows = {(row["gpu"], row["begin_ms"]): row for row in map(_row, intervals)}
     if not rows:
@@ -52,14 +52,14 @@ def prune(connection: Connection, now: float) -> None:
     connection.execute(table.delete().where(table.c.end_ms < old))
 
 
-def between(connection: Connection, begin: float, end: float) -> Sequence[Occupancy]:
+def between(connection: Connection, begin: float, end: float) -> Sequence[GpuInterval]:
     """Return the intervals that reach into a range, epoch seconds."""
     reaches = (table.c.end_ms > round(begin * MS), table.c.begin_ms < round(end * MS))
     rows = connection.execute(sa.select(table).where(*reaches)).mappings()
     return [_occupancy(row) for row in rows]
 
 
-def newest(connection: Connection) -> Sequence[Occupancy]:
+def newest(connection: Connection) -> Sequence[GpuInterval]:
     """Return the last interval of every GPU."""
     last = sa.select(table.c.gpu, sa.func.max(table.c.begin_ms).label("at")).group_by(table.c.gpu)
     it = last.subquery()
@@ -69,7 +69,7 @@ def newest(connection: Connection) -> Sequence[Occupancy]:
     return [_occupancy(row) for row in rows]
 
 
-def _row(one: Occupancy) -> dict[str, Any]:
+def _row(one: GpuInterval) -> dict[str, Any]:
     who = one.occupant
     return {
         "gpu": one.gpu,
@@ -86,16 +86,16 @@ def _row(one: Occupancy) -> dict[str, Any]:
     }
 
 
-def _occupancy(row: sa.RowMapping) -> Occupancy:
-    occupant = Occupant(
-        Occupation(row["occupation"]),
+def _occupancy(row: sa.RowMapping) -> GpuInterval:
+    occupant = GpuHolder(
+        GpuUseKind(row["occupation"]),
         user=row["user"],
         project=row["project"],
         job=row["job"],
         attempt=row["attempt"],
         bench=row["bench"],
     )
-    return Occupancy(
+    return GpuInterval(
         row["gpu"],
         row["node"],
         row["model"],

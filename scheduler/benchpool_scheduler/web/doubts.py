@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from benchpool_scheduler.api import audit, decoding
-from benchpool_scheduler.contract import AdoptionRequest, Doubts
+from benchpool_scheduler.contract import AdoptionRequest, SafeModeIssues
 from benchpool_scheduler.contract.operations import Operations
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.phrases import count
@@ -53,7 +53,7 @@ class DoubtsView:
     waits: str
 
 
-def doubts_view(doubts: Doubts, known: SafeMode, now: datetime) -> DoubtsView:
+def doubts_view(doubts: SafeModeIssues, known: SafeMode, now: datetime) -> DoubtsView:
     """Return what is not known as the page shows it."""
     running = [
         DoubtRow(

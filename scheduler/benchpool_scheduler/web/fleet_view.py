@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 
 from benchpool_scheduler import phrases
 from benchpool_scheduler.accounting.cells import GpuCell
-from benchpool_scheduler.accounting.classes import HELD, TITLES, Occupation, computed_part
-from benchpool_scheduler.accounting.occupancy import Occupant
+from benchpool_scheduler.accounting.classes import HELD, TITLES, GpuUseKind, computed_part
+from benchpool_scheduler.accounting.gpu_intervals import GpuHolder
 from benchpool_scheduler.contract import GpuState, Status
 from benchpool_scheduler.contract.gpu_use import GpuUse
 from benchpool_scheduler.contract.use import UseClass
@@ -26,14 +26,14 @@ LEVELS = (0.25, 0.5, 0.75)
 
 LONGEST_LETTERS = 3
 
-UNHELD: Mapping[Occupation, tuple[str, str]] = {
-    Occupation.PREPARING: ("starting", "starting"),
-    Occupation.RESERVED: ("reserved", "kept free for benches"),
-    Occupation.WANTED: ("free-wanted", "free though wanted"),
-    Occupation.FREE: ("free", "free"),
-    Occupation.FOREIGN: ("foreign", "used by others"),
-    Occupation.BROKEN: ("broken", "broken or closed"),
-    Occupation.UNRECORDED: ("not-recorded", "not recorded"),
+UNHELD: Mapping[GpuUseKind, tuple[str, str]] = {
+    GpuUseKind.PREPARING: ("starting", "starting"),
+    GpuUseKind.RESERVED: ("reserved", "kept free for benches"),
+    GpuUseKind.WANTED: ("free-wanted", "free though wanted"),
+    GpuUseKind.FREE: ("free", "free"),
+    GpuUseKind.FOREIGN: ("foreign", "used by others"),
+    GpuUseKind.BROKEN: ("broken", "broken or closed"),
+    GpuUseKind.UNRECORDED: ("not-recorded", "not recorded"),
 }
 """Style and words of a cell that no bench and no running worker had."""
 
@@ -295,7 +295,7 @@ def _cell(cell: GpuCell, letters: Mapping[str, str]) -> CellView:
     if who.occupation in UNHELD:
         style, words = UNHELD[who.occupation]
         return CellView(style, SIGNS.get(style, letters.get(who.user, "")), _said(who, words))
-    bench = who.occupation is Occupation.BENCH
+    bench = who.occupation is GpuUseKind.BENCH
     if cell.activity is None:
         style, words = "not-measured", "not measured"
     elif cell.activity <= IDLE_SHARE:
@@ -306,8 +306,8 @@ def _cell(cell: GpuCell, letters: Mapping[str, str]) -> CellView:
     return CellView(style, letters.get(who.user, ""), _said(who, words))
 
 
-def _said(who: Occupant, words: str) -> str:
-    kind = {Occupation.BENCH: "bench", Occupation.TRAINING: "training"}.get(who.occupation, "")
+def _said(who: GpuHolder, words: str) -> str:
+    kind = {GpuUseKind.BENCH: "bench", GpuUseKind.TRAINING: "training"}.get(who.occupation, "")
     owner = " ".join(part for part in (who.user, kind) if part)
     return f"{owner}: {words}" if owner else words
 

@@ -13,7 +13,7 @@ from benchpool_scheduler.contract import AskedBack, Gpu, Job, Lease, ProjectQuot
 from benchpool_scheduler.contract.gpu_use import GpuUse
 from benchpool_scheduler.contract.idle_benches import BenchIdleness, BenchStep
 from benchpool_scheduler.contract.use import UseClass, UseRow
-from benchpool_scheduler.service.administration.preemption_ledger import PaidPreemption
+from benchpool_scheduler.service.administration.preemption_ledger import PreemptionCost
 from benchpool_scheduler.telemetry.xids import XidSeen
 from benchpool_scheduler.web.pool_view import gpu_places, server_name
 from benchpool_scheduler.web.words import Moment, moment, optional_moment
@@ -273,14 +273,14 @@ def _standing(bench: BenchIdleness | None, now: datetime) -> dict[str, Any]:
 class PaidRow:
     """One preemption in words."""
 
-    paid: PaidPreemption
+    paid: PreemptionCost
     at: Moment
     why: str
     lost: str
     then: str
 
 
-def paid_rows(found: Sequence[PaidPreemption], now: datetime) -> Sequence[PaidRow]:
+def paid_rows(found: Sequence[PreemptionCost], now: datetime) -> Sequence[PaidRow]:
     """Return the rows of the preemption ledger."""
     return [
         PaidRow(
@@ -294,7 +294,7 @@ def paid_rows(found: Sequence[PaidPreemption], now: datetime) -> Sequence[PaidRo
     ]
 
 
-def _lost(one: PaidPreemption) -> str:
+def _lost(one: PreemptionCost) -> str:
     if one.lost_gpu_s < phrases.NOTHING_S:
         return "nothing" if one.final else "nothing yet"
     amount = phrases.gpu_time(one.lost_gpu_s)

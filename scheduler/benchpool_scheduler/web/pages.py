@@ -23,7 +23,7 @@ from benchpool_scheduler.contract.operations import OPERATIONS
 from benchpool_scheduler.errors import BenchpoolError, Forbidden, NotAuthenticated, NotFound
 from benchpool_scheduler.service import Caller, Clock, Pool
 from benchpool_scheduler.web.job_rows import Reader
-from benchpool_scheduler.web.page_turns import PageTurn, PageTurns
+from benchpool_scheduler.web.render_limiter import PageTurn, RenderLimiter
 from benchpool_scheduler.web.words import Moment, instants, moment
 
 log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class Site:
     root: str
     hub: str
     clock: Clock
-    turns: PageTurns = field(default_factory=PageTurns)
+    turns: RenderLimiter = field(default_factory=RenderLimiter)
 
     def now(self) -> datetime:
         """Return the present time."""

@@ -23,7 +23,7 @@ from benchpool_scheduler.errors import InvalidInput, Unavailable
 from benchpool_scheduler.phrases import count, is_are
 from benchpool_scheduler.runtime.local import orphans
 from benchpool_scheduler.store import (
-    access_wishes,
+    access_requests,
     audit_copies,
     configuration_versions,
     content_copies,
@@ -113,7 +113,7 @@ def restore(state: Path, copy: str) -> list[str]:
         versions = configuration_versions.FOLDER
         done += _put_versions(source / versions, scheduler / versions)
         done += _put_contents(source, folder.path)
-        done += _put_wishes(source / access_wishes.FILE, scheduler / access_wishes.FILE)
+        done += _put_wishes(source / access_requests.FILE, scheduler / access_requests.FILE)
         done += _put_subscriptions(source, scheduler)
         done += _put_site(source, folder.path / subscription_files.SITE)
         return done + tokens + _orphans(folder.path)
@@ -163,7 +163,7 @@ def _is_known(name: str) -> bool:
         sweep_files.NAME,
     )
     notifications = (*subscription_files.FILES, subscription_files.SITE)
-    whole = (*FILES, access_wishes.FILE, *notifications)
+    whole = (*FILES, access_requests.FILE, *notifications)
     return name in whole or any(pattern.fullmatch(name) for pattern in grown)
 
 
@@ -328,7 +328,7 @@ def _put_versions(copy: Path, versions: Path) -> list[str]:
 
 def _put_wishes(copy: Path, file: Path) -> list[str]:
     """Put back who asks to belong to a project and is not known here; say so."""
-    put = access_wishes.put_back(copy, file)
+    put = access_requests.put_back(copy, file)
     said = f"{count(put, 'request')} to belong to a project put back into {file}."
     return [said] if put else []
 

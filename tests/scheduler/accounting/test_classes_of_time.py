@@ -7,25 +7,25 @@ from typing import Any
 
 import pytest
 
-from benchpool_scheduler.accounting.classes import Occupation
+from benchpool_scheduler.accounting.classes import GpuUseKind
 from benchpool_scheduler.accounting.division import STARTING_S, divide
-from benchpool_scheduler.accounting.occupancy import Loss, Occupancy, Occupant
+from benchpool_scheduler.accounting.gpu_intervals import GpuHolder, GpuInterval, Loss
 from benchpool_scheduler.accounting.totals import totals
 from benchpool_scheduler.contract.use import UseBy, UseClass
 from benchpool_support.gpu_histories import Measured, MeasuredHolder
 
 FOREVER = 100_000.0
-ANN = Occupant(Occupation.BENCH, user="ann", bench="l1")
-JOB = Occupant(Occupation.TRAINING, "ann", "vision", "j1", 1)
-NEXT = Occupant(Occupation.TRAINING, "joe", "speech", "j2", 1)
+ANN = GpuHolder(GpuUseKind.BENCH, user="ann", bench="l1")
+JOB = GpuHolder(GpuUseKind.TRAINING, "ann", "vision", "j1", 1)
+NEXT = GpuHolder(GpuUseKind.TRAINING, "joe", "speech", "j2", 1)
 
 
-def held(occupant: Occupant, begin: float, end: float, gpu: str = "g") -> Occupancy:
-    return Occupancy(gpu, "n", "H200", begin, end, occupant)
+def held(occupant: GpuHolder, begin: float, end: float, gpu: str = "g") -> GpuInterval:
+    return GpuInterval(gpu, "n", "H200", begin, end, occupant)
 
 
 def sampled(
-    of: Occupant, begin: float, span_s: float, active_s: float, covered_s: float | None = None
+    of: GpuHolder, begin: float, span_s: float, active_s: float, covered_s: float | None = None
 ) -> Measured:
     holder = MeasuredHolder(of.job or None, of.attempt or None, of.bench or None)
     covered_s = span_s if covered_s is None else covered_s
@@ -33,7 +33,7 @@ def sampled(
 
 
 def classes(
-    history: list[Occupancy],
+    history: list[GpuInterval],
     activity: list[Measured],
     losses: list[Loss] | None = None,
     begin: float = 0.0,
@@ -59,7 +59,7 @@ def test_what_no_sample_covers_is_not_guessed() -> None:
 
 
 def test_a_worker_is_starting_until_its_first_kernel() -> None:
-    given = Occupant(Occupation.PREPARING, "ann", "vision", "j1", 1)
+    given = GpuHolder(GpuUseKind.PREPARING, "ann", "vision", "j1", 1)
     history = [held(given, 0, 20), held(JOB, 20, 200)]
     found = classes(history, [sampled(JOB, at, 60, 60 if at == 80 else 0) for at in (20, 80, 140)])
     assert found == {
@@ -91,7 +91,7 @@ def test_work_since_the_last_save_is_lost_whatever_the_gpu_did() -> None:
 
 def test_kernels_of_an_hour_go_to_those_who_held_the_gpu_in_it() -> None:
     """A job held it for 20 minutes, then nobody, then another; the last sample is cut short."""
-    free = Occupant(Occupation.FREE)
+    free = GpuHolder(GpuUseKind.FREE)
     history = [held(JOB, 0, 1200), held(free, 1200, 3000), held(NEXT, 3000, 3600)]
     samples = [sampled(JOB, 0, 3600, 600, 1200), sampled(NEXT, 0, 3600, 500, 590)]
     by_user = totals(divide(history, samples, [], 0, FOREVER), UseBy.USER)
@@ -103,17 +103,17 @@ def test_kernels_of_an_hour_go_to_those_who_held_the_gpu_in_it() -> None:
 
 def test_nobody_s_time_has_the_class_of_the_record() -> None:
     kinds = {
-        Occupation.FREE: UseClass.FREE,
-        Occupation.WANTED: UseClass.WANTED,
-        Occupation.RESERVED: UseClass.RESERVED,
-        Occupation.FOREIGN: UseClass.FOREIGN,
-        Occupation.BROKEN: UseClass.BROKEN,
-        Occupation.UNRECORDED: UseClass.NOT_RECORDED,
+        GpuUseKind.FREE: UseClass.FREE,
+        GpuUseKind.WANTED: UseClass.WANTED,
+        GpuUseKind.RESERVED: UseClass.RESERVED,
+        GpuUseKind.FOREIGN: UseClass.FOREIGN,
+        GpuUseKind.BROKEN: UseClass.BROKEN,
+        GpuUseKind.UNRECORDED: UseClass.NOT_RECORDED,
     }
     history = [
-        held(Occupant(kind), number * 10, number * 10 + 10) for number, kind in enumerate(kinds)
+        held(GpuHolder(kind), number * 10, number * 10 + 10) for number, kind in enumerate(kinds)
     ]
-    assert classes(history, [sampled(Occupant(Occupation.FREE), 0, 60, 60)]) == dict.fromkeys(
+    assert classes(history, [sampled(GpuHolder(GpuUseKind.FREE), 0, 60, 60)]) == dict.fromkeys(
         kinds.values(), 10
     )
 
@@ -121,7 +121,7 @@ def test_nobody_s_time_has_the_class_of_the_record() -> None:
 def test_held_hours_cost_the_price_of_their_model_and_rank_the_rows() -> None:
     history = [
         held(ANN, 0, 3600),
-        held(Occupant(Occupation.FREE), 3600, 7200),
+        held(GpuHolder(GpuUseKind.FREE), 3600, 7200),
         held(JOB, 0, 7200, gpu="h"),
     ]
     entries = divide(history, [sampled(ANN, 0, 3600, 0)], [], 0, FOREVER)

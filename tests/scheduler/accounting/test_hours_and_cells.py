@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchpool_scheduler.accounting.cells import cells
-from benchpool_scheduler.accounting.classes import Occupation
-from benchpool_scheduler.accounting.occupancy import Occupancy, Occupant
+from benchpool_scheduler.accounting.classes import GpuUseKind
+from benchpool_scheduler.accounting.gpu_intervals import GpuHolder, GpuInterval
 from benchpool_scheduler.accounting.recorded import RecordedUse
 from benchpool_support.gpu_histories import BEGIN, GpuHistory, Measured, histories
 
-SUSAN = Occupant(Occupation.TRAINING, "susan", "vision", "j", 1)
-FREE = Occupant(Occupation.FREE)
+SUSAN = GpuHolder(GpuUseKind.TRAINING, "susan", "vision", "j", 1)
+FREE = GpuHolder(GpuUseKind.FREE)
 STEP_S = 600.0
 
 
-def interval(begin: float, end: float, who: Occupant) -> Occupancy:
-    return Occupancy("gpu", "node", "H200", begin, end, who)
+def interval(begin: float, end: float, who: GpuHolder) -> GpuInterval:
+    return GpuInterval("gpu", "node", "H200", begin, end, who)
 
 
 def bucket(begin: float, covered_s: float, active_s: float, *, simulated: bool = False) -> Measured:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from benchpool_scheduler.admissions import driving, report
-from benchpool_scheduler.admissions.jumping import JumpingClock, JumpingLoop, WatchedStore
 from benchpool_scheduler.admissions.mixes import (
     MIXES,
     Class,
@@ -16,6 +15,7 @@ from benchpool_scheduler.admissions.mixes import (
     Published,
     configuration,
 )
+from benchpool_scheduler.admissions.virtual_clock import VirtualClock, VirtualTimeLoop, WatchedStore
 
 KEYS = [
     *("mix", "clock", "policy", "jobs", "units", "wall_s", "cpu_s", "makespan_s"),
@@ -95,7 +95,7 @@ def test_time_jumps_to_the_next_timer_and_stands_still_while_a_thread_works(
 ) -> None:
     async def life() -> tuple[float, float, float]:
         loop = asyncio.get_running_loop()
-        clock = JumpingClock(loop)
+        clock = VirtualClock(loop)
         begun = clock.now()
         await asyncio.sleep(3600)
         after_sleep = clock.now() - begun
@@ -109,6 +109,6 @@ def test_time_jumps_to_the_next_timer_and_stands_still_while_a_thread_works(
         await store.close()
         return after_sleep, after_commit, clock.now() - begun
 
-    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         found = runner.run(life())
     assert found == pytest.approx((3600, 3600, 4600), abs=0.001)

@@ -15,7 +15,7 @@ from benchpool_support.serving import Served, served
 
 
 @dataclass(frozen=True)
-class Said:
+class CommandResult:
     """What one command line came to."""
 
     status: int
@@ -31,7 +31,7 @@ class Said:
         return msgspec.json.decode(self.raw)
 
 
-Benchpool = Callable[..., Said]
+Benchpool = Callable[..., CommandResult]
 
 
 @pytest.fixture
@@ -65,10 +65,10 @@ def benchpool(
 ) -> Benchpool:
     """Run a command line as susan, or ``by`` somebody else."""
 
-    def run(*words: str, by: str = "susan") -> Said:
+    def run(*words: str, by: str = "susan") -> CommandResult:
         capfdbinary.readouterr()
         status = cli.run(words, {**environ, "BENCHPOOL_TOKEN": by}, folder)
         out, err = capfdbinary.readouterr()
-        return Said(status, out, err.decode())
+        return CommandResult(status, out, err.decode())
 
     return run

@@ -16,8 +16,8 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from benchpool_scheduler.contract.notifications import NotificationEvent
 from benchpool_scheduler.notifications.bundle import bundled
+from benchpool_scheduler.notifications.delivery_state import KeptAddress
 from benchpool_scheduler.notifications.events import Message
-from benchpool_scheduler.notifications.kept import KeptAddress
 from benchpool_scheduler.notifications.sending import NotificationSender
 from benchpool_scheduler.notifications.site import MailServer, SiteNotifications
 from benchpool_support.webhooks import receiving

@@ -12,8 +12,8 @@ from benchpool_scheduler.contract.notifications import NotificationEvent as Even
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.notifications import conditions, events, job_messages
 from benchpool_scheduler.notifications.bundle import MOST_LINES, bundled
+from benchpool_scheduler.notifications.delivery_state import Subscription
 from benchpool_scheduler.notifications.events import Message
-from benchpool_scheduler.notifications.kept import Subscription
 from benchpool_scheduler.runtime import Device, DeviceState
 from benchpool_scheduler.store.records import JobRecord, Note, PreemptionRecord
 from benchpool_support.job_records import T, job

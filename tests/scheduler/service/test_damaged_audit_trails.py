@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchpool_scheduler.contract.audit import AuditQuery, AuditVerifyQuery
-from benchpool_scheduler.service.administration.audit_trail import Deed
+from benchpool_scheduler.service.administration.audit_trail import AuditEvent
 from benchpool_support.pools import ADMIN, make_pool, opened
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 
 async def test_what_was_set_aside_is_told(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
-        await pool.audit.record(Deed(ADMIN, "127.0.0.1", "cancel", "7k2m"))
+        await pool.audit.record(AuditEvent(ADMIN, "127.0.0.1", "cancel", "7k2m"))
     files = sorted((tmp_path / "scheduler" / "audit").glob("*.jsonl"))
     with files[-1].open("ab") as end:
         end.write(b"\0" * 512 + b"\n")

@@ -12,7 +12,7 @@ from benchpool_scheduler.contract.deadlines import DeadlineOutlook
 from benchpool_scheduler.contract.notifications import NotificationEvent
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.notifications import events, job_messages
-from benchpool_scheduler.notifications.kept import Subscription
+from benchpool_scheduler.notifications.delivery_state import Subscription
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.service.jobs.deadline_watch import DeadlineWatch
 from benchpool_support.lab import Lab, estimated

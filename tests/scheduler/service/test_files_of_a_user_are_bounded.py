@@ -22,8 +22,8 @@ from benchpool_scheduler.phrases import files_held
 from benchpool_scheduler.runtime import Part
 from benchpool_scheduler.runtime.kubernetes import AgentApi, AgentTokens
 from benchpool_scheduler.service import Caller, Pool
-from benchpool_scheduler.service.jobs import kept_files
-from benchpool_scheduler.service.jobs.kept_files import GOOD_S
+from benchpool_scheduler.service.jobs import job_file_quota
+from benchpool_scheduler.service.jobs.job_file_quota import GOOD_S
 from benchpool_scheduler.worker.folders import Folders
 from benchpool_scheduler.worker.worker_id import WorkerId
 from benchpool_support.clocks import LeapingClock
@@ -170,7 +170,7 @@ async def test_what_agents_of_a_cluster_hand_over_is_bounded_alike(
     part: Part,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kept_files, "GIB", 2**20)  # a body of gigabytes takes minutes
+    monkeypatch.setattr(job_file_quota, "GIB", 2**20)  # a body of gigabytes takes minutes
     job = await one_that_leaves(pool)
     worker, what = WorkerId(job, 1, 0), part.removesuffix("s") if part == "checkpoints" else part
     most = 2 if part == "checkpoints" else 1

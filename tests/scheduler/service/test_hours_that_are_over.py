@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchpool_scheduler.accounting.classes import Occupation
-from benchpool_scheduler.accounting.occupancy import Loss, Occupancy, Occupant
+from benchpool_scheduler.accounting.classes import GpuUseKind
+from benchpool_scheduler.accounting.gpu_intervals import GpuHolder, GpuInterval, Loss
 from benchpool_scheduler.accounting.recorded import RecordedUse
 from benchpool_scheduler.contract.use import UseClass
 from benchpool_scheduler.service.administration.fleet import WEEK_HOURS
@@ -19,7 +19,7 @@ from benchpool_support.pools import make_pool, opened
 
 HOUR = 3600.0
 NOW = 100 * HOUR + 900
-SUSAN = Occupant(Occupation.TRAINING, "susan", "vision", "j", 1)
+SUSAN = GpuHolder(GpuUseKind.TRAINING, "susan", "vision", "j", 1)
 
 
 class Reader:
@@ -31,7 +31,7 @@ class Reader:
 
     async def read(self, begin: float, end: float, *, step_s: float) -> RecordedUse:
         self.asked.append((begin / HOUR, end / HOUR))
-        history = [Occupancy("g", "n", "H200", 0.0, end, SUSAN)]
+        history = [GpuInterval("g", "n", "H200", 0.0, end, SUSAN)]
         return RecordedUse(begin, end, history, (), self.known)
 
     def losses(self, begin: float) -> Sequence[Loss]:

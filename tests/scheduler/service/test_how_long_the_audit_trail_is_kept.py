@@ -10,8 +10,8 @@ from benchpool_scheduler.configuration import load
 from benchpool_scheduler.contract.audit import AuditQuery
 from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.service.access.caller import Caller
-from benchpool_scheduler.service.administration.audit_trail import DAY_S, AuditTrail, Deed
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.administration.audit_trail import DAY_S, AuditEvent, AuditTrail
+from benchpool_scheduler.service.observed.observed import ServiceState
 from benchpool_scheduler.service.observed.service_settings import ServiceSettings
 from benchpool_scheduler.store.audit_files import AuditFiles
 from benchpool_support.clocks import FakeClock
@@ -30,11 +30,11 @@ async def test_records_older_than_audit_days_go_and_no_others(
     )
     configuration = load(f"{{version: 1, retention: {{audit_days: {days}}}}}")
     files = AuditFiles(tmp_path / "audit", file_bytes=1)  # a file for each record
-    trail = AuditTrail(Observed(settings, configuration), files)
+    trail = AuditTrail(ServiceState(settings, configuration), files)
     await trail.open()
     for _day in range(6):
         clock.pass_s(DAY_S)
-        await trail.record(Deed(ROOT, "127.0.0.1", "cancel", "7k2m"))
+        await trail.record(AuditEvent(ROOT, "127.0.0.1", "cancel", "7k2m"))
     page = await trail.read(ROOT, AuditQuery())
     await trail.close()
     assert [one.number for one in page.records] == list(range(6, 6 - kept, -1))

@@ -19,7 +19,7 @@ from benchpool_scheduler.contract.stacks import (
 )
 from benchpool_scheduler.errors import NotFound
 from benchpool_scheduler.notifications import job_messages
-from benchpool_scheduler.notifications.kept import Subscription
+from benchpool_scheduler.notifications.delivery_state import Subscription
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId, WorkerMetrics
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.service.execution import recovery

@@ -17,11 +17,11 @@ from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.contract import State
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.service.observed.observations import Observations
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.observed import ServiceState
 from benchpool_scheduler.service.views.broadcast import FEW, Broadcast
 from benchpool_scheduler.service.views.events import TURN, Feed, FeedEntry, FeedEvent
 from benchpool_scheduler.service.views.job_views import GOOD_S, JobViews
-from benchpool_scheduler.service.views.sight import Sight
+from benchpool_scheduler.service.views.visibility import Visibility
 from benchpool_scheduler.store.records import JobRecord
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import ADMIN, JOE, SUSAN, make_pool, opened, reached, sleeper
@@ -81,8 +81,10 @@ async def first_piece(pool: Pool, caller: Caller, after: int) -> Sequence[FeedEv
     return reader.pieces[0]
 
 
-def everybody() -> Sight:
-    return Sight(ADMIN, cast(Observed, SimpleNamespace(now=Observations.of(Configuration()))))
+def everybody() -> Visibility:
+    return Visibility(
+        ADMIN, cast(ServiceState, SimpleNamespace(now=Observations.of(Configuration())))
+    )
 
 
 def as_they_are(entries: Sequence[FeedEntry]) -> list[FeedEvent]:
@@ -196,7 +198,7 @@ class Stage:
     """A feed of its own, and who reads it; what is told are names of jobs."""
 
     feed: Feed = field(default_factory=lambda: Feed(first=0))
-    sight: Sight = field(default_factory=everybody)
+    sight: Visibility = field(default_factory=everybody)
 
     def __post_init__(self) -> None:
         self.broadcast = Broadcast(self.feed, lambda sight, entries: as_they_are(entries))

@@ -24,7 +24,7 @@ from benchpool_scheduler.core.fairness.hour_standing import AccountKey, HourStan
 from benchpool_scheduler.errors import Forbidden, InvalidInput, Refused, TooMany
 from benchpool_scheduler.hub import HubUser, StaticDirectory
 from benchpool_scheduler.notifications.bundle import Bundle
-from benchpool_scheduler.notifications.kept import KeptAddress
+from benchpool_scheduler.notifications.delivery_state import KeptAddress
 from benchpool_scheduler.runtime import DeviceState, Runtime
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.service.ledger.monthly_hours import MonthlyHours

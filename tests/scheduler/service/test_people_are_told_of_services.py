@@ -18,7 +18,7 @@ from benchpool_scheduler.contract.notifications import (
 from benchpool_scheduler.contract.serving import ServiceRequest, ServiceState
 from benchpool_scheduler.hub import HubUser, StaticDirectory
 from benchpool_scheduler.notifications import job_messages
-from benchpool_scheduler.notifications.kept import Subscription
+from benchpool_scheduler.notifications.delivery_state import Subscription
 from benchpool_scheduler.runtime import EndedBy, WorkerId
 from benchpool_scheduler.service import Pool
 from benchpool_support.clocks import FakeClock

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchpool_scheduler.contract import AdoptionRequest, Doubts, GpuState, Job, State
+from benchpool_scheduler.contract import AdoptionRequest, GpuState, Job, SafeModeIssues, State
 from benchpool_scheduler.errors import Forbidden, InvalidInput, Unavailable
 from benchpool_scheduler.runtime import Strangers, WorkerId
 from benchpool_scheduler.service import Pool
@@ -52,7 +52,7 @@ def database(state: Path) -> Path:
     return state / "scheduler" / "pool.sqlite"
 
 
-async def decide(pool: Pool, **what: Any) -> Doubts:
+async def decide(pool: Pool, **what: Any) -> SafeModeIssues:
     return await pool.adoption.act(ADMIN, AdoptionRequest(**what))
 
 

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchpool_scheduler.accounting.classes import Occupation
-from benchpool_scheduler.accounting.occupancy import Occupancy, Occupant
+from benchpool_scheduler.accounting.classes import GpuUseKind
+from benchpool_scheduler.accounting.gpu_intervals import GpuHolder, GpuInterval
 from benchpool_scheduler.telemetry import Database, HeldSample, HeldWorkerSample, WorkerSample
 from benchpool_scheduler.telemetry.postgresql_storage import SCHEMA, PostgreSql
 from benchpool_scheduler.telemetry.sqlite_storage import SqliteFile
@@ -41,14 +41,14 @@ workers = st.lists(
     max_size=4,
 )
 occupants = st.builds(
-    Occupant,
-    st.sampled_from(Occupation),
+    GpuHolder,
+    st.sampled_from(GpuUseKind),
     user=st.sampled_from(["susan", "tom"]),
     attempt=st.integers(0, 3),
 )
 intervals = st.lists(
     st.builds(
-        Occupancy,
+        GpuInterval,
         st.sampled_from(["GPU-a", "GPU-b"]),
         st.just("node-1"),
         st.just("H100"),
@@ -63,7 +63,7 @@ intervals = st.lists(
 def read(
     storage: Storage,
     written: Sequence[tuple[list[HeldSample], list[HeldWorkerSample]]],
-    occupied: list[Occupancy],
+    occupied: list[GpuInterval],
 ) -> list[object]:
     database = Database(storage, lambda: NOW)
     for samples, of_workers in written:
@@ -96,7 +96,7 @@ def test_what_a_server_keeps_is_what_a_file_keeps(
     tmp_path_factory: pytest.TempPathFactory,
     server: str,
     written: list[tuple[list[HeldSample], list[HeldWorkerSample]]],
-    occupied: list[Occupancy],
+    occupied: list[GpuInterval],
 ) -> None:
     engine = sa.create_engine(server)
     with engine.begin() as connection:

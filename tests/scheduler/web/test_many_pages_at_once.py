@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from benchpool_scheduler.web.page_turns import AT_ONCE, MOST
 from benchpool_scheduler.web.pages import PageHandler
+from benchpool_scheduler.web.render_limiter import AT_ONCE, MOST
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

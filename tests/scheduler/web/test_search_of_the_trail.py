@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from benchpool_scheduler.service.administration.audit_trail import Deed
+from benchpool_scheduler.service.administration.audit_trail import AuditEvent
 from benchpool_support.pools import ADMIN, SUSAN, make_pool, opened
 from benchpool_support.scripted import ScriptedRuntime, devices
 from benchpool_support.stage import application, served
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.slow
 async def test_records_are_searched_and_handed_out_as_csv_and_json(tmp_path: Path) -> None:
     pool = make_pool(tmp_path, runtime=ScriptedRuntime(devices(6)))
     async with opened(pool):
-        await pool.audit.record(Deed(ADMIN, "::1", "cancel", "j1", reason="=power cut"))
-        await pool.audit.record(Deed(SUSAN, "::1", "submit", "job-of-susan"))
+        await pool.audit.record(AuditEvent(ADMIN, "::1", "cancel", "j1", reason="=power cut"))
+        await pool.audit.record(AuditEvent(SUSAN, "::1", "submit", "job-of-susan"))
         with served(lambda: application(pool, {"ada": ADMIN, "susan": SUSAN})) as url:
             async with httpx.AsyncClient(base_url=url, trust_env=False) as client:
 

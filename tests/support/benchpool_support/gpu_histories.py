@@ -12,8 +12,8 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from benchpool_scheduler.accounting.classes import Occupation
-from benchpool_scheduler.accounting.occupancy import Loss, Occupancy, Occupant
+from benchpool_scheduler.accounting.classes import GpuUseKind
+from benchpool_scheduler.accounting.gpu_intervals import GpuHolder, GpuInterval, Loss
 
 BEGIN, LONGEST = 1_000_000.0, 7200.0
 
@@ -49,7 +49,7 @@ class GpuHistory:
 
     gpus: int
     end: float
-    occupancies: tuple[Occupancy, ...]
+    occupancies: tuple[GpuInterval, ...]
     activity: tuple[Measured, ...]
     losses: tuple[Loss, ...]
 
@@ -66,13 +66,13 @@ def history_of(number: int) -> GpuHistory:
     """Return the history of a number."""
     random = Random(number)
     gpus, end = random.randint(1, 3), BEGIN + random.uniform(10.0, LONGEST)
-    intervals: list[Occupancy] = []
+    intervals: list[GpuInterval] = []
     activity: list[Measured] = []
     for number_ in range(gpus):
         gpu = f"gpu-{number_}"
         cuts = (random.uniform(BEGIN, end) for _ in range(random.randint(0, 6)))
         intervals += [
-            Occupancy(gpu, f"node-{number_ % 2}", "H200", begin, until, _occupant(random))
+            GpuInterval(gpu, f"node-{number_ % 2}", "H200", begin, until, _occupant(random))
             for begin, until in itertools.pairwise([BEGIN, *sorted(cuts), end])
         ]
         activity += _buckets(random, gpu, end)
@@ -80,14 +80,14 @@ def history_of(number: int) -> GpuHistory:
     return GpuHistory(gpus, end, tuple(intervals), tuple(activity), tuple(losses))
 
 
-def _occupant(random: Random) -> Occupant:
-    kind = random.choice(list(Occupation))
-    if kind is Occupation.BENCH:
-        return Occupant(kind, user=random.choice("uv"), bench="lease")
-    if kind in (Occupation.TRAINING, Occupation.PREPARING):
+def _occupant(random: Random) -> GpuHolder:
+    kind = random.choice(list(GpuUseKind))
+    if kind is GpuUseKind.BENCH:
+        return GpuHolder(kind, user=random.choice("uv"), bench="lease")
+    if kind in (GpuUseKind.TRAINING, GpuUseKind.PREPARING):
         job = random.choice("ab")
-        return Occupant(kind, f"user-{job}", f"project-{job}", job, random.randint(1, 2))
-    return Occupant(kind)
+        return GpuHolder(kind, f"user-{job}", f"project-{job}", job, random.randint(1, 2))
+    return GpuHolder(kind)
 
 
 def _buckets(random: Random, gpu: str, end: float) -> Iterator[Measured]:

@@ -16,7 +16,7 @@ from benchpool_scheduler.contract import State
 from benchpool_scheduler.contract.access import AccessAsk, AccessDecision, AccessRequest
 from benchpool_scheduler.contract.audit import AuditPage, AuditQuery
 from benchpool_scheduler.runtime import LogChunk, WorkerId
-from benchpool_scheduler.service import Caller, Deed, Pool
+from benchpool_scheduler.service import AuditEvent, Caller, Pool
 from benchpool_scheduler.service.views.broadcast import Listener
 
 
@@ -120,9 +120,9 @@ class EventsPort(Protocol):
 class AuditPort(Protocol):
     """Who did what."""
 
-    async def record(self, deed: Deed) -> None: ...
+    async def record(self, deed: AuditEvent) -> None: ...
 
-    def note(self, deed: Deed) -> None: ...
+    def note(self, deed: AuditEvent) -> None: ...
 
     async def read(self, caller: Caller, query: AuditQuery) -> AuditPage: ...
 

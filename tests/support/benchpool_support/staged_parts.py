@@ -11,7 +11,7 @@ from benchpool_scheduler.contract.access import AccessAsk, AccessDecision, Acces
 from benchpool_scheduler.contract.audit import AuditPage, AuditQuery
 from benchpool_scheduler.contract.configuration import ConfigurationChange
 from benchpool_scheduler.errors import Unavailable
-from benchpool_scheduler.service import Caller, Deed
+from benchpool_scheduler.service import AuditEvent, Caller
 from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_support.pool_ports import (
     AccessPort,
@@ -30,13 +30,13 @@ from benchpool_support.pool_ports import (
 class StagedTrail:
     """An audit trail that only keeps what was done and refused."""
 
-    deeds: list[Deed] = field(default_factory=list)
+    deeds: list[AuditEvent] = field(default_factory=list)
 
-    async def record(self, deed: Deed) -> None:
+    async def record(self, deed: AuditEvent) -> None:
         """Keep what was done."""
         self.deeds.append(deed)
 
-    def note(self, deed: Deed) -> None:
+    def note(self, deed: AuditEvent) -> None:
         """Keep what was refused."""
         self.deeds.append(deed)
 

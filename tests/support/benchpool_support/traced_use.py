@@ -16,8 +16,8 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from benchpool_scheduler.accounting.classes import Occupation
-from benchpool_scheduler.accounting.occupancy import Occupancy, Occupant
+from benchpool_scheduler.accounting.classes import GpuUseKind
+from benchpool_scheduler.accounting.gpu_intervals import GpuHolder, GpuInterval
 from benchpool_scheduler.runtime import Device
 from benchpool_scheduler.simulation.replay.trace import TraceJob
 from benchpool_scheduler.telemetry import Holder, occupancies, schema
@@ -38,7 +38,7 @@ BENCHES_OF_NODE = 2
 class Span:
     """A part of one GPU's history, with how active it was when it was."""
 
-    occupancy: Occupancy
+    occupancy: GpuInterval
     activity: float
     since: float
     """From this part of it on there were no kernels any more."""
@@ -77,9 +77,9 @@ def _bench(device: Device, number: int, begin: float, end: float) -> Iterator[Sp
         until = min(end, closes if held else opens if at < opens else day + DAY_S + 8.5 * HOUR_S)
         if not held and opens <= at < closes:
             until = min(end, closes)
-        who = Occupant(Occupation.RESERVED)
+        who = GpuHolder(GpuUseKind.RESERVED)
         if held:
-            who = Occupant(Occupation.BENCH, user=user, bench=f"b{number}-{int(day // DAY_S)}")
+            who = GpuHolder(GpuUseKind.BENCH, user=user, bench=f"b{number}-{int(day // DAY_S)}")
         yield Span(_occupancy(device, at, until, who), 0.06 + 0.4 * (number % 3 == 0), 0.7)
         at = until
 
@@ -106,26 +106,26 @@ def _training(
         if len(free) < job.gpus or now >= end:
             continue
         project, user = whose(job.line)
-        who = Occupant(Occupation.TRAINING, user, project, f"t{job.line}-{int(now)}", 1)
+        who = GpuHolder(GpuUseKind.TRAINING, user, project, f"t{job.line}-{int(now)}", 1)
         kind = luck.random()
         activity = 0.9 if kind > 0.45 else 0.55 if kind > 0.25 else 0.2
         since = 0.35 if kind < 0.15 else 1.0
         for uuid in sorted(free)[: job.gpus]:
             device, left = free.pop(uuid)
-            idle = Occupation.WANTED if luck.random() < 0.15 else Occupation.FREE
+            idle = GpuUseKind.WANTED if luck.random() < 0.15 else GpuUseKind.FREE
             until = min(end, now + job.duration_s)
-            yield Span(_occupancy(device, left, now, Occupant(idle)), 0.0, 0.0)
+            yield Span(_occupancy(device, left, now, GpuHolder(idle)), 0.0, 0.0)
             starts = min(until, now + PREPARING_S)
-            prepares = Occupant(Occupation.PREPARING, who.user, who.project, who.job, 1)
+            prepares = GpuHolder(GpuUseKind.PREPARING, who.user, who.project, who.job, 1)
             yield Span(_occupancy(device, now, starts, prepares), 0.0, 0.0)
             yield Span(_occupancy(device, starts, until, who), activity, since)
             heapq.heappush(busy, (until, uuid))
     for device, left in free.values():
-        yield Span(_occupancy(device, left, end, Occupant(Occupation.FREE)), 0.0, 0.0)
+        yield Span(_occupancy(device, left, end, GpuHolder(GpuUseKind.FREE)), 0.0, 0.0)
 
 
-def _occupancy(device: Device, begin: float, end: float, who: Occupant) -> Occupancy:
-    return Occupancy(device.uuid, device.node, device.model, begin, end, who)
+def _occupancy(device: Device, begin: float, end: float, who: GpuHolder) -> GpuInterval:
+    return GpuInterval(device.uuid, device.node, device.model, begin, end, who)
 
 
 # ---------------------------------------------------------------------------- the database
@@ -156,13 +156,13 @@ class _Writer:
         self._gpus: dict[str, int] = {}
         self._holders: dict[Holder, int] = {}
         self._rows: dict[str, dict[tuple[int, int, int], list[int]]] = {}
-        self._occupancies: list[Occupancy] = []
+        self._occupancies: list[GpuInterval] = []
 
     def write(self, span: Span, minutes_since: float) -> None:
         one = span.occupancy
         self._occupancies.append(one)
         who = one.occupant
-        if who.occupation in (Occupation.TRAINING, Occupation.BENCH):
+        if who.occupation in (GpuUseKind.TRAINING, GpuUseKind.BENCH):
             holder = (
                 Holder(bench=who.bench, server="", user=who.user)
                 if who.bench
@@ -183,7 +183,7 @@ class _Writer:
 
     def _active(self, span: Span, at: float) -> float:
         one = span.occupancy
-        if one.occupant.occupation not in (Occupation.TRAINING, Occupation.BENCH):
+        if one.occupant.occupation not in (GpuUseKind.TRAINING, GpuUseKind.BENCH):
             return 0.0
         if (at - one.begin) / (one.end - one.begin) > span.since:
             return 0.0

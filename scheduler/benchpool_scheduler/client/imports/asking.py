@@ -62,7 +62,7 @@ REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
-class Lack:
+class MissingImport:
     """What a job does not find of a module.
 
     Attributes:
@@ -76,7 +76,7 @@ class Lack:
     found: str = NOWHERE
 
 
-def _of_delta(lack: Lack, unseen: Unseen) -> Lack | None:
+def _of_delta(lack: MissingImport, unseen: Unseen) -> MissingImport | None:
     """Return what is lacked when packages go along; None for what one of them brings."""
     if lack.found == NOWHERE:
         return lack
@@ -97,14 +97,14 @@ def job_environ(environ: Mapping[str, str], given: Mapping[str, str]) -> dict[st
 
 def lacking(
     python: str, modules: Sequence[str], environ: Mapping[str, str], unseen: Unseen = NOTHING
-) -> Mapping[str, Lack] | None:
+) -> Mapping[str, MissingImport] | None:
     """Return what an interpreter will lack of these modules; None when it does not say.
 
     A later part that is not there may yet be made by the package itself when it is imported.
 
     >>> import os, sys
     >>> lacking(sys.executable, ["json", "os.path", "jso"], os.environ)
-    {'jso': Lack(part='jso', similar='json', found='nowhere')}
+    {'jso': MissingImport(part='jso', similar='json', found='nowhere')}
     """
     if not modules:
         return {}
@@ -120,7 +120,7 @@ def lacking(
             check=True,
         )
         found = json.loads(done.stdout.splitlines()[-1])
-        lacks = {name: Lack(*said) for name, said in found.items()}
+        lacks = {name: MissingImport(*said) for name, said in found.items()}
         return {name: kept for name, lack in lacks.items() if (kept := _of_delta(lack, unseen))}
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):
         return None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchpool_scheduler.client.imports.asking import REFUSED, Lack, lacking
+from benchpool_scheduler.client.imports.asking import REFUSED, MissingImport, lacking
 from benchpool_scheduler.client.imports.files_above import modules_on_path
 from benchpool_scheduler.client.imports.own_files import MOST_FILES, OwnModules
 from benchpool_scheduler.client.imports.reading import Piece, imports_of, is_loose
@@ -96,7 +96,7 @@ def missing(
 
 
 def _said(
-    module: str, ours: bool | None, lack: Lack | None, own: OwnModules, python: str
+    module: str, ours: bool | None, lack: MissingImport | None, own: OwnModules, python: str
 ) -> tuple[bool, str] | None:
     """Return whether it is sure, and the words; None for a module that is there."""
     if ours is False:

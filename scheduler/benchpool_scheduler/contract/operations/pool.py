@@ -37,7 +37,7 @@ from benchpool_scheduler.contract.operation import (
     stream,
 )
 from benchpool_scheduler.contract.pool import Liveness, Quota, Status, StatusQuery, UserQuery
-from benchpool_scheduler.contract.safe_mode import AdoptionRequest, Doubts
+from benchpool_scheduler.contract.safe_mode import AdoptionRequest, SafeModeIssues
 from benchpool_scheduler.contract.submission import Missing
 
 FILE_LIMIT = 2048 * MIB
@@ -297,7 +297,7 @@ class ServiceOperations:
         """
         return given()
 
-    @operation("GET", "adopt", Doubts, who=Who.ADMIN)
+    @operation("GET", "adopt", SafeModeIssues, who=Who.ADMIN)
     def doubts(self) -> Given:
         """List running jobs that the database does not know, and what cannot be read."""
         return given()
@@ -305,7 +305,7 @@ class ServiceOperations:
     @operation(
         "POST",
         "adopt",
-        Doubts,
+        SafeModeIssues,
         who=Who.ADMIN,
         body=AdoptionRequest,
         verb=PlainVerb(

@@ -61,7 +61,7 @@ Cell = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Prediction:
     """An estimate that was told, until the start comes.
 
     Attributes:
@@ -111,7 +111,7 @@ class _Tracked:
     high: float
     outcomes: deque[str]
 
-    def count(self, waited_s: float, said: Said, *, told: bool) -> None:
+    def count(self, waited_s: float, said: Prediction, *, told: bool) -> None:
         before, after = waited_s < said.earliest_s - 1, waited_s > said.latest_s + 1
         self.low = min(BACK, max(-FURTHEST, self.low - STEP * (before - OUTSIDE)))
         self.high = max(-BACK, min(FURTHEST, self.high + STEP * (after - OUTSIDE)))
@@ -138,14 +138,14 @@ class Calibration:
             for horizon, (low, high) in enumerate(zip(lows, highs, strict=True))
         }
 
-    def range_of(self, estimate: Estimate, at_s: float) -> Said | None:
+    def range_of(self, estimate: Estimate, at_s: float) -> Prediction | None:
         """Return what is to be said: a range that holds four times in five; None without one.
 
         >>> from benchpool_scheduler.core.forecast.forecast import Basis
         >>> known = Calibration()
         >>> raw = Estimate(300.0, 400.0, 500.0, basis=Basis(BasisKind.LEARNED, "pool", 9))
         >>> known.range_of(raw, 0.0)
-        Said(at_s=0.0, cell=('learned', 0), earliest_s=120.0, latest_s=1060.0)
+        Prediction(at_s=0.0, cell=('learned', 0), earliest_s=120.0, latest_s=1060.0)
         >>> for _ in range(1000):
         ...     known.learn(known.range_of(raw, 0.0), 300.0)
         >>> said = known.range_of(raw, 0.0)
@@ -160,10 +160,10 @@ class Calibration:
         cell = (estimate.basis.kind.value, _horizon(likely))
         tracked = self._tracked[cell]
         latest = max(LEAST_S, _moved(high, tracked.high))
-        return Said(at_s, cell, min(_moved(low, tracked.low), latest), latest)
+        return Prediction(at_s, cell, min(_moved(low, tracked.low), latest), latest)
 
-    def learn(self, said: Said, started_s: float) -> None:
-        """Count what was said of a job that starts, on the clock of ``Said.at_s``."""
+    def learn(self, said: Prediction, started_s: float) -> None:
+        """Count what was said of a job that starts, on the clock of ``Prediction.at_s``."""
         self._tracked[said.cell].count(max(0.0, started_s - said.at_s), said, told=self.telling)
 
     def rows(self) -> list[CalibrationRow]:
@@ -210,9 +210,9 @@ class FollowedEstimates:
 
     def __init__(self, calibration: Calibration) -> None:
         self.calibration = calibration
-        self._open: dict[str, list[Said]] = {}
+        self._open: dict[str, list[Prediction]] = {}
 
-    def follow(self, job: str, said: Said) -> None:
+    def follow(self, job: str, said: Prediction) -> None:
         """Remember what is said of a job now, where it is to be counted."""
         followed = self._open.setdefault(job, [])
         alike = [one for one in followed if one.cell[1] == said.cell[1]]
@@ -229,7 +229,7 @@ class FollowedEstimates:
         over = [it for it in self._open.pop(job, ()) if at_s - it.at_s > it.latest_s + 1]
         return self._learn(over, at_s)
 
-    def _learn(self, told: Sequence[Said], at_s: float) -> bool:
+    def _learn(self, told: Sequence[Prediction], at_s: float) -> bool:
         for said in told:
             self.calibration.learn(said, at_s)
         return bool(told)

@@ -26,7 +26,7 @@ from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import notices, origin
 from benchpool_scheduler.service.lifecycle.origin import StartNote
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.observed import ServiceState
 from benchpool_scheduler.service.observed.safe_mode import SafeMode, UnknownJob
 from benchpool_scheduler.service.process.shielded import shielded
 from benchpool_scheduler.store import Conflict, Held, hold, hub_database
@@ -51,7 +51,7 @@ ADVICE = (
 )
 
 
-class Adoption:
+class OrphanRecovery:
     """What is not known, and what is decided about it.
 
     Args:
@@ -61,7 +61,7 @@ class Adoption:
     def __init__(
         self,
         ledger: Ledger,
-        observed: Observed,
+        observed: ServiceState,
         runtime: Runtime,
         leases: Leases,
         want_pass: Callable[[], None],
@@ -93,13 +93,15 @@ class Adoption:
             self._ledger.jobs_changed.publish([job for job in told if self._ledger.job(job)])
         return True
 
-    def doubts(self, caller: Caller) -> contract.Doubts:
+    def doubts(self, caller: Caller) -> contract.SafeModeIssues:
         """Return what is not known. Errors: Forbidden for others than administrators."""
         rights.require_admin(caller, "see what is not known")
         self.refresh()
         return _doubts(self._observed.now.safe_mode)
 
-    async def act(self, caller: Caller, request: contract.AdoptionRequest) -> contract.Doubts:
+    async def act(
+        self, caller: Caller, request: contract.AdoptionRequest
+    ) -> contract.SafeModeIssues:
         """Take in or end what is not known; an empty request only lists.
 
         Errors: Forbidden for others than administrators; InvalidInput, NotFound, Refused,
@@ -353,8 +355,8 @@ def _say_unreadable(unreadable: tuple[Unreadable, ...]) -> str | None:
     )
 
 
-def _doubts(safe_mode: SafeMode) -> contract.Doubts:
-    return contract.Doubts(
+def _doubts(safe_mode: SafeMode) -> contract.SafeModeIssues:
+    return contract.SafeModeIssues(
         hold=safe_mode.hold,
         hub=safe_mode.hub,
         unknown=[

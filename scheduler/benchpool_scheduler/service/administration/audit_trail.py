@@ -26,7 +26,7 @@ from benchpool_scheduler.contract.audit import (
 from benchpool_scheduler.phrases import visible
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.observed import ServiceState
 from benchpool_scheduler.store.audit_files import AuditFiles
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ DAMAGED = "audit-damaged"
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class AuditEvent:
     """What somebody did or tried, and what became of it."""
 
     caller: Caller
@@ -62,7 +62,7 @@ class Deed:
 class AuditTrail:
     """Who did what, from where, why; read by administrators."""
 
-    def __init__(self, observed: Observed, files: AuditFiles) -> None:
+    def __init__(self, observed: ServiceState, files: AuditFiles) -> None:
         self._observed = observed
         self._files = files
         self._minute = 0
@@ -82,7 +82,7 @@ class AuditTrail:
         await asyncio.gather(*self._later, return_exceptions=True)
         await self._files.close()
 
-    async def record(self, deed: Deed) -> None:
+    async def record(self, deed: AuditEvent) -> None:
         """Write what was done; it is on disk when this returns, or the problem is told."""
         self._files.keep_s = self._observed.now.configuration.retention.audit_days * DAY_S
         try:
@@ -97,14 +97,16 @@ class AuditTrail:
         """Write and report what was set aside because it was no record."""
         found, self._files.damage = self._files.damage, []
         for sentence in found:
-            self._soon(Deed(Caller("benchpool", kind="service"), "", DAMAGED, reason=sentence))
+            self._soon(
+                AuditEvent(Caller("benchpool", kind="service"), "", DAMAGED, reason=sentence)
+            )
             self._observed.report(DAMAGED, f"The audit trail was damaged: {sentence}.")
 
-    def tell(self, deed: Deed) -> None:
+    def tell(self, deed: AuditEvent) -> None:
         """Write what the pool did by itself, without waiting for it."""
         self._soon(deed)
 
-    def note(self, deed: Deed) -> None:
+    def note(self, deed: AuditEvent) -> None:
         """Write what was refused, without waiting for it."""
         self._begin_minute()
         self._refusals[deed.caller.name] += 1
@@ -114,7 +116,7 @@ class AuditTrail:
     async def login(self, report: LoginReport) -> None:
         """Write what the Hub tells about a login or a logout."""
         who = Caller(report.user if report.outcome is AuditOutcome.DONE else "")
-        deed = Deed(
+        deed = AuditEvent(
             who, report.address, report.action, report.user, report.outcome, reason=report.way
         )
         if report.outcome is AuditOutcome.DONE:
@@ -143,7 +145,7 @@ class AuditTrail:
             if (more := number - REFUSALS_A_MINUTE) > 0:
                 sentence = f"{more} more refusals within one minute"
                 self._soon(
-                    Deed(
+                    AuditEvent(
                         Caller(actor),
                         "",
                         "refusals",
@@ -153,12 +155,12 @@ class AuditTrail:
                     )
                 )
 
-    def _soon(self, deed: Deed) -> None:
+    def _soon(self, deed: AuditEvent) -> None:
         task = asyncio.get_running_loop().create_task(self.record(deed))
         self._later.add(task)
         task.add_done_callback(self._later.discard)
 
-    def _record(self, deed: Deed) -> AuditRecord:
+    def _record(self, deed: AuditEvent) -> AuditRecord:
         caller = deed.caller
         return AuditRecord(
             number=0,

@@ -13,10 +13,10 @@ from benchpool_scheduler.errors import BenchpoolError, Refused
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.observed import ServiceState
 from benchpool_scheduler.store import (
     Copied,
-    access_wishes,
+    access_requests,
     audit_copies,
     configuration_versions,
     content_copies,
@@ -45,7 +45,7 @@ class Backups:
     """
 
     def __init__(
-        self, ledger: Ledger, observed: Observed, configuration_file: Path | None, kept: int
+        self, ledger: Ledger, observed: ServiceState, configuration_file: Path | None, kept: int
     ) -> None:
         self._ledger = ledger
         self._observed = observed
@@ -157,9 +157,9 @@ class Backups:
             configuration_versions.copy_into(versions, folder / configuration_versions.FOLDER)
         except OSError as error:
             missing.append(f"The configuration's versions {versions} were not copied: {error}.")
-        wishes = self._observed.settings.state / "scheduler" / access_wishes.FILE
+        wishes = self._observed.settings.state / "scheduler" / access_requests.FILE
         try:
-            access_wishes.copy_into(wishes, folder)
+            access_requests.copy_into(wishes, folder)
         except OSError as error:
             missing.append(f"The wishes to belong to projects, {wishes}, were not copied: {error}.")
         try:

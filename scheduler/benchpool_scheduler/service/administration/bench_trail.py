@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchpool_scheduler.contract.idle_benches import BenchAct
 from benchpool_scheduler.phrases import duration, percent
 from benchpool_scheduler.service.access.caller import Caller
-from benchpool_scheduler.service.administration.audit_trail import AuditTrail, Deed
+from benchpool_scheduler.service.administration.audit_trail import AuditEvent, AuditTrail
 from benchpool_scheduler.service.administration.preemption_trail import POOL
 from benchpool_scheduler.service.benches.idle.acting import BenchGiven
 
@@ -38,12 +38,12 @@ class BenchTrail:
             self._trail.tell(_deed(one))
 
 
-def _deed(one: BenchGiven) -> Deed:
+def _deed(one: BenchGiven) -> AuditEvent:
     reason = (
         f"idle for {duration(one.idle_s)}, {percent(one.coverage)} of it measured; the rule gives "
         f"back after {duration(one.act_s)}"
     )
-    return Deed(
+    return AuditEvent(
         Caller(one.lease.user) if one.asked else POOL,
         "",
         ACTIONS[one.act, one.done],

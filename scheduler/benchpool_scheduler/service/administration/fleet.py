@@ -12,7 +12,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from benchpool_scheduler.accounting.cells import GpuCell, cells
-from benchpool_scheduler.accounting.occupancy import Occupant
+from benchpool_scheduler.accounting.gpu_intervals import GpuHolder
 from benchpool_scheduler.accounting.report import notes, row_of, sentence
 from benchpool_scheduler.accounting.totals import together
 from benchpool_scheduler.configuration import Configuration
@@ -22,10 +22,10 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration import preemption_ledger
 from benchpool_scheduler.service.administration.hourly_use import ByProject, HourlyUse
 from benchpool_scheduler.service.administration.job_figures import figures_of
-from benchpool_scheduler.service.administration.preemption_ledger import PaidPreemption
+from benchpool_scheduler.service.administration.preemption_ledger import PreemptionCost
 from benchpool_scheduler.service.administration.use_reader import UseReader
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.observed import ServiceState
 from benchpool_scheduler.store.past_jobs import PastJobs
 
 HOUR_S = 3600.0
@@ -98,7 +98,7 @@ class Fleet:
     def __init__(
         self,
         ledger: Ledger,
-        observed: Observed,
+        observed: ServiceState,
         reader: UseReader,
         settle: Callable[[], Awaitable[None]],
         past: PastJobs,
@@ -161,7 +161,7 @@ class Fleet:
                 self._week = now, await self._make_week(caller, now)
             return self._week[1]
 
-    def preemptions(self, caller: Caller, at_most: int) -> tuple[Sequence[PaidPreemption], int]:
+    def preemptions(self, caller: Caller, at_most: int) -> tuple[Sequence[PreemptionCost], int]:
         """Return the newest preemptions of 7 days, and how many there were. Errors: Forbidden."""
         now = self._observed.settings.clock.now()
         return preemption_ledger.newest(self._ledger, caller, now, at_most)
@@ -226,4 +226,4 @@ def _seen_by(caller: Caller | None, cell: GpuCell, configuration: Configuration)
         return cell
     if caller is not None and rights.may_see_use(caller, who.user, who.project, configuration):
         return cell
-    return replace(cell, occupant=Occupant(who.occupation))
+    return replace(cell, occupant=GpuHolder(who.occupation))

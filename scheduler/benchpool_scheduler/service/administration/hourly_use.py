@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from benchpool_scheduler.accounting.occupancy import Loss
+from benchpool_scheduler.accounting.gpu_intervals import Loss
 from benchpool_scheduler.accounting.recorded import RecordedUse
 from benchpool_scheduler.accounting.totals import HOUR_S, Total, totals
 from benchpool_scheduler.contract.use import UseBy

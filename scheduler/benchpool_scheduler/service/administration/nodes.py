@@ -30,7 +30,7 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed import closings
 from benchpool_scheduler.service.observed.inventory import UNKNOWN
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.observed import ServiceState
 from benchpool_scheduler.service.process.shielded import shielded
 from benchpool_scheduler.store.records import NodeRecord, NodeWindowRecord, SaveNodes
 
@@ -41,14 +41,16 @@ LONGEST_S = 60.0
 """The clock may be set: it is looked at again after so long at most."""
 
 
-class NodeCare:
+class NodeAdmin:
     """The machines of the pool, and what is said of them.
 
     Args:
         want_pass: Called when machines take other jobs than before.
     """
 
-    def __init__(self, ledger: Ledger, observed: Observed, want_pass: Callable[[], None]) -> None:
+    def __init__(
+        self, ledger: Ledger, observed: ServiceState, want_pass: Callable[[], None]
+    ) -> None:
         self._ledger = ledger
         self._observed = observed
         self._want_pass = want_pass

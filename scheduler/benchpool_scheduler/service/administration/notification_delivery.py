@@ -26,8 +26,12 @@ from benchpool_scheduler.notifications import (
     sweep_messages,
 )
 from benchpool_scheduler.notifications.bundle import Bundle, bundled
+from benchpool_scheduler.notifications.delivery_state import (
+    KeptAddress,
+    KeptNotifications,
+    Subscription,
+)
 from benchpool_scheduler.notifications.events import Message
-from benchpool_scheduler.notifications.kept import KeptAddress, KeptNotifications, Subscription
 from benchpool_scheduler.notifications.schedule_messages import KnownSchedules
 from benchpool_scheduler.notifications.sending import NotificationSender
 from benchpool_scheduler.notifications.sweep_messages import KnownSweeps
@@ -35,7 +39,7 @@ from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observations import Observations
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.observed import ServiceState
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +68,7 @@ class NotificationDelivery:
     """
 
     def __init__(
-        self, ledger: Ledger, observed: Observed, sweeps: KnownSweeps, schedules: KnownSchedules
+        self, ledger: Ledger, observed: ServiceState, sweeps: KnownSweeps, schedules: KnownSchedules
     ) -> None:
         self._ledger, self._sweeps, self._schedules = ledger, sweeps, schedules
         self._observed = observed

@@ -17,8 +17,8 @@ from benchpool_scheduler.contract.notifications import (
 )
 from benchpool_scheduler.errors import Forbidden, InvalidInput, Refused, TooMany
 from benchpool_scheduler.notifications import addresses, events, pace
+from benchpool_scheduler.notifications.delivery_state import KeptAddress, Subscription
 from benchpool_scheduler.notifications.events import Message
-from benchpool_scheduler.notifications.kept import KeptAddress, Subscription
 from benchpool_scheduler.phrases import count, exactly
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller

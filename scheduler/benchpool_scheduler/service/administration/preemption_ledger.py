@@ -15,7 +15,7 @@ DAYS_S = 7 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class PaidPreemption:
+class PreemptionCost:
     """One preemption.
 
     Attributes:
@@ -43,7 +43,7 @@ class PaidPreemption:
 
 def newest(
     ledger: Ledger, caller: Caller, now: float, at_most: int
-) -> tuple[Sequence[PaidPreemption], int]:
+) -> tuple[Sequence[PreemptionCost], int]:
     """Return the newest preemptions of the last 7 days, and how many there were.
 
     Errors: Forbidden for others than administrators.
@@ -59,8 +59,8 @@ def newest(
     return rows, len(found)
 
 
-def _paid(one: PreemptionRecord, victim: JobRecord, claimant: JobRecord | None) -> PaidPreemption:
-    return PaidPreemption(
+def _paid(one: PreemptionRecord, victim: JobRecord, claimant: JobRecord | None) -> PreemptionCost:
+    return PreemptionCost(
         at=one.at,
         job=victim.id,
         name=victim.name,

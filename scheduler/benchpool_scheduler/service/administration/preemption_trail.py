@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from benchpool_scheduler.core.model import Preempt
 from benchpool_scheduler.service.access.caller import Caller
-from benchpool_scheduler.service.administration.audit_trail import AuditTrail, Deed
+from benchpool_scheduler.service.administration.audit_trail import AuditEvent, AuditTrail
 from benchpool_scheduler.service.ledger.ledger import Ledger
 
 POOL = Caller("benchpool", kind="service")
@@ -25,13 +25,13 @@ class PreemptionTrail:
         for one in commands:
             self._trail.tell(self._deed(one))
 
-    def _deed(self, one: Preempt) -> Deed:
+    def _deed(self, one: Preempt) -> AuditEvent:
         victim = self._ledger.job(one.job)
         claimant = None if one.claimant is None else self._ledger.job(one.claimant)
         reason = "benches get their GPUs" if claimant is None else f"room for job {claimant.name}"
         whose = {} if victim is None else {"user": victim.user, "project": victim.project}
         by = {} if claimant is None else {"for": claimant.id, "for_user": claimant.user}
-        return Deed(
+        return AuditEvent(
             POOL,
             "",
             "preempt",

@@ -25,8 +25,8 @@ from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.access.membership import belongs_to
 from benchpool_scheduler.service.administration.reconfiguration import Reconfiguration
-from benchpool_scheduler.service.observed.observed import Observed
-from benchpool_scheduler.store import access_wishes
+from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.store import access_requests
 
 MOST_OF_USER = 20
 """Wishes of one user that are kept; further ones are refused."""
@@ -52,7 +52,7 @@ class ProjectAccess:
         file: Where the wishes are kept.
     """
 
-    def __init__(self, observed: Observed, configuration: Reconfiguration, file: Path) -> None:
+    def __init__(self, observed: ServiceState, configuration: Reconfiguration, file: Path) -> None:
         self._observed = observed
         self._configuration = configuration
         self._file = file
@@ -222,7 +222,7 @@ class ProjectAccess:
 
     async def _wishes(self) -> Mapping[Key, AccessRequest]:
         if self._kept is None:
-            self._kept = await asyncio.to_thread(access_wishes.read, self._file)
+            self._kept = await asyncio.to_thread(access_requests.read, self._file)
         return {
             key: one
             for key, one in self._kept.items()
@@ -231,7 +231,7 @@ class ProjectAccess:
 
     async def _write(self, wishes: Mapping[Key, AccessRequest]) -> None:
         try:
-            await asyncio.to_thread(access_wishes.write, self._file, wishes.values())
+            await asyncio.to_thread(access_requests.write, self._file, wishes.values())
         except OSError as failed:
             raise Unavailable(
                 f"{self._file} cannot be written ({failed.strerror}); nothing was changed.",

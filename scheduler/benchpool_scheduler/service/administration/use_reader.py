@@ -9,7 +9,7 @@ from typing import Protocol
 
 from benchpool_scheduler import phrases
 from benchpool_scheduler.accounting.division import STARTING_S
-from benchpool_scheduler.accounting.occupancy import Loss, MeasuredUse, Occupancy
+from benchpool_scheduler.accounting.gpu_intervals import GpuInterval, Loss, MeasuredUse
 from benchpool_scheduler.accounting.recorded import RecordedUse
 from benchpool_scheduler.service.ledger.ledger import Ledger
 
@@ -17,7 +17,7 @@ from benchpool_scheduler.service.ledger.ledger import Ledger
 class UseStore(Protocol):
     """Where the history is kept; its verbs block."""
 
-    def occupancies(self, begin: float, end: float) -> Sequence[Occupancy]:
+    def occupancies(self, begin: float, end: float) -> Sequence[GpuInterval]:
         """Return the intervals that reach into a range of time."""
 
     def buckets(

@@ -37,7 +37,7 @@ from benchpool_scheduler.service.ledger.hours_used import HoursUsed
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import job_reasons
 from benchpool_scheduler.service.observed.observations import Observations
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.observed import ServiceState
 from benchpool_scheduler.simulation.whatif import Replayed, Side, replay_both
 
 MOST_JOBS = 1000
@@ -70,7 +70,7 @@ class OtherSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Twins:
+class ComparedPools:
     """The pool as it is, and what makes its twin: plain data, for another thread."""
 
     before: Snapshot
@@ -104,7 +104,7 @@ class WhatIfs:
     def __init__(
         self,
         ledger: Ledger,
-        observed: Observed,
+        observed: ServiceState,
         state_cache: StateCache,
         reconfiguration: Reconfiguration,
         history: RecordedHistory,
@@ -177,7 +177,9 @@ class WhatIfs:
             return self._reconfiguration.tried(question.settings, question.config)
         return None if question.config is None else self._reconfiguration.read(question.config)
 
-    async def _twins(self, question: contract.WhatIfQuestion, new: Configuration | None) -> Twins:
+    async def _twins(
+        self, question: contract.WhatIfQuestion, new: Configuration | None
+    ) -> ComparedPools:
         """Freeze what both pools are made of, at one instant."""
         async with self._ledger.lock:
             now, seen = self._observed.settings.clock.now(), self._observed.now
@@ -186,7 +188,7 @@ class WhatIfs:
                 self._ledger, seen, now
             )
             if new is None:
-                return Twins(before, question, None)
+                return ComparedPools(before, question, None)
             other = seen.with_configuration(new).as_of(_begin(seen, new, now))
             other = replace(other, hours=self._hours.monthly(other.configuration))
             names = self._ledger.counters.projects()
@@ -210,7 +212,7 @@ class WhatIfs:
                     for it in self._ledger.live()
                 },
             )
-        return Twins(before, question, settings)
+        return ComparedPools(before, question, settings)
 
     async def _past(self, question: contract.WhatIfQuestion) -> History | None:
         """Return the jobs to replay, None when nobody asks. Errors: InvalidInput for none."""

@@ -24,7 +24,7 @@ from benchpool_scheduler.runtime import (
     WorkerStarted,
 )
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.observed import ServiceState
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,11 @@ class Drain:
     """
 
     def __init__(
-        self, ledger: Ledger, observed: Observed, runtime: Runtime, want_pass: Callable[[], None]
+        self,
+        ledger: Ledger,
+        observed: ServiceState,
+        runtime: Runtime,
+        want_pass: Callable[[], None],
     ) -> None:
         self._ledger = ledger
         self._observed = observed

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchpool_scheduler.service.ledger.hours_used import HoursUsed
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.observed import ServiceState
 
 
-async def see_hours(hours: HoursUsed, observed: Observed) -> bool:
+async def see_hours(hours: HoursUsed, observed: ServiceState) -> bool:
     """Learn who is past a budget now; tell whether somebody else is than before."""
     await hours.refresh(observed.now.configuration)
     return tell_hours(hours, observed)
 
 
-def tell_hours(hours: HoursUsed, observed: Observed) -> bool:
+def tell_hours(hours: HoursUsed, observed: ServiceState) -> bool:
     """Say who is past a budget by the configuration in force, as far as use is counted."""
     seen = observed.now
     found = hours.monthly(seen.configuration)

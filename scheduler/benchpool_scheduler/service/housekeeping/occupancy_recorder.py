@@ -13,15 +13,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from benchpool_scheduler.accounting.bridging import bridged
-from benchpool_scheduler.accounting.occupancy import Occupancy
+from benchpool_scheduler.accounting.gap_filling import bridged
+from benchpool_scheduler.accounting.gpu_intervals import GpuInterval
 from benchpool_scheduler.accounting.wanted import wanted
 from benchpool_scheduler.contract import GpuState
 from benchpool_scheduler.service.housekeeping import occupants
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.inventory import Inventory
 from benchpool_scheduler.service.observed.observations import Observations
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.observed import ServiceState
 from benchpool_scheduler.service.views.gpu_states import GpuStates
 from benchpool_scheduler.telemetry import FAULTS
 
@@ -35,10 +35,10 @@ MOST_UNWRITTEN = 100_000
 class OccupancyStore(Protocol):
     """Where intervals are kept; its verbs block."""
 
-    def keep_occupancies(self, intervals: Sequence[Occupancy]) -> None:
+    def keep_occupancies(self, intervals: Sequence[GpuInterval]) -> None:
         """Write intervals; one that is there already is extended."""
 
-    def newest_occupancies(self) -> Sequence[Occupancy]:
+    def newest_occupancies(self) -> Sequence[GpuInterval]:
         """Return the last interval of every GPU that was ever seen."""
 
 
@@ -52,7 +52,7 @@ class OccupancyRecorder:
     def __init__(
         self,
         ledger: Ledger,
-        observed: Observed,
+        observed: ServiceState,
         gpu_states: GpuStates,
         store: OccupancyStore,
     ) -> None:
@@ -62,8 +62,8 @@ class OccupancyRecorder:
         self._store = store
         self._seen: Observations = observed.now
         self._wanted: frozenset[str] = frozenset()
-        self._open: dict[str, Occupancy] = {}
-        self._closed: list[Occupancy] = []
+        self._open: dict[str, GpuInterval] = {}
+        self._closed: list[GpuInterval] = []
         self._recording = False
         self._writing = asyncio.Lock()
 
@@ -177,7 +177,7 @@ class OccupancyRecorder:
             return
         self._end(gpu)
         device = inventory.by_uuid[gpu]
-        self._open[gpu] = Occupancy(gpu, device.node, device.model, now, now, occupant)
+        self._open[gpu] = GpuInterval(gpu, device.node, device.model, now, now, occupant)
 
     def _end(self, gpu: str) -> None:
         going_on, now = self._open.pop(gpu, None), self._now()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from benchpool_scheduler.accounting.classes import Occupation
-from benchpool_scheduler.accounting.occupancy import Occupancy, Occupant
+from benchpool_scheduler.accounting.classes import GpuUseKind
+from benchpool_scheduler.accounting.gpu_intervals import GpuHolder, GpuInterval
 from benchpool_scheduler.accounting.wanted import Ask, FreeGpu
 from benchpool_scheduler.contract import GpuState
 from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
@@ -14,12 +14,12 @@ from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, LeaseRecord, WorkerRecord
 
-UNHELD: Mapping[GpuState, Occupation] = {
-    GpuState.BUILD_FREE: Occupation.RESERVED,
-    GpuState.FREE: Occupation.FREE,
-    GpuState.CLOSED: Occupation.BROKEN,
-    GpuState.FOREIGN: Occupation.FOREIGN,
-    GpuState.BROKEN: Occupation.BROKEN,
+UNHELD: Mapping[GpuState, GpuUseKind] = {
+    GpuState.BUILD_FREE: GpuUseKind.RESERVED,
+    GpuState.FREE: GpuUseKind.FREE,
+    GpuState.CLOSED: GpuUseKind.BROKEN,
+    GpuState.FOREIGN: GpuUseKind.FOREIGN,
+    GpuState.BROKEN: GpuUseKind.BROKEN,
 }
 """What a GPU without a bench or a worker is recorded as."""
 
@@ -27,7 +27,7 @@ HELD_BACK = frozenset({ReasonCode.RESERVED_FOR_OTHERS})
 """Reasons of jobs that would fit on what is free, and that no limit of anybody forbids to start."""
 
 
-def occupant(ledger: Ledger, gpu: str, state: GpuState, wanted: frozenset[str]) -> Occupant:
+def occupant(ledger: Ledger, gpu: str, state: GpuState, wanted: frozenset[str]) -> GpuHolder:
     """Return who has a GPU now.
 
     Args:
@@ -42,36 +42,36 @@ def occupant(ledger: Ledger, gpu: str, state: GpuState, wanted: frozenset[str]) 
         for worker in () if attempt is None else attempt.live_workers:
             if job is not None and attempt is not None and gpu in worker.gpus:
                 return of_worker(job, attempt, runs=worker.started is not None)
-    unheld = UNHELD.get(state, Occupation.FREE)
-    return Occupant(Occupation.WANTED if unheld is Occupation.FREE and gpu in wanted else unheld)
+    unheld = UNHELD.get(state, GpuUseKind.FREE)
+    return GpuHolder(GpuUseKind.WANTED if unheld is GpuUseKind.FREE and gpu in wanted else unheld)
 
 
-def of_lease(lease: LeaseRecord) -> Occupant:
+def of_lease(lease: LeaseRecord) -> GpuHolder:
     """Return a bench as an occupant."""
-    return Occupant(Occupation.BENCH, user=lease.user, bench=lease.id)
+    return GpuHolder(GpuUseKind.BENCH, user=lease.user, bench=lease.id)
 
 
-def of_worker(job: JobRecord, attempt: AttemptRecord, *, runs: bool) -> Occupant:
+def of_worker(job: JobRecord, attempt: AttemptRecord, *, runs: bool) -> GpuHolder:
     """Return a worker of a job as an occupant."""
-    kind = Occupation.TRAINING if runs else Occupation.PREPARING
-    return Occupant(kind, job.user, job.project, job.id, attempt.attempt)
+    kind = GpuUseKind.TRAINING if runs else GpuUseKind.PREPARING
+    return GpuHolder(kind, job.user, job.project, job.id, attempt.attempt)
 
 
-def held_since(ledger: Ledger, since: float, now: float) -> Mapping[str, list[Occupancy]]:
+def held_since(ledger: Ledger, since: float, now: float) -> Mapping[str, list[GpuInterval]]:
     """Return who held which GPU at ``since`` or later, by the ledger, for all GPUs."""
-    found: dict[str, list[Occupancy]] = {}
+    found: dict[str, list[GpuInterval]] = {}
     for one in (*_leases(ledger, now), *_workers(ledger, since, now)):
         found.setdefault(one.gpu, []).append(one)
     return found
 
 
-def _leases(ledger: Ledger, now: float) -> Iterator[Occupancy]:
+def _leases(ledger: Ledger, now: float) -> Iterator[GpuInterval]:
     for lease in ledger.leases():
         for gpu in lease.gpus:
-            yield Occupancy(gpu, "", "", lease.since, now, of_lease(lease))
+            yield GpuInterval(gpu, "", "", lease.since, now, of_lease(lease))
 
 
-def _workers(ledger: Ledger, since: float, now: float) -> Iterator[Occupancy]:
+def _workers(ledger: Ledger, since: float, now: float) -> Iterator[GpuInterval]:
     for job in ledger.jobs():
         if job.ended is not None and job.ended < since:
             continue
@@ -83,13 +83,13 @@ def _workers(ledger: Ledger, since: float, now: float) -> Iterator[Occupancy]:
 
 def _worker(
     job: JobRecord, attempt: AttemptRecord, worker: WorkerRecord, now: float
-) -> Iterator[Occupancy]:
+) -> Iterator[GpuInterval]:
     end = now if worker.ended is None else worker.ended
     begun = end if worker.started is None else min(worker.started, end)
     for gpu in worker.gpus:
         waits, runs = (of_worker(job, attempt, runs=it) for it in (False, True))
-        yield Occupancy(gpu, worker.node, "", attempt.decided, begun, waits)
-        yield Occupancy(gpu, worker.node, "", begun, end, runs)
+        yield GpuInterval(gpu, worker.node, "", attempt.decided, begun, waits)
+        yield GpuInterval(gpu, worker.node, "", begun, end, runs)
 
 
 def held_back(ledger: Ledger, seen: Observations) -> Iterator[Ask]:

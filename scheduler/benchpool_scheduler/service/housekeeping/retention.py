@@ -11,7 +11,7 @@ from benchpool_scheduler.runtime import Part, Runtime
 from benchpool_scheduler.service.administration.history import past_job
 from benchpool_scheduler.service.jobs.uploads import UploadedContents
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.observed import ServiceState
 from benchpool_scheduler.store.past_jobs import PastJobs
 from benchpool_scheduler.store.records import DropJob, JobRecord
 
@@ -25,13 +25,13 @@ LOOKED_AT = 500
 PARTS: tuple[Part, ...] = get_args(Part)
 
 
-class Removal:
+class RetentionCleaner:
     """What removes by age and number, as ``retention`` of the configuration says."""
 
     def __init__(
         self,
         ledger: Ledger,
-        observed: Observed,
+        observed: ServiceState,
         runtime: Runtime,
         objects: UploadedContents,
         past: PastJobs,

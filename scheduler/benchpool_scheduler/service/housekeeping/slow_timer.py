@@ -11,18 +11,18 @@ from dataclasses import replace
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.runtime import DeviceState, Hearing, Runtime
 from benchpool_scheduler.service.administration import backups, unfit_guarantees
-from benchpool_scheduler.service.administration.adoption import Adoption
+from benchpool_scheduler.service.administration.adoption import OrphanRecovery
 from benchpool_scheduler.service.administration.backups import Backups
 from benchpool_scheduler.service.benches import bench_reserve, unfit_quotas
 from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.execution.stops import Stops
 from benchpool_scheduler.service.housekeeping import disk
 from benchpool_scheduler.service.housekeeping.month import see_hours
-from benchpool_scheduler.service.housekeeping.retention import Removal
+from benchpool_scheduler.service.housekeeping.retention import RetentionCleaner
 from benchpool_scheduler.service.ledger.hours_used import HoursUsed
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.usage_decay import HOUR_S, UsageDecay, rates
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.observed import ServiceState
 from benchpool_scheduler.store.records import SaveUse
 
 log = logging.getLogger(__name__)
@@ -45,13 +45,13 @@ class Housekeeping:
     def __init__(
         self,
         ledger: Ledger,
-        observed: Observed,
+        observed: ServiceState,
         runtime: Runtime,
         usage: UsageDecay,
         hours: HoursUsed,
         leases: Leases,
-        removal: Removal,
-        adoption: Adoption,
+        removal: RetentionCleaner,
+        adoption: OrphanRecovery,
         backups_: Backups,
         stops: Stops,
         want_pass: Callable[[], None],

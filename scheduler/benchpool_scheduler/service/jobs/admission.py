@@ -20,13 +20,13 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.execution import containers
 from benchpool_scheduler.service.jobs import dependencies, feasibility, repeats, submission_checks
 from benchpool_scheduler.service.jobs.admitted import fixed_pods
-from benchpool_scheduler.service.jobs.homes import Homes
-from benchpool_scheduler.service.jobs.kept_files import KeptFiles
+from benchpool_scheduler.service.jobs.home_quota import HomeQuota
+from benchpool_scheduler.service.jobs.job_file_quota import JobFileQuota
 from benchpool_scheduler.service.jobs.self_test_checks import check_self_test
 from benchpool_scheduler.service.jobs.uploads import UploadedContents
 from benchpool_scheduler.service.ledger.hours_used import HoursUsed
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.observed import ServiceState
 from benchpool_scheduler.store.records import AddJob, JobRecord, Note
 
 
@@ -42,10 +42,10 @@ class Admission:
     def __init__(
         self,
         ledger: Ledger,
-        observed: Observed,
+        observed: ServiceState,
         objects: UploadedContents,
-        homes: Homes,
-        files: KeptFiles,
+        homes: HomeQuota,
+        files: JobFileQuota,
         hours: HoursUsed,
         want_pass: Callable[[], None],
     ) -> None:

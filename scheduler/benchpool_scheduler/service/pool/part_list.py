@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from benchpool_scheduler.service.housekeeping.reservation_edges import ReservationEdges
 from benchpool_scheduler.service.jobs.deadline_watch import DeadlineWatch
-from benchpool_scheduler.service.pool.lasting_parts import LastingParts
-from benchpool_scheduler.service.pool.older_jobs import OlderJobs
+from benchpool_scheduler.service.pool.background_tasks import BackgroundTasks
+from benchpool_scheduler.service.pool.job_history_loader import JobHistoryLoader
 
 if TYPE_CHECKING:
     from benchpool_scheduler.service.pool.pool import Pool
 
 
-def begin_parts(pool: Pool, parts: LastingParts, older: OlderJobs) -> None:
+def begin_parts(pool: Pool, parts: BackgroundTasks, older: JobHistoryLoader) -> None:
     """Begin them all, in this order."""
     begin = parts.begin
     begin("what hears of workers", pool.watcher.listen())

@@ -18,11 +18,11 @@ from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.hub import Directory
 from benchpool_scheduler.runtime import Runtime
 from benchpool_scheduler.runtime.parker import Parker
-from benchpool_scheduler.service.administration.adoption import Adoption
+from benchpool_scheduler.service.administration.adoption import OrphanRecovery
 from benchpool_scheduler.service.administration.audit_trail import AuditTrail
 from benchpool_scheduler.service.administration.backups import Backups
 from benchpool_scheduler.service.administration.history import RecordedHistory
-from benchpool_scheduler.service.administration.nodes import NodeCare
+from benchpool_scheduler.service.administration.nodes import NodeAdmin
 from benchpool_scheduler.service.administration.notification_delivery import NotificationDelivery
 from benchpool_scheduler.service.administration.notifier import Notifier
 from benchpool_scheduler.service.administration.project_access import ProjectAccess
@@ -41,16 +41,16 @@ from benchpool_scheduler.service.execution.watching import Watcher
 from benchpool_scheduler.service.housekeeping.auditor import Auditor
 from benchpool_scheduler.service.housekeeping.metering import Metering
 from benchpool_scheduler.service.housekeeping.month import see_hours, tell_hours
-from benchpool_scheduler.service.housekeeping.retention import Removal
+from benchpool_scheduler.service.housekeeping.retention import RetentionCleaner
 from benchpool_scheduler.service.housekeeping.slow_timer import Housekeeping
 from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.jobs.commands import Commands
 from benchpool_scheduler.service.jobs.contents import JobContents
-from benchpool_scheduler.service.jobs.homes import Homes
+from benchpool_scheduler.service.jobs.home_quota import HomeQuota
 from benchpool_scheduler.service.jobs.inbound_jobs import InboundJobs
 from benchpool_scheduler.service.jobs.inside_jobs import InsideJobs
+from benchpool_scheduler.service.jobs.job_file_quota import JobFileQuota
 from benchpool_scheduler.service.jobs.jobs import Jobs
-from benchpool_scheduler.service.jobs.kept_files import KeptFiles
 from benchpool_scheduler.service.jobs.logs import JobLogs
 from benchpool_scheduler.service.jobs.previews import Previews
 from benchpool_scheduler.service.jobs.run_differences import RunDifferences
@@ -61,7 +61,7 @@ from benchpool_scheduler.service.ledger.hours_used import HoursUsed
 from benchpool_scheduler.service.ledger.job_curves import JobCurves
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.usage_decay import HOUR_S, UsageDecay
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.observed import ServiceState
 from benchpool_scheduler.service.observed.service_settings import (
     NO_DEFAULTS,
     Containers,
@@ -69,9 +69,9 @@ from benchpool_scheduler.service.observed.service_settings import (
     ServiceSettings,
 )
 from benchpool_scheduler.service.pool import lasting_kinds
+from benchpool_scheduler.service.pool.background_tasks import BackgroundTasks
 from benchpool_scheduler.service.pool.figures import MetricsReader
-from benchpool_scheduler.service.pool.lasting_parts import LastingParts
-from benchpool_scheduler.service.pool.older_jobs import OlderJobs
+from benchpool_scheduler.service.pool.job_history_loader import JobHistoryLoader
 from benchpool_scheduler.service.pool.part_list import begin_parts
 from benchpool_scheduler.service.pool.subscriptions import subscribe
 from benchpool_scheduler.service.pool.use_history import UseHistory
@@ -88,7 +88,7 @@ from benchpool_scheduler.service.views.people import People
 from benchpool_scheduler.service.views.pool_views import PoolViews
 from benchpool_scheduler.service.views.prometheus_counters import PrometheusCounters
 from benchpool_scheduler.service.views.use_views import UseViews
-from benchpool_scheduler.store import Store, access_wishes, curve_files, sweep_files
+from benchpool_scheduler.store import Store, access_requests, curve_files, sweep_files
 from benchpool_scheduler.store.audit_files import AuditFiles
 from benchpool_scheduler.store.past_jobs import PastJobs
 from benchpool_scheduler.telemetry import NO_SAMPLING, Sampling
@@ -182,14 +182,14 @@ class Pool:
             notifications_file=notifications_file,
             parker=parker,
         )
-        self.observed = observed = Observed(settings, configuration)
+        self.observed = observed = ServiceState(settings, configuration)
         self.runtime = runtime
         self.ledger = ledger = Ledger(store)
         self.usage = UsageDecay()
         past = PastJobs(settings.state / "scheduler" / "past-jobs")
         self.hours = HoursUsed(ledger, settings.clock.now, past)
-        self._parts = LastingParts(ended)
-        self._older = OlderJobs(ledger)
+        self._parts = BackgroundTasks(ended)
+        self._older = JobHistoryLoader(ledger)
         self._step = step
         self._build_execution(ledger, observed)
         self.backups = Backups(ledger, observed, configuration_file, backups_kept)
@@ -202,7 +202,7 @@ class Pool:
         self._build_trail(observed, past)
         subscribe(self, self._older)
 
-    def _build_trail(self, observed: Observed, past: PastJobs) -> None:
+    def _build_trail(self, observed: ServiceState, past: PastJobs) -> None:
         """Make what is kept in files of its own, and what reads it."""
         folder = observed.settings.state / "scheduler"
         states = self.views.gpu_states
@@ -211,7 +211,7 @@ class Pool:
         self.inside = InsideJobs(self.ledger, observed, self.runtime, self.actions, live, tick_s)
         self.history = RecordedHistory(self.ledger, observed, past)
         self.use = UseHistory(self.ledger, observed, states, self.history, self.metering)
-        self.access = ProjectAccess(observed, self.configuration, folder / access_wishes.FILE)
+        self.access = ProjectAccess(observed, self.configuration, folder / access_requests.FILE)
         self.whatifs = WhatIfs(
             self.ledger, observed, self.state_cache, self.configuration, self.history, self.hours
         )
@@ -220,7 +220,7 @@ class Pool:
         self.deliveries = NotificationDelivery(self.ledger, observed, self.sweep_book, book)
         self.notifier = Notifier(self.deliveries)
 
-    def _build_execution(self, ledger: Ledger, observed: Observed) -> None:
+    def _build_execution(self, ledger: Ledger, observed: ServiceState) -> None:
         """Make what decides and acts."""
         runtime, want_pass = self.runtime, self.want_pass
         self.watcher = Watcher(ledger, observed, runtime, want_pass)
@@ -232,10 +232,12 @@ class Pool:
         self.reservations = Leases(ledger, observed, runtime.nodes_for_claim, want_pass)
         serve = self.reservations.serve
         self.passes = Passes(ledger, observed, self.actions, self.state_cache, serve)
-        self.adoption = Adoption(ledger, observed, runtime, self.reservations, want_pass)
-        self.nodes = NodeCare(ledger, observed, want_pass)
+        self.adoption = OrphanRecovery(ledger, observed, runtime, self.reservations, want_pass)
+        self.nodes = NodeAdmin(ledger, observed, want_pass)
 
-    def _build_views(self, ledger: Ledger, observed: Observed, announce: Announce | None) -> None:
+    def _build_views(
+        self, ledger: Ledger, observed: ServiceState, announce: Announce | None
+    ) -> None:
         """Make what people are shown."""
         self.estimates = Estimates(ledger, observed, self.state_cache, self.hours)
         folder = observed.settings.state / "scheduler"
@@ -260,15 +262,15 @@ class Pool:
         self._job_views = job_views
 
     def _build_verbs(
-        self, ledger: Ledger, observed: Observed, contents: ContentStore | None, past: PastJobs
+        self, ledger: Ledger, observed: ServiceState, contents: ContentStore | None, past: PastJobs
     ) -> None:
         """Make what callers may do, and what is done now and then."""
         want_pass = self.want_pass
         self.uploads = UploadedContents(ledger, observed, contents)
         self.contents = JobContents(ledger, self.uploads)
         self.backups.contents = self.contents.of_unfinished
-        self.homes = Homes(observed)
-        self.files = KeptFiles(ledger, observed, self.runtime)
+        self.homes = HomeQuota(observed)
+        self.files = JobFileQuota(ledger, observed, self.runtime)
         admission = Admission(
             ledger, observed, self.uploads, self.homes, self.files, self.hours, want_pass
         )
@@ -293,7 +295,7 @@ class Pool:
             self.usage,
             self.hours,
             self.reservations,
-            Removal(ledger, observed, self.runtime, self.uploads, past),
+            RetentionCleaner(ledger, observed, self.runtime, self.uploads, past),
             self.adoption,
             self.backups,
             self.actions.stops,

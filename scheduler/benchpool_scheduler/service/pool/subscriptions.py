@@ -9,7 +9,7 @@ from benchpool_scheduler.curves.series import MetricReport
 from benchpool_scheduler.runtime import WorkerMetrics
 from benchpool_scheduler.service.administration.bench_trail import BenchTrail
 from benchpool_scheduler.service.administration.preemption_trail import PreemptionTrail
-from benchpool_scheduler.service.pool.older_jobs import OlderJobs
+from benchpool_scheduler.service.pool.job_history_loader import JobHistoryLoader
 
 if TYPE_CHECKING:
     from benchpool_scheduler.service.pool.pool import Pool
@@ -21,7 +21,7 @@ def as_told(told: WorkerMetrics) -> MetricReport:
     return MetricReport(told.worker.attempt, tuple(values))
 
 
-def subscribe(pool: Pool, older: OlderJobs) -> None:
+def subscribe(pool: Pool, older: JobHistoryLoader) -> None:
     """Let the parts hear of each other's news, in this order."""
     for changed in (
         pool.state_cache.touch,

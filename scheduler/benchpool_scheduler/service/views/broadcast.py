@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from benchpool_scheduler.service.views.events import Feed, FeedEntry, FeedEvent
-from benchpool_scheduler.service.views.sight import Sight
+from benchpool_scheduler.service.views.visibility import Visibility
 
 log = logging.getLogger(__name__)
 
@@ -41,14 +41,14 @@ class Listener(Protocol):
         """Know that nothing more comes."""
 
 
-RenderPiece = Callable[[Sight, Sequence[FeedEntry]], Sequence[FeedEvent]]
+RenderPiece = Callable[[Visibility, Sequence[FeedEntry]], Sequence[FeedEvent]]
 """Returns what those with some sight are told of the entries of a piece."""
 
 
 @dataclass(eq=False, slots=True)
 class _Reader:
     listener: Listener
-    sight: Sight
+    sight: Visibility
     cursor: int
     reads: bool = True
 
@@ -80,7 +80,7 @@ class Broadcast:
         self._task: asyncio.Task[None] | None = None
 
     @contextlib.contextmanager
-    def to(self, listener: Listener, sight: Sight, after: int | None) -> Iterator[None]:
+    def to(self, listener: Listener, sight: Visibility, after: int | None) -> Iterator[None]:
         """Tell a reader what happens after a number, None from now, until it leaves.
 
         Starts with an event ``reset`` when the events after ``after`` are no longer known: the

@@ -23,7 +23,7 @@ from benchpool_scheduler.core.forecast.calibration import (
     Calibration,
     CalibrationCell,
     FollowedEstimates,
-    Said,
+    Prediction,
 )
 from benchpool_scheduler.core.forecast.forecast import (
     MOST_PASSES,
@@ -40,7 +40,7 @@ from benchpool_scheduler.service.execution.passes import PassNews
 from benchpool_scheduler.service.ledger.hours_used import HoursUsed
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.topic import Topic
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.observed import ServiceState
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.service.views.forecast_chains import ForecastChain, chain_of
 from benchpool_scheduler.store.records import CalibrationRecord, JobRecord, SaveCalibration
@@ -66,11 +66,11 @@ SAVE_S = 300.0
 """What was learned is kept so often."""
 
 
-class Told(NamedTuple):
+class PublishedEstimate(NamedTuple):
     """An estimate with the range that is told."""
 
     estimate: Estimate
-    said: Said
+    said: Prediction
 
 
 class Estimates:
@@ -86,7 +86,7 @@ class Estimates:
     def __init__(
         self,
         ledger: Ledger,
-        observed: Observed,
+        observed: ServiceState,
         state_cache: StateCache,
         hours: HoursUsed,
     ) -> None:
@@ -98,7 +98,7 @@ class Estimates:
         self.changed: Topic[Collection[str]] = Topic()
         self._wanted = asyncio.Event()
         self._most_passes = MOST_PASSES
-        self.newest: Mapping[str, Told] = {}
+        self.newest: Mapping[str, PublishedEstimate] = {}
         self.calibration = Calibration()
         self._followed = FollowedEstimates(self.calibration)
         self.at = 0.0
@@ -139,7 +139,7 @@ class Estimates:
     async def make(self) -> None:
         """Make one forecast of all that wait."""
         now = self._observed.settings.clock.now()
-        found: Mapping[str, Told] = {}
+        found: Mapping[str, PublishedEstimate] = {}
         async with self._ledger.lock:
             await asyncio.to_thread(self._renew, now)
             pool = await self._state_cache.snapshot(now)
@@ -184,7 +184,9 @@ class Estimates:
         part = BUDGET_S / max(took_s, 1e-3)
         self._most_passes = int(min(MOST_PASSES, max(LEAST_PASSES, self._most_passes * part)))
 
-    def _forecast(self, pool: Snapshot, now: float, chain: ForecastChain) -> dict[str, Told]:
+    def _forecast(
+        self, pool: Snapshot, now: float, chain: ForecastChain
+    ) -> dict[str, PublishedEstimate]:
         """Run in a thread: it reads records, which never change, and the learned run times."""
         live = self._ledger.live()
         until = time.perf_counter() + LONGEST_S
@@ -199,7 +201,7 @@ class Estimates:
         )
         ranges = {job: self.calibration.range_of(it, now) for job, it in found.items()}
         return {
-            str(job): Told(it, said)
+            str(job): PublishedEstimate(it, said)
             for job, it in found.items()
             if (said := ranges[job]) is not None
         }
@@ -252,7 +254,7 @@ class Estimates:
         return self._on_the_clock(told, job, self._observed.settings.clock.now(), yours=False)
 
     def _on_the_clock(
-        self, told: Told, job: JobRecord, now: float, *, yours: bool
+        self, told: PublishedEstimate, job: JobRecord, now: float, *, yours: bool
     ) -> contract.EstimatedStart | None:
         """Return an estimate as times from now on; None when its range is over."""
         (estimate, said), likely = told, told.estimate.likely_s or 0.0
@@ -341,7 +343,7 @@ class Estimates:
         said = None if found is None else self.calibration.range_of(found, pool.now_s)
         if found is None or said is None:
             return None
-        return self._on_the_clock(Told(found, said), record, pool.now_s, yours=True)
+        return self._on_the_clock(PublishedEstimate(found, said), record, pool.now_s, yours=True)
 
 
 def _resumes(job: JobRecord) -> bool:
@@ -349,16 +351,19 @@ def _resumes(job: JobRecord) -> bool:
 
 
 def _news(
-    before: Mapping[str, Told], since: float, after: Mapping[str, Told], now: float
+    before: Mapping[str, PublishedEstimate],
+    since: float,
+    after: Mapping[str, PublishedEstimate],
+    now: float,
 ) -> list[str]:
     """Return the jobs whose estimates have changed noticeably."""
     return [job for job in {**before, **after} if _differ(before, since, after, now, job)]
 
 
 def _differ(
-    before: Mapping[str, Told],
+    before: Mapping[str, PublishedEstimate],
     since: float,
-    after: Mapping[str, Told],
+    after: Mapping[str, PublishedEstimate],
     now: float,
     job: str,
 ) -> bool:

@@ -12,12 +12,12 @@ import msgspec
 from benchpool_scheduler import contract
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.observed import ServiceState
 from benchpool_scheduler.service.views.broadcast import Broadcast, Listener
 from benchpool_scheduler.service.views.events import Feed, FeedEntry, FeedEvent, event_of
 from benchpool_scheduler.service.views.job_views import GOOD_S, JobViews
 from benchpool_scheduler.service.views.pool_views import PoolViews
-from benchpool_scheduler.service.views.sight import Sight
+from benchpool_scheduler.service.views.visibility import Visibility
 
 NOBODY = "nobody's jobs"
 """The audience that may see none of the jobs that a piece is about."""
@@ -50,7 +50,7 @@ class EventStream:
     """Events for readers."""
 
     def __init__(
-        self, feed: Feed, ledger: Ledger, observed: Observed, jobs: JobViews, pool: PoolViews
+        self, feed: Feed, ledger: Ledger, observed: ServiceState, jobs: JobViews, pool: PoolViews
     ) -> None:
         self._feed = feed
         self._broadcast = Broadcast(feed, self._piece)
@@ -67,15 +67,15 @@ class EventStream:
         Starts with an event ``reset`` when the events after ``after`` are no longer known: the
         reader then asks for everything again.
         """
-        return self._feed.follow(after, partial(self._render, Sight(caller, self._observed)))
+        return self._feed.follow(after, partial(self._render, Visibility(caller, self._observed)))
 
     def to(
         self, listener: Listener, caller: Caller, after: int | None = None
     ) -> AbstractContextManager[None]:
         """Tell the same to a listener, all that there is at once, until it leaves."""
-        return self._broadcast.to(listener, Sight(caller, self._observed), after)
+        return self._broadcast.to(listener, Visibility(caller, self._observed), after)
 
-    def _piece(self, sight: Sight, entries: Sequence[FeedEntry]) -> Sequence[FeedEvent]:
+    def _piece(self, sight: Visibility, entries: Sequence[FeedEntry]) -> Sequence[FeedEvent]:
         """Return what a reader is told, made once for all who are told it and may see the same."""
         made, audience = self._made_now(), sight.audience
         # Entries only leave the feed and join its end, so these say which ones they are.
@@ -110,7 +110,7 @@ class EventStream:
         return self._made
 
     def _event(
-        self, sight: Sight, entry: FeedEntry, known: dict[int, _Rendered]
+        self, sight: Visibility, entry: FeedEntry, known: dict[int, _Rendered]
     ) -> FeedEvent | None:
         """Return what is told of an entry, made once also where it stands in several pieces."""
         if entry.kind == "reset":
@@ -133,7 +133,7 @@ class EventStream:
         record = self._ledger.job(entry.job)
         return (entry.user, entry.project) if record is None else (record.user, record.project)
 
-    def _render(self, sight: Sight, entry: FeedEntry) -> bytes | None:
+    def _render(self, sight: Visibility, entry: FeedEntry) -> bytes | None:
         if entry.kind == "pool":
             return self._pool_event(entry)
         record = self._ledger.job(entry.job)

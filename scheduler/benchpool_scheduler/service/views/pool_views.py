@@ -24,10 +24,10 @@ from benchpool_scheduler.service.benches.bench_activity import idle_gpus, last_a
 from benchpool_scheduler.service.ledger.hours_used import HoursUsed
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle.reservation_words import reserved
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.observed import ServiceState
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.service.views.gpu_states import GpuStates
-from benchpool_scheduler.service.views.sight import Sight
+from benchpool_scheduler.service.views.visibility import Visibility
 
 WEEK_S = 7 * 24 * 3600.0
 GIVEN_BACK = frozenset({"R3", "R15"})
@@ -48,7 +48,7 @@ class PoolViews:
     def __init__(
         self,
         ledger: Ledger,
-        observed: Observed,
+        observed: ServiceState,
         hours: HoursUsed,
         bench_line: Callable[[], int] = lambda: 0,
         asked_back: Callable[[], Mapping[str, contract.AskedBack]] = dict,
@@ -145,7 +145,7 @@ class PoolViews:
         if rights.rules_all(caller):
             shown = [row.gpu for row in rows]
         else:
-            sees = Sight(caller, self._observed).covers
+            sees = Visibility(caller, self._observed).covers
             shown = [
                 row.gpu if row.user is None or sees(row.user, row.project) else row.bare
                 for row in rows

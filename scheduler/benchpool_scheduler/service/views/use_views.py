@@ -11,9 +11,9 @@ from benchpool_scheduler.runtime import Device
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger import holders
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.observed import ServiceState
 from benchpool_scheduler.service.process.clock import moment
-from benchpool_scheduler.service.views.sight import Sight
+from benchpool_scheduler.service.views.visibility import Visibility
 from benchpool_scheduler.telemetry.live import LatestUse, LiveUse
 from benchpool_scheduler.telemetry.samples import Holder
 
@@ -21,7 +21,7 @@ from benchpool_scheduler.telemetry.samples import Holder
 class UseViews:
     """The live picture. However many look, the driver is not asked for it."""
 
-    def __init__(self, ledger: Ledger, observed: Observed, live: LiveUse) -> None:
+    def __init__(self, ledger: Ledger, observed: ServiceState, live: LiveUse) -> None:
         self._ledger = ledger
         self._observed = observed
         self._live = live
@@ -37,7 +37,7 @@ class UseViews:
     def _rows(self, caller: Caller, mine: bool) -> Iterator[contract.GpuUse]:
         seen = self._observed.now
         latest = self._live.now(self._observed.settings.clock.now())
-        sees = Sight(caller, self._observed).covers
+        sees = Visibility(caller, self._observed).covers
         for devices in seen.inventory.nodes.values():
             for device in devices:
                 holder = holders.of_gpu(self._ledger, device.uuid)

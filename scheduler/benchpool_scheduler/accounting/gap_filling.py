@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from benchpool_scheduler.accounting.classes import Occupation
-from benchpool_scheduler.accounting.occupancy import Occupancy, Occupant
+from benchpool_scheduler.accounting.classes import GpuUseKind
+from benchpool_scheduler.accounting.gpu_intervals import GpuHolder, GpuInterval
 
-UNRECORDED = Occupant(Occupation.UNRECORDED)
+UNRECORDED = GpuHolder(GpuUseKind.UNRECORDED)
 
 
-def bridged(last: Occupancy, now: float, held: Iterable[Occupancy]) -> Iterator[Occupancy]:
+def bridged(last: GpuInterval, now: float, held: Iterable[GpuInterval]) -> Iterator[GpuInterval]:
     """Yield intervals from the end of a GPU's record until now, without a gap.
 
     Args:
         last: Its newest recorded interval. ``now``: epoch seconds.
         held: When benches and workers held the GPU by the ledger; they do not overlap (R1).
 
-    >>> last = Occupancy("g", "n", "H200", 0.0, 10.0, Occupant(Occupation.FREE))
-    >>> job = Occupancy("g", "n", "H200", 20.0, 30.0, Occupant(Occupation.TRAINING, job="j"))
+    >>> last = GpuInterval("g", "n", "H200", 0.0, 10.0, GpuHolder(GpuUseKind.FREE))
+    >>> job = GpuInterval("g", "n", "H200", 20.0, 30.0, GpuHolder(GpuUseKind.TRAINING, job="j"))
     >>> [(it.begin, it.end, it.occupant.occupation.value) for it in bridged(last, 40.0, [job])]
     [(10.0, 20.0, 'unrecorded'), (20.0, 30.0, 'training'), (30.0, 40.0, 'unrecorded')]
     """

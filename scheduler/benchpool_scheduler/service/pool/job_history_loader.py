@@ -16,7 +16,7 @@ WHOLE_S = 20.0
 """Whoever asks for jobs while the history is read waits so long at most."""
 
 
-class OlderJobs:
+class JobHistoryLoader:
     """The reading of a ledger's history."""
 
     def __init__(self, ledger: Ledger) -> None:

@@ -27,7 +27,7 @@ class PageTurn:
         self.places.release()
 
 
-class PageTurns:
+class RenderLimiter:
     """The readers who wait for pages now."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 log = logging.getLogger(__name__)
 
 
-class LastingParts:
+class BackgroundTasks:
     """Tasks that are begun together and cancelled together.
 
     Args:

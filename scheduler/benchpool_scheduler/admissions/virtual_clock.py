@@ -22,7 +22,7 @@ EPOCH_S = 1_700_000_000.0
 """What the virtual clock shows at first, seconds since the epoch."""
 
 
-class JumpingLoop(asyncio.SelectorEventLoop):
+class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """An event loop in virtual time."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class JumpingLoop(asyncio.SelectorEventLoop):
 class _JumpingSelector(selectors.DefaultSelector):
     """Waits for files only while nothing else can happen."""
 
-    def __init__(self, loop: JumpingLoop) -> None:
+    def __init__(self, loop: VirtualTimeLoop) -> None:
         super().__init__()
         self._loop = loop
 
@@ -83,7 +83,7 @@ class _JumpingSelector(selectors.DefaultSelector):
         return ready
 
 
-class JumpingClock:
+class VirtualClock:
     """The virtual time as the service's clock."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -116,6 +116,6 @@ class WatchedStore(SqliteStore):
 
 def _stillness() -> contextlib.AbstractContextManager[None]:
     loop = asyncio.get_running_loop()
-    if isinstance(loop, JumpingLoop):
+    if isinstance(loop, VirtualTimeLoop):
         return loop.waiting_for_a_thread()
     return contextlib.nullcontext()

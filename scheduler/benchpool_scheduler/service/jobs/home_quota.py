@@ -15,7 +15,7 @@ from pathlib import Path
 from benchpool_scheduler.errors import TooLarge
 from benchpool_scheduler.phrases import data_size
 from benchpool_scheduler.service.jobs import disk_use
-from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.observed import ServiceState
 
 GIB = 1024**3
 GOOD_S = 600.0
@@ -29,10 +29,10 @@ class _Count:
     used: int
 
 
-class Homes:
+class HomeQuota:
     """The homes of those who submit."""
 
-    def __init__(self, observed: Observed) -> None:
+    def __init__(self, observed: ServiceState) -> None:
         self._observed = observed
         self._counts: dict[str, _Count] = {}
         self._counting: dict[str, asyncio.Task[None]] = {}

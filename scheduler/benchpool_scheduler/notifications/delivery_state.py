@@ -42,7 +42,7 @@ class Subscription(Struct, frozen=True, forbid_unknown_fields=True):
     paused_s: int = PAUSED_S
 
 
-class TellingRecord(Struct, frozen=True, forbid_unknown_fields=True):
+class DeliveryLog(Struct, frozen=True, forbid_unknown_fields=True):
     """What has been told, so that a restart does not tell it again.
 
     Attributes:
@@ -70,14 +70,14 @@ class KeptNotifications:
         self._folder = folder
         self._lock = asyncio.Lock()
         self.subscriptions: Mapping[str, Subscription] = {}
-        self.record = TellingRecord()
+        self.record = DeliveryLog()
 
     async def open(self) -> None:
         """Read both. Errors: OSError, ValueError."""
         subscriptions = await asyncio.to_thread(self._read, SUBSCRIPTIONS, list[Subscription])
-        record = await asyncio.to_thread(self._read, TOLD, TellingRecord)
+        record = await asyncio.to_thread(self._read, TOLD, DeliveryLog)
         self.subscriptions = {one.user: one for one in subscriptions or ()}
-        self.record = record or TellingRecord()
+        self.record = record or DeliveryLog()
 
     async def change(
         self, user: str, after: Callable[[Subscription | None], Subscription | None]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from benchpool_scheduler.accounting.classes import Occupation
+from benchpool_scheduler.accounting.classes import GpuUseKind
 
 
 @dataclass(frozen=True, slots=True)
-class Occupant:
+class GpuHolder:
     """Who has a GPU, and for what.
 
     Attributes:
@@ -18,7 +18,7 @@ class Occupant:
         project: Of the job; empty for benches, and where nobody holds it.
     """
 
-    occupation: Occupation
+    occupation: GpuUseKind
     user: str = ""
     project: str = ""
     job: str = ""
@@ -27,7 +27,7 @@ class Occupant:
 
 
 @dataclass(frozen=True, slots=True)
-class Occupancy:
+class GpuInterval:
     """One GPU, from ``begin`` until ``end``, in one hand; those of one GPU never overlap (R1)."""
 
     gpu: str
@@ -35,7 +35,7 @@ class Occupancy:
     model: str
     begin: float
     end: float
-    occupant: Occupant
+    occupant: GpuHolder
 
 
 class MeasuredHolder(Protocol):
