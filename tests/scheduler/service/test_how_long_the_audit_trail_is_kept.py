@@ -11,7 +11,7 @@ from benchpool_scheduler.contract.audit import AuditQuery
 from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration.audit_trail import DAY_S, AuditEvent, AuditTrail
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.observed.service_settings import ServiceSettings
 from benchpool_scheduler.store.audit_files import AuditFiles
 from benchpool_support.clocks import FakeClock
@@ -30,7 +30,7 @@ async def test_records_older_than_audit_days_go_and_no_others(
     )
     configuration = load(f"{{version: 1, retention: {{audit_days: {days}}}}}")
     files = AuditFiles(tmp_path / "audit", file_bytes=1)  # a file for each record
-    trail = AuditTrail(ServiceState(settings, configuration), files)
+    trail = AuditTrail(SchedulerState(settings, configuration), files)
     await trail.open()
     for _day in range(6):
         clock.pass_s(DAY_S)

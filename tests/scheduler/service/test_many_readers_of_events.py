@@ -17,7 +17,7 @@ from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.contract import State
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.service.observed.observations import Observations
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.views.broadcast import FEW, Broadcast
 from benchpool_scheduler.service.views.events import TURN, Feed, FeedEntry, FeedEvent
 from benchpool_scheduler.service.views.job_views import GOOD_S, JobViews
@@ -83,7 +83,7 @@ async def first_piece(pool: Pool, caller: Caller, after: int) -> Sequence[FeedEv
 
 def everybody() -> Visibility:
     return Visibility(
-        ADMIN, cast(ServiceState, SimpleNamespace(now=Observations.of(Configuration())))
+        ADMIN, cast(SchedulerState, SimpleNamespace(now=Observations.of(Configuration())))
     )
 
 

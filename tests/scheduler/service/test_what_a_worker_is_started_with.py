@@ -23,7 +23,7 @@ from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.runtime import Launch
 from benchpool_scheduler.service import SystemClock
 from benchpool_scheduler.service.execution.launching import Launcher, NoAccount
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.observed.service_settings import ServiceSettings
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, WorkerRecord
 from benchpool_support.pools import story
@@ -58,7 +58,7 @@ def launch(
     )
     workers = (WorkerRecord(0, "a", ("g0",)), WorkerRecord(1, "b", ("g1",)))
     attempt = AttemptRecord(JOB, 3, 0.0, workers, port=20007)
-    return Launcher(ServiceState(settings, story())).launch(job, attempt, 1, submission)
+    return Launcher(SchedulerState(settings, story())).launch(job, attempt, 1, submission)
 
 
 @pytest.mark.parametrize(

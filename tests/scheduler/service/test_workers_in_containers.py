@@ -12,7 +12,7 @@ from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.runtime import Launch, Pinned
 from benchpool_scheduler.service import Containers, SystemClock
 from benchpool_scheduler.service.execution.launching import Launcher
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.observed.service_settings import ServiceSettings
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, WorkerRecord
 from benchpool_support.pools import JOE, SUSAN, make_pool, opened, sleeper, story
@@ -41,7 +41,7 @@ def launch(submission: JobSubmission, containers: Containers | None = None) -> L
         spec=JobSpec(cpus=4, memory_gib=8),
     )
     workers = (WorkerRecord(0, "a", ("a/0",)), WorkerRecord(1, "b", ("b/0",)))
-    return Launcher(ServiceState(settings, story())).launch(
+    return Launcher(SchedulerState(settings, story())).launch(
         job, AttemptRecord(JOB, 2, 0.0, workers), 1, submission
     )
 

@@ -26,7 +26,7 @@ from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import notices, origin
 from benchpool_scheduler.service.lifecycle.origin import StartNote
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.observed.safe_mode import SafeMode, UnknownJob
 from benchpool_scheduler.service.process.shielded import shielded
 from benchpool_scheduler.store import Conflict, Held, hold, hub_database
@@ -61,7 +61,7 @@ class OrphanRecovery:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         runtime: Runtime,
         leases: Leases,
         want_pass: Callable[[], None],

@@ -26,7 +26,7 @@ from benchpool_scheduler.contract.audit import (
 from benchpool_scheduler.phrases import visible
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.audit_files import AuditFiles
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class AuditEvent:
 class AuditTrail:
     """Who did what, from where, why; read by administrators."""
 
-    def __init__(self, observed: ServiceState, files: AuditFiles) -> None:
+    def __init__(self, observed: SchedulerState, files: AuditFiles) -> None:
         self._observed = observed
         self._files = files
         self._minute = 0

@@ -13,7 +13,7 @@ from benchpool_scheduler.errors import BenchpoolError, Refused
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store import (
     Copied,
     access_requests,
@@ -45,7 +45,7 @@ class Backups:
     """
 
     def __init__(
-        self, ledger: Ledger, observed: ServiceState, configuration_file: Path | None, kept: int
+        self, ledger: Ledger, observed: SchedulerState, configuration_file: Path | None, kept: int
     ) -> None:
         self._ledger = ledger
         self._observed = observed

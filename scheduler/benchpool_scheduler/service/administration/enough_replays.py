@@ -11,7 +11,7 @@ from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration.history import RecordedHistory
 from benchpool_scheduler.service.benches import bench_reserve
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.simulation.enough import Enough, enough
 from benchpool_scheduler.simulation.replay.refusals import Accepted, accepted
 
@@ -19,7 +19,7 @@ from benchpool_scheduler.simulation.replay.refusals import Accepted, accepted
 class EnoughReplays:
     """Answers by replaying the recorded history in pools of several sizes, one at a time."""
 
-    def __init__(self, observed: ServiceState, history: RecordedHistory) -> None:
+    def __init__(self, observed: SchedulerState, history: RecordedHistory) -> None:
         self._observed = observed
         self._history = history
         self._busy = asyncio.Lock()

@@ -25,7 +25,7 @@ from benchpool_scheduler.service.administration.job_figures import figures_of
 from benchpool_scheduler.service.administration.preemption_ledger import PreemptionCost
 from benchpool_scheduler.service.administration.use_reader import UseReader
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.past_jobs import PastJobs
 
 HOUR_S = 3600.0
@@ -98,7 +98,7 @@ class Fleet:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         reader: UseReader,
         settle: Callable[[], Awaitable[None]],
         past: PastJobs,

@@ -22,7 +22,7 @@ from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.hours_used import held_by
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.simulation.replay.engine import Costs
 from benchpool_scheduler.simulation.replay.trace import TraceJob
 from benchpool_scheduler.store.past_jobs import PaidTo, PastJob, PastJobs
@@ -58,7 +58,7 @@ class RecordedHistory:
         past: Jobs whose records were removed.
     """
 
-    def __init__(self, ledger: Ledger, observed: ServiceState, past: PastJobs) -> None:
+    def __init__(self, ledger: Ledger, observed: SchedulerState, past: PastJobs) -> None:
         self._ledger = ledger
         self._observed = observed
         self.past = past

@@ -27,7 +27,7 @@ from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration.idle_sparing import Sparing
 from benchpool_scheduler.service.benches.idle import exemptions
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.telemetry import ActivityBucket, Database
 
@@ -57,7 +57,7 @@ class _Bench:
 class IdleDryRun:
     """Answers from the record, one question at a time."""
 
-    def __init__(self, observed: ServiceState, record: Database) -> None:
+    def __init__(self, observed: SchedulerState, record: Database) -> None:
         self._observed = observed
         self._record = record
         self._busy = asyncio.Lock()

@@ -30,7 +30,7 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed import closings
 from benchpool_scheduler.service.observed.inventory import UNKNOWN
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.process.shielded import shielded
 from benchpool_scheduler.store.records import NodeRecord, NodeWindowRecord, SaveNodes
 
@@ -49,7 +49,7 @@ class NodeAdmin:
     """
 
     def __init__(
-        self, ledger: Ledger, observed: ServiceState, want_pass: Callable[[], None]
+        self, ledger: Ledger, observed: SchedulerState, want_pass: Callable[[], None]
     ) -> None:
         self._ledger = ledger
         self._observed = observed

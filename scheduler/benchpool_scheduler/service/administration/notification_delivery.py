@@ -39,7 +39,7 @@ from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observations import Observations
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,11 @@ class NotificationDelivery:
     """
 
     def __init__(
-        self, ledger: Ledger, observed: ServiceState, sweeps: KnownSweeps, schedules: KnownSchedules
+        self,
+        ledger: Ledger,
+        observed: SchedulerState,
+        sweeps: KnownSweeps,
+        schedules: KnownSchedules,
     ) -> None:
         self._ledger, self._sweeps, self._schedules = ledger, sweeps, schedules
         self._observed = observed

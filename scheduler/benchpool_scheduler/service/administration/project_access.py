@@ -25,7 +25,7 @@ from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.access.membership import belongs_to
 from benchpool_scheduler.service.administration.reconfiguration import Reconfiguration
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store import access_requests
 
 MOST_OF_USER = 20
@@ -52,7 +52,9 @@ class ProjectAccess:
         file: Where the wishes are kept.
     """
 
-    def __init__(self, observed: ServiceState, configuration: Reconfiguration, file: Path) -> None:
+    def __init__(
+        self, observed: SchedulerState, configuration: Reconfiguration, file: Path
+    ) -> None:
         self._observed = observed
         self._configuration = configuration
         self._file = file

@@ -35,7 +35,7 @@ from benchpool_scheduler.service.administration import (
 from benchpool_scheduler.service.administration.versions import VersionOrigin, Versions
 from benchpool_scheduler.service.benches import bench_reserve, unfit_quotas
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.process.shielded import shielded
 from benchpool_scheduler.store.configuration_versions import FOLDER, VersionFiles
 
@@ -60,7 +60,7 @@ class Reconfiguration:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         file: Path | None,
         changed: Callable[[], None],
         keep: Keep | None = None,

@@ -20,7 +20,7 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration.job_figures import figures_of
 from benchpool_scheduler.service.administration.use_reader import UseReader
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.past_jobs import PastJobs
 
 DAY_S = 24 * 3600.0
@@ -34,7 +34,7 @@ class UseReports:
     """Reports, one at a time: a long one keeps a core busy. Who asks for many waits by oneself."""
 
     def __init__(
-        self, ledger: Ledger, observed: ServiceState, reader: UseReader, past: PastJobs
+        self, ledger: Ledger, observed: SchedulerState, reader: UseReader, past: PastJobs
     ) -> None:
         self._ledger = ledger
         self._observed = observed

@@ -16,7 +16,7 @@ from benchpool_scheduler.contract.configuration import (
 from benchpool_scheduler.errors import InvalidInput, NotFound, Refused, Unavailable
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.configuration_versions import KeptVersion, VersionFiles
 
 
@@ -33,7 +33,7 @@ class VersionOrigin:
 class Versions:
     """Who changed the configuration when, why, and to what."""
 
-    def __init__(self, observed: ServiceState, files: VersionFiles, named: str | None) -> None:
+    def __init__(self, observed: SchedulerState, files: VersionFiles, named: str | None) -> None:
         self._observed = observed
         self._files = files
         self._named = named

@@ -37,7 +37,7 @@ from benchpool_scheduler.service.ledger.hours_used import HoursUsed
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import job_reasons
 from benchpool_scheduler.service.observed.observations import Observations
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.simulation.whatif import Replayed, Side, replay_both
 
 MOST_JOBS = 1000
@@ -104,7 +104,7 @@ class WhatIfs:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         state_cache: StateCache,
         reconfiguration: Reconfiguration,
         history: RecordedHistory,

@@ -16,7 +16,7 @@ from benchpool_scheduler.service.benches.bench_activity import last_active
 from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.topic import Topic
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.service.process.shielded import shielded
 from benchpool_scheduler.store.records import LeaseRecord
@@ -36,7 +36,7 @@ class Benches:
         self,
         ledger: Ledger,
         reservations: Leases,
-        observed: ServiceState,
+        observed: SchedulerState,
         denied: Callable[[Sequence[str]], Sequence[tuple[int, int]]],
     ) -> None:
         self._ledger = ledger

@@ -27,7 +27,7 @@ from benchpool_scheduler.service.benches import bench_reserve, line_words
 from benchpool_scheduler.service.benches.node_selection import suits
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed import closings
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.store.records import LeaseRecord
 
@@ -51,7 +51,7 @@ class BenchLine:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         nodes_for_claim: Callable[[str], frozenset[str] | None],
     ) -> None:
         self._ledger = ledger

@@ -31,7 +31,7 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.benches import parked_words
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observations import ParkedGpu
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.store import whole_files
 from benchpool_scheduler.store.records import LeaseRecord, SaveLease
@@ -69,7 +69,7 @@ class BenchParking:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         give_back: Callable[[str], Awaitable[None]],
         want_pass: Callable[[], None],
     ) -> None:

@@ -18,7 +18,7 @@ from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.hub import HubServer
 from benchpool_scheduler.service.benches.parking import BenchParking
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.records import LeaseRecord
 
 log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class PresentNames:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         parking: BenchParking,
         want_pass: Callable[[], None],
     ) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 
 from benchpool_scheduler.hub import HubServer
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store import Conflict
 from benchpool_scheduler.store.records import Change, DropLease, LeaseRecord, SaveLease
 
@@ -32,7 +32,7 @@ class LostBenches:
     """
 
     def __init__(
-        self, ledger: Ledger, observed: ServiceState, given_up: Callable[[], Collection[str]]
+        self, ledger: Ledger, observed: SchedulerState, given_up: Callable[[], Collection[str]]
     ) -> None:
         self._ledger = ledger
         self._observed = observed

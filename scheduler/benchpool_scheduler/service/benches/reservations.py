@@ -18,7 +18,7 @@ from benchpool_scheduler.service.benches.parking import BenchParking
 from benchpool_scheduler.service.benches.present_names import PresentNames
 from benchpool_scheduler.service.benches.rebuilding import LostBenches
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.process.shielded import shielded
 from benchpool_scheduler.store.records import DropLease, LeaseRecord, SaveLease
 
@@ -43,7 +43,7 @@ class Leases:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         nodes_for_claim: Callable[[str], frozenset[str] | None],
         want_pass: Callable[[], None],
     ) -> None:

@@ -32,7 +32,7 @@ from benchpool_scheduler.service.cluster_state.node_inputs import NodeInputs
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.monthly_hours import MonthlyHours
 from benchpool_scheduler.service.observed.observations import Observations
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.process import interpreter
 from benchpool_scheduler.store.records import JobRecord
 
@@ -112,7 +112,7 @@ class StateCache:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         decide: Callable[[ClusterState, float], Plan] = decide_on,
     ) -> None:
         self._ledger = ledger

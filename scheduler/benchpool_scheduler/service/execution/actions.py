@@ -19,7 +19,7 @@ from benchpool_scheduler.service.execution.launching import Launcher, NoAccount
 from benchpool_scheduler.service.execution.stops import Stops
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.worker import machine_faults
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class Actions:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         runtime: Runtime,
         told: Callable[[WorkerEvent], None],
     ) -> None:

@@ -26,13 +26,13 @@ from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.runtime import Launch, SnapshotEntry, WorkerId
 from benchpool_scheduler.service.execution import tracking
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.observed.service_settings import Containers, ServiceSettings
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord
 
 
 def launch(
-    observed: ServiceState,
+    observed: SchedulerState,
     containers: Containers,
     job: JobRecord,
     attempt: AttemptRecord,

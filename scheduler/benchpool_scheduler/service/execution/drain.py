@@ -24,7 +24,7 @@ from benchpool_scheduler.runtime import (
     WorkerStarted,
 )
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Drain:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         runtime: Runtime,
         want_pass: Callable[[], None],
     ) -> None:

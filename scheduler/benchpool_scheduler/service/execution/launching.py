@@ -20,7 +20,7 @@ from benchpool_scheduler.contract import (
 from benchpool_scheduler.runtime import Launch, SnapshotEntry, WorkerId
 from benchpool_scheduler.service.execution import containers, tracking
 from benchpool_scheduler.service.lifecycle import origin
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord
 
 PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR")
@@ -45,7 +45,7 @@ def allowed_environment(environ: Mapping[str, str], more: Iterable[str] = ()) ->
 class Launcher:
     """Makes the ``Launch`` of each worker of an attempt."""
 
-    observed: ServiceState
+    observed: SchedulerState
 
     def launch(
         self, job: JobRecord, attempt: AttemptRecord, index: int, submission: JobSubmission

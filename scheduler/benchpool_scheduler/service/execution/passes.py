@@ -33,7 +33,7 @@ from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.lifecycle import notices, transitions
 from benchpool_scheduler.service.observed.latest_pass import LatestPass
 from benchpool_scheduler.service.observed.observations import Observations
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.records import Change, JobRecord, PreemptionRecord, StopIntent
 
 log = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ class Passes:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         actions: Actions,
         state_cache: StateCache,
         before: Callable[[], Awaitable[None]] | None = None,

@@ -14,13 +14,13 @@ from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS
 from benchpool_scheduler.runtime import Notice, Runtime, Strangers, WorkerId
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import endings, hanging, notices
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, StopIntent
 
 log = logging.getLogger(__name__)
 
 
-async def recover(ledger: Ledger, observed: ServiceState, runtime: Runtime) -> None:
+async def recover(ledger: Ledger, observed: SchedulerState, runtime: Runtime) -> None:
     """Open the runtime with what should run, and repeat what stops were under way."""
     await runtime.open([worker for worker, _ in _expected(ledger)])
     await _end_what_is_over(ledger, runtime)
@@ -48,7 +48,7 @@ def _is_over(ledger: Ledger, worker: WorkerId) -> bool:
     return any(it.index == worker.worker and it.ended is not None for it in known)
 
 
-def stops_under_way(ledger: Ledger, observed: ServiceState) -> Iterator[tuple[WorkerId, Notice]]:
+def stops_under_way(ledger: Ledger, observed: SchedulerState) -> Iterator[tuple[WorkerId, Notice]]:
     """Yield the live workers that were told to stop, each with what is left of its notice."""
     for worker, job in _expected(ledger):
         notice = _notice(ledger, observed, job, worker)
@@ -65,7 +65,7 @@ def _expected(ledger: Ledger) -> Iterator[tuple[WorkerId, JobRecord]]:
 
 
 def _notice(
-    ledger: Ledger, observed: ServiceState, job: JobRecord, worker: WorkerId
+    ledger: Ledger, observed: SchedulerState, job: JobRecord, worker: WorkerId
 ) -> Notice | None:
     attempt = ledger.attempt(job.id, worker.attempt)
     if attempt is None:
@@ -80,7 +80,7 @@ def _notice(
     return notices.notice(wish, left)
 
 
-def _sibling_stop(attempt: AttemptRecord, observed: ServiceState) -> StopIntent | None:
+def _sibling_stop(attempt: AttemptRecord, observed: SchedulerState) -> StopIntent | None:
     culprit = endings.culprit(attempt)
     if culprit is None:
         return None

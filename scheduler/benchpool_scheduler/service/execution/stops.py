@@ -16,7 +16,7 @@ from benchpool_scheduler.phrases import count
 from benchpool_scheduler.runtime import Notice, Runtime, WorkerId
 from benchpool_scheduler.service.execution import recovery
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class Stops:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         runtime: Runtime,
     ) -> None:
         self._ledger = ledger

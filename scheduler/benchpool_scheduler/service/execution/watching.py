@@ -24,7 +24,7 @@ from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.topic import Topic
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.lifecycle import transitions
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.process.clock import Clock
 from benchpool_scheduler.store.records import JobProgress
 from benchpool_scheduler.worker import tracker_runs
@@ -52,7 +52,7 @@ class Watcher:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         runtime: Runtime,
         want_pass: Callable[[], None],
     ) -> None:

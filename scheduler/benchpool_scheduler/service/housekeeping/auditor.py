@@ -15,7 +15,7 @@ from benchpool_scheduler.core.lifecycle import machine, states
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.execution.passes import PassNews
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.records import JobRecord
 
 SLACK_S = 60.0
@@ -25,7 +25,7 @@ SLACK_S = 60.0
 class Auditor:
     """Looks for breaches; ``breaches`` counts them by invariant since the start."""
 
-    def __init__(self, ledger: Ledger, observed: ServiceState) -> None:
+    def __init__(self, ledger: Ledger, observed: SchedulerState) -> None:
         self._ledger = ledger
         self._observed = observed
         self._held_before: dict[str, int] = {}

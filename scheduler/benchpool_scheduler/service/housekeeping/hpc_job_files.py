@@ -16,7 +16,7 @@ from pathlib import Path
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.inventory import Inventory
 from benchpool_scheduler.service.observed.observations import Observations
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ AGAIN_S = 60.0
 class HpcJobFiles:
     """The folder of files, kept as the ledger says; ``folder`` is made when it is first written."""
 
-    def __init__(self, ledger: Ledger, observed: ServiceState, folder: Path) -> None:
+    def __init__(self, ledger: Ledger, observed: SchedulerState, folder: Path) -> None:
         self._ledger = ledger
         self._observed = observed
         self._folder = folder

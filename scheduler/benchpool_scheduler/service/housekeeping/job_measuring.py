@@ -17,7 +17,7 @@ from benchpool_scheduler.contract.spec import SELF_TEST
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.service.housekeeping.metering import Metering
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, SaveJob, WorkerRecord
 from benchpool_scheduler.telemetry import FAULTS
 from benchpool_scheduler.telemetry.job_measurements import JobBooks, measured
@@ -38,7 +38,7 @@ MISSED_S = 24 * 3600.0
 class JobMeasuring:
     """Hears of jobs that end, and keeps what was measured of them."""
 
-    def __init__(self, ledger: Ledger, observed: ServiceState, metering: Metering) -> None:
+    def __init__(self, ledger: Ledger, observed: SchedulerState, metering: Metering) -> None:
         self._ledger = ledger
         self._observed = observed
         self._metering = metering

@@ -14,7 +14,7 @@ from benchpool_scheduler.errors import NotFound
 from benchpool_scheduler.service.ledger import holders
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.topic import Topic
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.telemetry.database import Database
 from benchpool_scheduler.telemetry.live import LASTING_TICKS, LiveUse, shortened
 from benchpool_scheduler.telemetry.local_workers import LocalWorkers
@@ -59,7 +59,7 @@ class Metering:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         sampling: Sampling,
     ) -> None:
         self._ledger = ledger

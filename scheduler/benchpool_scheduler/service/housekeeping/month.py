@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchpool_scheduler.service.ledger.hours_used import HoursUsed
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 
 
-async def see_hours(hours: HoursUsed, observed: ServiceState) -> bool:
+async def see_hours(hours: HoursUsed, observed: SchedulerState) -> bool:
     """Learn who is past a budget now; tell whether somebody else is than before."""
     await hours.refresh(observed.now.configuration)
     return tell_hours(hours, observed)
 
 
-def tell_hours(hours: HoursUsed, observed: ServiceState) -> bool:
+def tell_hours(hours: HoursUsed, observed: SchedulerState) -> bool:
     """Say who is past a budget by the configuration in force, as far as use is counted."""
     seen = observed.now
     found = hours.monthly(seen.configuration)

@@ -21,7 +21,7 @@ from benchpool_scheduler.service.housekeeping import occupants
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.inventory import Inventory
 from benchpool_scheduler.service.observed.observations import Observations
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.views.gpu_states import GpuStates
 from benchpool_scheduler.telemetry import FAULTS
 
@@ -52,7 +52,7 @@ class OccupancyRecorder:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         gpu_states: GpuStates,
         store: OccupancyStore,
     ) -> None:

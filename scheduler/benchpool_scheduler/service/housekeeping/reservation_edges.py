@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from benchpool_scheduler.configuration import written
 from benchpool_scheduler.core.fairness.reservations import next_edge_s
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ LOOK_S, LEAST_S = 10.0, 0.05
 class ReservationEdges:
     """Has a pass made whenever a reservation begins or ends."""
 
-    def __init__(self, observed: ServiceState, want_pass: Callable[[], None]) -> None:
+    def __init__(self, observed: SchedulerState, want_pass: Callable[[], None]) -> None:
         self._observed = observed
         self._want_pass = want_pass
 

@@ -11,7 +11,7 @@ from benchpool_scheduler.runtime import Part, Runtime
 from benchpool_scheduler.service.administration.history import past_job
 from benchpool_scheduler.service.jobs.uploads import UploadedContents
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.past_jobs import PastJobs
 from benchpool_scheduler.store.records import DropJob, JobRecord
 
@@ -31,7 +31,7 @@ class RetentionCleaner:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         runtime: Runtime,
         objects: UploadedContents,
         past: PastJobs,

@@ -22,7 +22,7 @@ from benchpool_scheduler.service.housekeeping.retention import RetentionCleaner
 from benchpool_scheduler.service.ledger.hours_used import HoursUsed
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.usage_decay import HOUR_S, UsageDecay, rates
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.records import SaveUse
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class Housekeeping:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         runtime: Runtime,
         usage: UsageDecay,
         hours: HoursUsed,

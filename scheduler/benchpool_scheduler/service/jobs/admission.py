@@ -26,7 +26,7 @@ from benchpool_scheduler.service.jobs.self_test_checks import check_self_test
 from benchpool_scheduler.service.jobs.uploads import UploadedContents
 from benchpool_scheduler.service.ledger.hours_used import HoursUsed
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.records import AddJob, JobRecord, Note
 
 
@@ -42,7 +42,7 @@ class Admission:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         objects: UploadedContents,
         homes: HomeQuota,
         files: JobFileQuota,

@@ -18,7 +18,7 @@ from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.lifecycle import notices, transitions
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 
 
 class Commands:
@@ -27,7 +27,7 @@ class Commands:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         actions: Actions,
         admission: Admission,
         want_pass: Callable[[], None],

@@ -11,7 +11,7 @@ from benchpool_scheduler.core.forecast.deadlines import LOST, DeadlineState
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.views import deadlines
 from benchpool_scheduler.service.views.estimates import Estimates
 from benchpool_scheduler.store.records import JobRecord
@@ -29,7 +29,7 @@ class DeadlineWatch:
     a second time is told again.
     """
 
-    def __init__(self, ledger: Ledger, observed: ServiceState, estimates: Estimates) -> None:
+    def __init__(self, ledger: Ledger, observed: SchedulerState, estimates: Estimates) -> None:
         self._ledger = ledger
         self._observed = observed
         self._estimates = estimates

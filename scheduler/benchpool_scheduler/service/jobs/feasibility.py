@@ -22,7 +22,7 @@ from benchpool_scheduler.service.cluster_state.snapshots import candidate
 from benchpool_scheduler.service.jobs.size_checks import check_bounds, check_places, check_size
 from benchpool_scheduler.service.lifecycle.job_reasons import sentence
 from benchpool_scheduler.service.observed.observations import Observations
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.records import JobRecord
 
 REFUSED = frozenset({ReasonCode.PROJECT_LIMIT, ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA})
@@ -46,7 +46,7 @@ def check_levels(submission: JobSubmission, configuration: Configuration) -> Non
 class Feasibility:
     """Refuses what can never run. The core decides that; here it is put into a refusal's words."""
 
-    def __init__(self, observed: ServiceState) -> None:
+    def __init__(self, observed: SchedulerState) -> None:
         self._observed = observed
         self._known: tuple[tuple[object, ...], EmptyPool] | None = None
 

@@ -20,7 +20,7 @@ from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.lifecycle import hanging
 from benchpool_scheduler.service.lifecycle.transitions import winding_down
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord
 from benchpool_scheduler.telemetry.live import LASTING_TICKS, LiveUse
 from benchpool_scheduler.telemetry.samples import WorkerSample
@@ -63,7 +63,7 @@ class HangWatch:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         runtime: Runtime,
         live: LiveUse,
         tick_s: float,

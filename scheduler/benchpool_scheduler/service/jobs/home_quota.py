@@ -15,7 +15,7 @@ from pathlib import Path
 from benchpool_scheduler.errors import TooLarge
 from benchpool_scheduler.phrases import data_size
 from benchpool_scheduler.service.jobs import disk_use
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 
 GIB = 1024**3
 GOOD_S = 600.0
@@ -32,7 +32,7 @@ class _Count:
 class HomeQuota:
     """The homes of those who submit."""
 
-    def __init__(self, observed: ServiceState) -> None:
+    def __init__(self, observed: SchedulerState) -> None:
         self._observed = observed
         self._counts: dict[str, _Count] = {}
         self._counting: dict[str, asyncio.Task[None]] = {}

@@ -24,7 +24,7 @@ from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.jobs.commands import Commands
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import notices
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.inbound import (
     FieldWritten,
     Inbound,
@@ -51,7 +51,7 @@ class InboundJobs:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         runtime: Runtime,
         admission: Admission,
         commands: Commands,

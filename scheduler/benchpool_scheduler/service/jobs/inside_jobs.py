@@ -8,7 +8,7 @@ from benchpool_scheduler.service.jobs.hang_watch import HangWatch
 from benchpool_scheduler.service.jobs.peeking import Peeks
 from benchpool_scheduler.service.jobs.shells import Shells
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.telemetry.live import LiveUse
 
 
@@ -26,7 +26,7 @@ class InsideJobs:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         runtime: Runtime,
         actions: Actions,
         live: LiveUse,

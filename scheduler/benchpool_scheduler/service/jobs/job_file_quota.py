@@ -22,7 +22,7 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.jobs import disk_use
 from benchpool_scheduler.service.jobs.lookup import visible_job
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.process.shielded import shielded
 from benchpool_scheduler.store.records import JobRecord
 from benchpool_scheduler.worker.folders import Folders
@@ -60,7 +60,7 @@ class _Count:
 class JobFileQuota:
     """Results and checkpoints of those who submit."""
 
-    def __init__(self, ledger: Ledger, observed: ServiceState, runtime: Runtime) -> None:
+    def __init__(self, ledger: Ledger, observed: SchedulerState, runtime: Runtime) -> None:
         self._ledger = ledger
         self._runtime = runtime
         self._observed = observed

@@ -23,7 +23,7 @@ from benchpool_scheduler.service.jobs.lookup import visible_job
 from benchpool_scheduler.service.jobs.previews import Previews
 from benchpool_scheduler.service.jobs.submission_checks import name_of
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.process.shielded import shielded
 from benchpool_scheduler.service.views.job_views import JobViews
 from benchpool_scheduler.store.records import JobRecord
@@ -41,7 +41,7 @@ class Jobs:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         admission: Admission,
         commands: Commands,
         previews: Previews,

@@ -14,7 +14,7 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.jobs.lookup import visible_job
 from benchpool_scheduler.service.ledger.job_curves import JobCurves
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 
 LOG_BYTES = 1 << 20
 """At most this many bytes of a log, or of results, are returned at a time."""
@@ -24,7 +24,7 @@ class JobLogs:
     """What workers wrote. ``attempt`` None means the newest; workers are counted from 0."""
 
     def __init__(
-        self, ledger: Ledger, observed: ServiceState, runtime: Runtime, curves: JobCurves
+        self, ledger: Ledger, observed: SchedulerState, runtime: Runtime, curves: JobCurves
     ) -> None:
         self._ledger = ledger
         self._observed = observed

@@ -14,7 +14,7 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.jobs.kept_looks import KeptLooks
 from benchpool_scheduler.service.jobs.lookup import visible_job
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.service.views.stack_groups import grouped
 from benchpool_scheduler.store.records import AttemptRecord
@@ -43,7 +43,7 @@ class Peeks:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         runtime: Runtime,
         live: Callable[[float], Mapping[str, LatestUse]],
     ) -> None:

@@ -17,7 +17,7 @@ from benchpool_scheduler.service.jobs import submission_checks
 from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import job_reasons
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.service.views import awaited_jobs, deadlines
 from benchpool_scheduler.service.views.estimates import Estimates
@@ -29,7 +29,7 @@ class Previews:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         state_cache: StateCache,
         admission: Admission,
         estimates: Estimates,

@@ -18,7 +18,7 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.jobs.contents import JobContents
 from benchpool_scheduler.service.jobs.jobs import Jobs
 from benchpool_scheduler.service.jobs.run_records import recorded
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.worker.folders import Folders
 
 LOOKED_AT = 50
@@ -29,7 +29,7 @@ class RunDifferences:
     """Compares jobs for those who may see both."""
 
     def __init__(
-        self, jobs: Jobs, contents: JobContents, observed: ServiceState, runtime: Runtime
+        self, jobs: Jobs, contents: JobContents, observed: SchedulerState, runtime: Runtime
     ) -> None:
         self._jobs = jobs
         self._contents = contents

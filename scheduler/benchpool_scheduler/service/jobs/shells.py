@@ -25,7 +25,7 @@ from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.jobs.lookup import visible_job
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.records import JobRecord
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class _Open:
 class Shells:
     """Opens them, and keeps them while their owners read."""
 
-    def __init__(self, ledger: Ledger, observed: ServiceState, runtime: Runtime) -> None:
+    def __init__(self, ledger: Ledger, observed: SchedulerState, runtime: Runtime) -> None:
         self._ledger = ledger
         self._observed = observed
         self._runtime = runtime

@@ -21,7 +21,7 @@ from benchpool_scheduler.errors import InvalidInput, TooLarge, TooMany, Unavaila
 from benchpool_scheduler.phrases import exactly
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.records import AddObject
 
 GIB = 1024**3
@@ -91,7 +91,7 @@ class UploadedContents:
     """
 
     def __init__(
-        self, ledger: Ledger, observed: ServiceState, place: ContentStore | None = None
+        self, ledger: Ledger, observed: SchedulerState, place: ContentStore | None = None
     ) -> None:
         self._ledger = ledger
         self._observed = observed

@@ -1,4 +1,4 @@
 """Settings of the service, and what it was told by the runtime, the Hub and the last pass.
 
-Door: ``observed.ServiceState``.
+Door: ``observed.SchedulerState``.
 """

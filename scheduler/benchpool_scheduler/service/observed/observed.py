@@ -10,7 +10,7 @@ from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.service.observed.service_settings import ServiceSettings
 
 
-class ServiceState:
+class SchedulerState:
     """Holds the newest observations for all who read them. Only the loop's thread writes.
 
     Whoever needs several facts that belong together takes ``now`` once and reads from that.

@@ -11,7 +11,7 @@ from benchpool_scheduler.service.housekeeping.disk import DiskRoom, room_of
 from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.usage_decay import UsageDecay
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.views.pool_views import PoolViews
 from benchpool_scheduler.service.views.prometheus_counters import PrometheusCounters
 from benchpool_scheduler.telemetry.live import LiveUse
@@ -77,7 +77,7 @@ class MetricsReader:
     """Collects the figures from the parts that count."""
 
     ledger: Ledger
-    observed: ServiceState
+    observed: SchedulerState
     usage: UsageDecay
     views: PoolViews
     admission: Admission

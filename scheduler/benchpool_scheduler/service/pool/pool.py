@@ -61,7 +61,7 @@ from benchpool_scheduler.service.ledger.hours_used import HoursUsed
 from benchpool_scheduler.service.ledger.job_curves import JobCurves
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.usage_decay import HOUR_S, UsageDecay
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.observed.service_settings import (
     NO_DEFAULTS,
     Containers,
@@ -182,7 +182,7 @@ class Pool:
             notifications_file=notifications_file,
             parker=parker,
         )
-        self.observed = observed = ServiceState(settings, configuration)
+        self.observed = observed = SchedulerState(settings, configuration)
         self.runtime = runtime
         self.ledger = ledger = Ledger(store)
         self.usage = UsageDecay()
@@ -202,7 +202,7 @@ class Pool:
         self._build_trail(observed, past)
         subscribe(self, self._older)
 
-    def _build_trail(self, observed: ServiceState, past: PastJobs) -> None:
+    def _build_trail(self, observed: SchedulerState, past: PastJobs) -> None:
         """Make what is kept in files of its own, and what reads it."""
         folder = observed.settings.state / "scheduler"
         states = self.views.gpu_states
@@ -220,7 +220,7 @@ class Pool:
         self.deliveries = NotificationDelivery(self.ledger, observed, self.sweep_book, book)
         self.notifier = Notifier(self.deliveries)
 
-    def _build_execution(self, ledger: Ledger, observed: ServiceState) -> None:
+    def _build_execution(self, ledger: Ledger, observed: SchedulerState) -> None:
         """Make what decides and acts."""
         runtime, want_pass = self.runtime, self.want_pass
         self.watcher = Watcher(ledger, observed, runtime, want_pass)
@@ -236,7 +236,7 @@ class Pool:
         self.nodes = NodeAdmin(ledger, observed, want_pass)
 
     def _build_views(
-        self, ledger: Ledger, observed: ServiceState, announce: Announce | None
+        self, ledger: Ledger, observed: SchedulerState, announce: Announce | None
     ) -> None:
         """Make what people are shown."""
         self.estimates = Estimates(ledger, observed, self.state_cache, self.hours)
@@ -262,7 +262,11 @@ class Pool:
         self._job_views = job_views
 
     def _build_verbs(
-        self, ledger: Ledger, observed: ServiceState, contents: ContentStore | None, past: PastJobs
+        self,
+        ledger: Ledger,
+        observed: SchedulerState,
+        contents: ContentStore | None,
+        past: PastJobs,
     ) -> None:
         """Make what callers may do, and what is done now and then."""
         want_pass = self.want_pass

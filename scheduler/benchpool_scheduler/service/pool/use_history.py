@@ -26,7 +26,7 @@ from benchpool_scheduler.service.housekeeping.job_measuring import JobMeasuring
 from benchpool_scheduler.service.housekeeping.metering import Metering
 from benchpool_scheduler.service.housekeeping.occupancy_recorder import OccupancyRecorder
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.views.gpu_states import GpuStates
 from benchpool_scheduler.service.views.used_so_far import UsedSoFarReader
 from benchpool_scheduler.telemetry import FAULTS
@@ -54,7 +54,7 @@ class UseHistory:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         gpu_states: GpuStates,
         history: RecordedHistory,
         metering: Metering,
@@ -83,7 +83,7 @@ class UseHistory:
         """Say what a rule for idle benches would have freed. Errors: as ``IdleDryRun.ask``."""
         return await self._idle.ask(caller, query)
 
-    def subscribe(self, ledger: Ledger, observed: ServiceState, passes: Passes) -> None:
+    def subscribe(self, ledger: Ledger, observed: SchedulerState, passes: Passes) -> None:
         """Hear the news, after those who keep the states of GPUs."""
         ledger.gpus_moved.subscribe(self._recorder.moved)
         ledger.jobs_changed.subscribe(self._recorder.jobs_changed)

@@ -40,7 +40,7 @@ from benchpool_scheduler.service.execution.passes import PassNews
 from benchpool_scheduler.service.ledger.hours_used import HoursUsed
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.topic import Topic
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.service.views.forecast_chains import ForecastChain, chain_of
 from benchpool_scheduler.store.records import CalibrationRecord, JobRecord, SaveCalibration
@@ -86,7 +86,7 @@ class Estimates:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         state_cache: StateCache,
         hours: HoursUsed,
     ) -> None:

@@ -12,7 +12,7 @@ import msgspec
 from benchpool_scheduler import contract
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.views.broadcast import Broadcast, Listener
 from benchpool_scheduler.service.views.events import Feed, FeedEntry, FeedEvent, event_of
 from benchpool_scheduler.service.views.job_views import GOOD_S, JobViews
@@ -50,7 +50,7 @@ class EventStream:
     """Events for readers."""
 
     def __init__(
-        self, feed: Feed, ledger: Ledger, observed: ServiceState, jobs: JobViews, pool: PoolViews
+        self, feed: Feed, ledger: Ledger, observed: SchedulerState, jobs: JobViews, pool: PoolViews
     ) -> None:
         self._feed = feed
         self._broadcast = Broadcast(feed, self._piece)

@@ -21,7 +21,7 @@ from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed import closings
 from benchpool_scheduler.service.observed.inventory import WHOLE, Inventory
 from benchpool_scheduler.service.observed.observations import Observations
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 
 
 class GpuRow(NamedTuple):
@@ -40,7 +40,7 @@ class GpuStates:
         states: What each GPU is doing, by UUID; ``counts``: how many do what.
     """
 
-    def __init__(self, ledger: Ledger, observed: ServiceState) -> None:
+    def __init__(self, ledger: Ledger, observed: SchedulerState) -> None:
         self._ledger = ledger
         self._seen: Observations = observed.now
         self._begin(self._seen)

@@ -31,7 +31,7 @@ from benchpool_scheduler.service.lifecycle import (
 )
 from benchpool_scheduler.service.lifecycle.reservation_words import with_reservations
 from benchpool_scheduler.service.observed.inventory import Inventory
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.service.views import awaited_jobs, deadlines, pause_views, undelivered
 from benchpool_scheduler.service.views.estimates import Estimates
@@ -76,7 +76,7 @@ class JobViews:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         estimates: Estimates,
         newest: Callable[[str], dict[str, float] | None],
         trial: Callable[[str], contract.TrialPlace | None],

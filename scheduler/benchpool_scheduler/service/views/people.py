@@ -14,13 +14,13 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.access.membership import usable_projects
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 
 
 class People:
     """Answers who there is."""
 
-    def __init__(self, ledger: Ledger, observed: ServiceState) -> None:
+    def __init__(self, ledger: Ledger, observed: SchedulerState) -> None:
         self._ledger = ledger
         self._observed = observed
 

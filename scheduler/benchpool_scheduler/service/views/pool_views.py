@@ -24,7 +24,7 @@ from benchpool_scheduler.service.benches.bench_activity import idle_gpus, last_a
 from benchpool_scheduler.service.ledger.hours_used import HoursUsed
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle.reservation_words import reserved
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.service.views.gpu_states import GpuStates
 from benchpool_scheduler.service.views.visibility import Visibility
@@ -48,7 +48,7 @@ class PoolViews:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         hours: HoursUsed,
         bench_line: Callable[[], int] = lambda: 0,
         asked_back: Callable[[], Mapping[str, contract.AskedBack]] = dict,

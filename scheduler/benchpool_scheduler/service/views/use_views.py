@@ -11,7 +11,7 @@ from benchpool_scheduler.runtime import Device
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger import holders
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.service.views.visibility import Visibility
 from benchpool_scheduler.telemetry.live import LatestUse, LiveUse
@@ -21,7 +21,7 @@ from benchpool_scheduler.telemetry.samples import Holder
 class UseViews:
     """The live picture. However many look, the driver is not asked for it."""
 
-    def __init__(self, ledger: Ledger, observed: ServiceState, live: LiveUse) -> None:
+    def __init__(self, ledger: Ledger, observed: SchedulerState, live: LiveUse) -> None:
         self._ledger = ledger
         self._observed = observed
         self._live = live

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from benchpool_scheduler.contract import Lease
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.telemetry import ActivityBucket
 from benchpool_scheduler.telemetry.database import Database
 
@@ -32,7 +32,7 @@ class UsedSoFar:
 class UsedSoFarReader:
     """Counts from the records, and reads energy from what was measured."""
 
-    def __init__(self, ledger: Ledger, observed: ServiceState, telemetry: Database) -> None:
+    def __init__(self, ledger: Ledger, observed: SchedulerState, telemetry: Database) -> None:
         self._ledger = ledger
         self._observed = observed
         self._telemetry = telemetry

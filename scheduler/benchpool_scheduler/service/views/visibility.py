@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 
 
 class Visibility:
     """Answers for one caller, by the rights of the configuration as it is at that time."""
 
-    def __init__(self, caller: Caller, observed: ServiceState) -> None:
+    def __init__(self, caller: Caller, observed: SchedulerState) -> None:
         self.caller = caller
         self._observed = observed
         self._configuration = observed.now.configuration

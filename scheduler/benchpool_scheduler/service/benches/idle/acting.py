@@ -20,7 +20,7 @@ from benchpool_scheduler.service.benches.idle.parking_first import ParkingFirst
 from benchpool_scheduler.service.benches.idle.watcher import IdleWatcher, WatchedBench
 from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.ledger.topic import Topic
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.records import LeaseRecord
 
 _PROBLEM = "idle-benches"
@@ -58,7 +58,7 @@ class BenchGiver:
     """
 
     def __init__(
-        self, watcher: IdleWatcher, observed: ServiceState, runtime: Runtime, reservations: Leases
+        self, watcher: IdleWatcher, observed: SchedulerState, runtime: Runtime, reservations: Leases
     ) -> None:
         self._watcher = watcher
         self._observed = observed

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 
 
-def names(observed: ServiceState, user: str, server: str) -> frozenset[str]:
+def names(observed: SchedulerState, user: str, server: str) -> frozenset[str]:
     """Return its user, the user's groups and its profile, as ``IdleExemption.who`` has them.
 
     The profile is that of a server that runs; of others it is not known.

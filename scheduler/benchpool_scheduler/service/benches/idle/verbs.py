@@ -20,7 +20,7 @@ from benchpool_scheduler.service.benches.idle.acting import BenchGiver
 from benchpool_scheduler.service.benches.idle.watcher import IdleWatcher, WatchedBench
 from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.service.process.shielded import shielded
 
@@ -39,7 +39,7 @@ class IdleBenchVerbs:
     """
 
     def __init__(
-        self, ledger: Ledger, observed: ServiceState, runtime: Runtime, reservations: Leases
+        self, ledger: Ledger, observed: SchedulerState, runtime: Runtime, reservations: Leases
     ) -> None:
         self._ledger = ledger
         self._observed = observed

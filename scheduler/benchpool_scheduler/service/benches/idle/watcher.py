@@ -15,7 +15,7 @@ from benchpool_scheduler.service.benches.idle import exemptions, kept
 from benchpool_scheduler.service.benches.idle.kept import KeptIdle, KeptWatch
 from benchpool_scheduler.service.benches.idle.sights import BenchSights
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.records import LeaseRecord
 from benchpool_scheduler.telemetry import HeldSample
 
@@ -55,7 +55,7 @@ class IdleWatcher:
         benches: Each by the id of its lease. ``given_up``: leases whose server goes on without.
     """
 
-    def __init__(self, ledger: Ledger, observed: ServiceState, file: Path) -> None:
+    def __init__(self, ledger: Ledger, observed: SchedulerState, file: Path) -> None:
         self._ledger = ledger
         self._observed = observed
         self._file = file

@@ -19,7 +19,7 @@ from benchpool_scheduler.service.jobs.admitted import pod_submissions
 from benchpool_scheduler.service.jobs.admitted.admission_decisions import decide
 from benchpool_scheduler.service.jobs.commands import Commands
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class AdmittedRunner:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         admission: Admission,
         commands: Commands,
         runtime: Runtime,

@@ -16,7 +16,7 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.jobs.schedules.schedule_book import ScheduleBook
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.schedule_files import ScheduleRecord, TimeRecord
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class ScheduleRunner:
     """Looks at all schedules, one after the other."""
 
     def __init__(
-        self, ledger: Ledger, observed: ServiceState, admission: Admission, book: ScheduleBook
+        self, ledger: Ledger, observed: SchedulerState, admission: Admission, book: ScheduleBook
     ) -> None:
         self._ledger = ledger
         self._observed = observed

@@ -26,7 +26,7 @@ from benchpool_scheduler.service.jobs.schedules.schedule_book import ScheduleBoo
 from benchpool_scheduler.service.jobs.schedules.schedule_runner import ScheduleRunner
 from benchpool_scheduler.service.jobs.uploads import UploadedContents
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.schedule_files import FOLDER, ScheduleRecord, TimeRecord
 
 MOST = 50
@@ -47,7 +47,7 @@ class Schedules:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         admission: Admission,
         book: ScheduleBook,
         runner: ScheduleRunner,
@@ -60,7 +60,11 @@ class Schedules:
 
     @classmethod
     def of(
-        cls, ledger: Ledger, observed: ServiceState, admission: Admission, uploads: UploadedContents
+        cls,
+        ledger: Ledger,
+        observed: SchedulerState,
+        admission: Admission,
+        uploads: UploadedContents,
     ) -> Schedules:
         """Return the verbs, and make what sends; what it will send is kept with the uploads."""
         book = ScheduleBook(observed.settings.state / "scheduler" / FOLDER, observed.report)

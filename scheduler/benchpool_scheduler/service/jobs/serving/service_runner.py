@@ -21,7 +21,7 @@ from benchpool_scheduler.service.jobs.serving.readiness import ReplicaPlace
 from benchpool_scheduler.service.jobs.serving.replica_table import ReplicaTable, ScaleMemory
 from benchpool_scheduler.service.jobs.serving.service_book import ServiceBook
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.serving.decisions import decide
 from benchpool_scheduler.serving.facts import MOST_FAILURES, ServiceActs
 from benchpool_scheduler.serving.states import ServiceMode, ServiceSign, mode_after
@@ -48,7 +48,7 @@ class ServiceRunner:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         admission: Admission,
         commands: Commands,
         book: ServiceBook,

@@ -29,7 +29,7 @@ from benchpool_scheduler.service.jobs.serving.traffic import NoRequests
 from benchpool_scheduler.service.jobs.uploads import UploadedContents
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import notices
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.service.views.job_views import JobViews
 from benchpool_scheduler.serving.states import ServiceMode, ServiceSign
 from benchpool_scheduler.serving.words import LeavingReason
@@ -48,7 +48,7 @@ class Services:
 
     def __init__(
         self,
-        observed: ServiceState,
+        observed: SchedulerState,
         admission: Admission,
         book: ServiceBook,
         views: ServiceViews,
@@ -64,7 +64,7 @@ class Services:
     def of(
         cls,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         admission: Admission,
         commands: Commands,
         uploads: UploadedContents,

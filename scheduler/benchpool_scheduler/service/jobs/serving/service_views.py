@@ -17,7 +17,7 @@ from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.jobs.serving.replica_table import ReplicaTable
 from benchpool_scheduler.service.jobs.serving.service_runner import ServiceRunner
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.serving.states import ServiceMode
 from benchpool_scheduler.serving.words import ServiceCondition, condition
 from benchpool_scheduler.store.service_files import ReplicaRecord, ServiceRecord
@@ -32,7 +32,9 @@ class ServiceViews:
         use_of: Returns what the GPUs of a job do now; put in place where that is measured.
     """
 
-    def __init__(self, observed: ServiceState, table: ReplicaTable, runner: ServiceRunner) -> None:
+    def __init__(
+        self, observed: SchedulerState, table: ReplicaTable, runner: ServiceRunner
+    ) -> None:
         self._observed = observed
         self._runner = runner
         self.table = table

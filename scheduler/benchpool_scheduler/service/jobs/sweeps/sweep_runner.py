@@ -19,7 +19,7 @@ from benchpool_scheduler.service.jobs.sweeps import trial_submissions
 from benchpool_scheduler.service.jobs.sweeps.sweep_book import SweepBook
 from benchpool_scheduler.service.jobs.sweeps.trial_table import TrialTable, closed
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.sweep_files import SweepRecord, TrialRecord
 from benchpool_scheduler.sweeps import words
 from benchpool_scheduler.sweeps.decisions import next_acts
@@ -41,7 +41,7 @@ class SweepRunner:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         admission: Admission,
         commands: Commands,
         book: SweepBook,

@@ -35,7 +35,7 @@ from benchpool_scheduler.service.jobs.sweeps.sweep_runner import SweepRunner
 from benchpool_scheduler.service.jobs.sweeps.trial_table import TrialTable
 from benchpool_scheduler.service.ledger.job_curves import JobCurves
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.observed import ServiceState
+from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.sweep_files import SweepRecord
 from benchpool_scheduler.sweeps import words
 from benchpool_scheduler.sweeps.costs import cost
@@ -59,7 +59,7 @@ class Sweeps:
     def __init__(
         self,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         admission: Admission,
         book: SweepBook,
         table: TrialTable,
@@ -76,7 +76,7 @@ class Sweeps:
     def of(
         cls,
         ledger: Ledger,
-        observed: ServiceState,
+        observed: SchedulerState,
         admission: Admission,
         commands: Commands,
         book: SweepBook,
