@@ -1,5 +1,5 @@
 # zero-to-jupyterhub's own image of the hub with benchpool in it. From the folder of the checkout, after `make build`:
-#   docker build --build-arg BASE_IMAGE=THAT-IMAGE -f helm/overlays/hub.Dockerfile -t registry.example.org/benchpool/hub-z2jh:0.1.0 .
+#   docker build --build-arg BASE_IMAGE=THAT-IMAGE -f helm/overlays/hub.Dockerfile -t registry.example.org/benchpool/hub-z2jh:0.2.0 .
 ARG BASE_IMAGE
 FROM ${BASE_IMAGE}
 USER root

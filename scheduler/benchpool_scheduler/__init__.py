@@ -1,3 +1,3 @@
-"""benchpool_scheduler: the training pool, its decision core and its service."""
+"""Training pool of benchpool: the decision core and the service."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -1,4 +1,4 @@
-"""A chart of a site depends on ours, by a condition or without one."""
+"""The chart as a dependency of a site's chart, with and without a condition."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ name: site
 version: 1.0.0
 dependencies:
   - name: benchpool
-    version: 0.1.0
+    version: 0.2.0
     repository: file://../benchpool
     condition: benchpool.enabled
 """
 
 
 def rendered(folder: Path, values: str) -> str:
-    """Render a chart that has ours below it; return all its objects as text."""
+    """Render a parent chart that depends on ours and return all its objects as text."""
     shutil.copytree(chart.FOLDER, folder / "charts" / "benchpool")
     (folder / "Chart.yaml").write_text(DEPENDENCY)
     (folder / "values.yaml").write_text(values)
@@ -33,12 +33,12 @@ def rendered(folder: Path, values: str) -> str:
 
 
 @pytest.mark.parametrize("enabled", ["true", "null"])
-def test_it_is_installed_where_its_condition_holds(tmp_path: Path, enabled: str) -> None:
+def test_subchart_is_installed_when_condition_holds(tmp_path: Path, enabled: str) -> None:
     values = f"global: {{domain: example.org}}\nbenchpool: {{enabled: {enabled}}}\n"
     assert "kind: PoolSettings" in rendered(tmp_path, values)
 
 
-def test_it_is_not_installed_where_its_condition_does_not_hold(tmp_path: Path) -> None:
+def test_subchart_is_skipped_when_condition_fails(tmp_path: Path) -> None:
     assert rendered(tmp_path, "benchpool: {enabled: false}\n") == ""
 
 
@@ -46,6 +46,6 @@ VALUES = yaml.safe_load((chart.FOLDER / "values.yaml").read_text())
 
 
 @pytest.mark.parametrize("section", sorted(set(VALUES) - {"fullnameOverride"}))
-def test_a_section_that_is_taken_away_is_refused_with_its_name(section: str) -> None:
+def test_removed_section_is_rejected_by_name(section: str) -> None:
     with pytest.raises(HelmError, match=f"missing property '{section}'"):
         chart.render({section: None})
