@@ -1,10 +1,11 @@
-"""The Python that the notebook's kernel uses: is it there, and can it run a kernel?"""
+"""Check of the Python for the notebook's kernel: it exists and can run a kernel."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -22,12 +23,12 @@ PROBE_S = 60.0
 
 
 class CannotStart(Exception):
-    """The notebook cannot be run at all; the text says why and what to do."""
+    """The notebook cannot run; the text gives the reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A Python that has a kernel; ``knows_us`` when ``import benchpool`` works in it."""
+    """Python with a kernel. ``knows_us``: ``import benchpool`` works in it."""
 
     path: str
     version: tuple[int, int]
@@ -35,10 +36,10 @@ class Interpreter:
 
 
 def probe(path: str) -> Interpreter:
-    """Ask an interpreter what it has.
+    """Run an interpreter to find out which packages it has.
 
     Raises:
-        CannotStart: It is not there, does not answer, or has no ipykernel.
+        CannotStart: It does not exist, does not answer, or has no ipykernel.
     """
     try:
         done = subprocess.run(
@@ -56,21 +57,34 @@ def probe(path: str) -> Interpreter:
             "again."
         ) from missing
     except (OSError, subprocess.SubprocessError, ValueError) as bad:
-        raise CannotStart(f"the notebook's Python {path} does not work: {bad}") from bad
-    if not has_kernel:
         raise CannotStart(
-            f"the notebook's Python {path} has no ipykernel: run `{path} -m pip install ipykernel` "
-            "and send again."
+            f"the notebook's Python {path} does not work: {_cause(bad)}. Choose another kernel and "
+            "send again."
+        ) from bad
+    if not has_kernel:
+        install = shlex.join([path, "-m", "pip", "install", "ipykernel"])
+        raise CannotStart(
+            f"the notebook's Python {path} has no ipykernel: run `{install}` and send again."
         )
     return Interpreter(path, (major, minor), bool(knows_us))
 
 
+def _cause(failed: Exception) -> str:
+    """Return the last line that a failed interpreter printed, or the error.
+
+    >>> _cause(subprocess.CalledProcessError(127, ["python"], stderr="sh: no python\\n"))
+    'sh: no python'
+    """
+    printed = getattr(failed, "stderr", None) or ""
+    return printed.strip().rpartition("\n")[2].strip() or str(failed)
+
+
 @contextlib.contextmanager
 def with_our_package(kernel: Interpreter) -> Iterator[None]:
-    """Let ``from benchpool import checkpoint`` work in an interpreter that has no benchpool.
+    """Make ``from benchpool import checkpoint`` work in an interpreter without benchpool.
 
-    In a job it is on the path already. Else the same file is added: nothing more of our
-    environment may be imported there, since it may be for another Python.
+    In a job the file is on the path already. Otherwise it is added. No other package of this
+    environment may be imported there, since they may be for another Python.
     """
     if kernel.knows_us:
         yield

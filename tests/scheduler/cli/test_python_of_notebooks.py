@@ -1,9 +1,10 @@
-"""``benchpool submit`` runs a notebook with the Python of its kernel, and says which that is."""
+"""``benchpool submit`` runs a notebook with the Python of its kernel, and reports that Python."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -31,7 +32,7 @@ def install(data: Path, name: str, python: str, **more: object) -> None:
 
 
 def a_python(folder: Path, name: str = "python") -> str:
-    """Return the path of a Python by another name than the terminal's."""
+    """Return the path of a Python with another name than that of the terminal."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).symlink_to(sys.executable)
     return str(folder / name)
@@ -47,14 +48,14 @@ def book(folder: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_notebook_runs_with_the_python_of_its_kernel_and_keeps_its_metadata(
+def test_notebook_runs_with_kernel_python_and_keeps_metadata(
     benchpool: Benchpool, book: Path, environ: dict[str, str], tmp_path: Path
 ) -> None:
     environ["JUPYTER_PATH"] = str(tmp_path / "jupyter")
     environ["VIRTUAL_ENV"] = sys.prefix
-    # A program of its own: a link elsewhere would be a Python without our packages.
+    # A separate program: a link elsewhere would be a Python without our packages.
     torch = tmp_path / "torch-python"
-    torch.write_text(f'#!/bin/sh\nTORCH=yes exec {sys.executable} "$@"\n')
+    torch.write_text(f'#!/bin/sh\nTORCH=yes exec {shlex.quote(sys.executable)} "$@"\n')
     torch.chmod(0o755)
     cell = v4.new_code_cell("import os\nprint('torch', os.environ.get('TORCH'))")
     notebook = json.loads(book.read_text())
@@ -77,7 +78,7 @@ def test_a_notebook_runs_with_the_python_of_its_kernel_and_keeps_its_metadata(
 
 
 @pytest.mark.slow
-def test_a_kernel_that_is_not_here_is_said_and_the_terminals_python_runs_it(
+def test_missing_kernel_is_reported_and_terminal_python_used(
     benchpool: Benchpool, book: Path, environ: dict[str, str]
 ) -> None:
     environ["VIRTUAL_ENV"] = sys.prefix
@@ -91,9 +92,7 @@ def test_a_kernel_that_is_not_here_is_said_and_the_terminals_python_runs_it(
 
 
 @pytest.mark.slow
-def test_python_is_refused_where_there_is_none_or_nothing_runs_with_it(
-    benchpool: Benchpool, folder: Path
-) -> None:
+def test_python_option_is_rejected_where_unusable(benchpool: Benchpool, folder: Path) -> None:
     (folder / "a.py").write_text("import sys\nprint('by', sys.executable)")
     said = benchpool("submit", "--python", "gone/python", "a.py")
     assert said.err.startswith("benchpool: There is no program gone/python: give --python")
@@ -105,7 +104,7 @@ def test_python_is_refused_where_there_is_none_or_nothing_runs_with_it(
 
 
 @pytest.mark.parametrize("place", ["JUPYTER_PATH", "JUPYTER_DATA_DIR", "XDG_DATA_HOME", "HOME"])
-def test_kernels_are_found_where_jupyter_installs_them(place: str, tmp_path: Path) -> None:
+def test_kernels_are_found_in_jupyter_folders(place: str, tmp_path: Path) -> None:
     below = {"XDG_DATA_HOME": "jupyter", "HOME": ".local/share/jupyter"}
     if sys.platform == "darwin":
         below["HOME"] = "Library/Jupyter"
@@ -121,7 +120,7 @@ def test_kernels_are_found_where_jupyter_installs_them(place: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX"])
-def test_a_kernel_of_the_active_environment_has_its_python(variable: str, tmp_path: Path) -> None:
+def test_kernel_of_active_environment_uses_its_python(variable: str, tmp_path: Path) -> None:
     python = a_python(tmp_path / "env" / "bin")
     install(tmp_path / "env" / "share" / "jupyter", "mine", "python")
     environ = {variable: str(tmp_path / "env"), "HOME": str(tmp_path / "home")}
@@ -130,7 +129,7 @@ def test_a_kernel_of_the_active_environment_has_its_python(variable: str, tmp_pa
 
 
 @pytest.mark.parametrize("name", [None, "python3", "python"])
-def test_kernels_that_are_of_any_python_are_the_terminals(name: str | None, tmp_path: Path) -> None:
+def test_generic_kernel_uses_terminal_python(name: str | None, tmp_path: Path) -> None:
     install(tmp_path, "python3", a_python(tmp_path / "env" / "bin"))
     found = python_of(name, "/usual", {"JUPYTER_PATH": str(tmp_path)})
     assert (found.path, found.why) == ("/usual", "runs with /usual, the Python of this terminal")
@@ -150,7 +149,7 @@ def test_kernels_that_are_of_any_python_are_the_terminals(name: str | None, tmp_
         ({"argv": [HERE, *LAUNCHES]}, f"no Python ({HERE})"),
     ],
 )
-def test_a_kernel_without_a_python_here_is_said(
+def test_kernel_with_missing_python_is_reported(
     spec: Mapping[str, object], said: str, tmp_path: Path
 ) -> None:
     install(tmp_path, "odd", "", **spec)
@@ -165,14 +164,12 @@ def test_a_kernel_without_a_python_here_is_said(
 @pytest.mark.parametrize(
     "options", [["-X", "dev"], ["-Xfrozen_modules=off"], ["-I", "-W", "ignore"]]
 )
-def test_a_kernel_with_options_of_python_has_that_python(
-    options: list[str], tmp_path: Path
-) -> None:
+def test_kernel_with_python_options_is_resolved(options: list[str], tmp_path: Path) -> None:
     install(tmp_path, "mine", "", argv=[sys.executable, *options, *LAUNCHES])
     assert python_of("mine", "/usual", {"JUPYTER_PATH": str(tmp_path)}).path == sys.executable
 
 
-def test_a_kernel_of_a_short_data_folder_is_found(
+def test_kernel_in_relative_data_folder_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(tmp_path, "mine", "python")
@@ -182,7 +179,7 @@ def test_a_kernel_of_a_short_data_folder_is_found(
     assert python_of("mine", "/usual", environ).path == python
 
 
-def test_a_relative_entry_of_the_path_gives_an_absolute_python(
+def test_relative_path_entry_gives_absolute_python(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     python = a_python(tmp_path / "bin", "mine")
@@ -192,13 +189,13 @@ def test_a_relative_entry_of_the_path_gives_an_absolute_python(
 
 
 @pytest.mark.parametrize("name", ["../kernels/odd", "a b", "", "ödd"])
-def test_a_name_that_no_kernel_has_is_looked_for_nowhere(name: str, tmp_path: Path) -> None:
+def test_invalid_kernel_name_is_not_searched(name: str, tmp_path: Path) -> None:
     install(tmp_path, "odd", sys.executable)
     assert python_of(name, "/usual", {"JUPYTER_PATH": str(tmp_path)}).path == "/usual"
 
 
 @pytest.mark.parametrize("text", ["", "[", "3", '"x"', "[" * 100_000])
-def test_a_kernel_spec_that_cannot_be_read_is_none(text: str, tmp_path: Path) -> None:
+def test_unreadable_kernel_spec_is_ignored(text: str, tmp_path: Path) -> None:
     (tmp_path / "kernels" / "odd").mkdir(parents=True)
     (tmp_path / "kernels" / "odd" / "kernel.json").write_text(text)
     found = python_of("odd", "/usual", {"JUPYTER_PATH": str(tmp_path)})

@@ -1,9 +1,10 @@
-"""Imports are checked with the very Python that will run them, and nothing is run for it."""
+"""Imports are checked with the Python that will run them, without running any code."""
 
 from __future__ import annotations
 
 import ast
 import os
+import shlex
 import sys
 import time
 import venv
@@ -31,17 +32,17 @@ from benchpool_scheduler.contract import (
 
 
 def look(text: str, root: Path) -> list[MissingModule]:
-    """Look at one piece of code with the Python of these tests."""
+    """Check one piece of code with the Python of these tests."""
     piece = Piece("cell-1", ast.parse(text), text)
     return missing([piece], root, sys.executable, job_environ(os.environ, {}))
 
 
 def sure(found: list[MissingModule]) -> list[str]:
-    """Return what is surely wrong, in short: the place and the module."""
+    """Return the certain findings in short form: place and module."""
     return [f"{each.where}:{each.line} {each.text.split('`')[1]}" for each in found if each.sure]
 
 
-def test_what_the_python_lacks_is_named_with_line_and_the_way_out(tmp_path: Path) -> None:
+def test_missing_import_is_named_with_line_number_and_remedy(tmp_path: Path) -> None:
     found = look("import os.path, httpx\nimport msgspecc\nimport cv2\nimport zzz_none", tmp_path)
     here = f"in {sys.executable}, the Python of this job"
     assert [(each.line, each.sure, each.text) for each in found] == [
@@ -49,7 +50,7 @@ def test_what_the_python_lacks_is_named_with_line_and_the_way_out(tmp_path: Path
         (
             3,
             True,
-            f"there is no module `cv2` {here}: run `{sys.executable} -m pip install "
+            f"there is no module `cv2` {here}: run `{shlex.quote(sys.executable)} -m pip install "
             "opencv-python`, or choose another Python",
         ),
         (
@@ -61,7 +62,7 @@ def test_what_the_python_lacks_is_named_with_line_and_the_way_out(tmp_path: Path
     ]
 
 
-def test_another_python_is_asked_for_what_it_has_itself(tmp_path: Path) -> None:
+def test_another_python_is_checked_for_its_own_packages(tmp_path: Path) -> None:
     venv.create(tmp_path / "other", with_pip=False, symlinks=True)
     python = tmp_path / "other" / "bin" / "python"
     (site,) = (tmp_path / "other" / "lib").glob("python3*/site-packages")
@@ -73,7 +74,7 @@ def test_another_python_is_asked_for_what_it_has_itself(tmp_path: Path) -> None:
     assert sure(look(text, tmp_path)) == ["cell-1:1 only_there"]
 
 
-def test_a_path_for_python_counts_only_where_it_is_given_to_the_job(
+def test_python_path_counts_only_if_passed_to_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "lib").mkdir()
@@ -85,7 +86,7 @@ def test_a_path_for_python_counts_only_where_it_is_given_to_the_job(
     assert missing([piece], tmp_path, sys.executable, given) == []
 
 
-def test_the_users_own_files_are_found_and_followed(tmp_path: Path) -> None:
+def test_local_files_are_found_and_followed(tmp_path: Path) -> None:
     (tmp_path / "utils.py").write_text("from part import deep\nimport part.gone")
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / "__init__.py").write_text("from . import sibling")
@@ -95,7 +96,7 @@ def test_the_users_own_files_are_found_and_followed(tmp_path: Path) -> None:
     assert sure(found) == ["utils.py:2 part.gone", "part/deep.py:2 zzz_none"]
 
 
-def test_a_folder_of_data_does_not_hide_that_a_package_is_not_installed_nor_the_reverse(
+def test_data_folder_does_not_hide_missing_package_nor_reverse(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "httpx").mkdir()
@@ -114,7 +115,7 @@ def test_a_folder_of_data_does_not_hide_that_a_package_is_not_installed_nor_the_
         "from benchpool import checkpoint",
     ],
 )
-def test_what_code_forgives_is_not_said(tmp_path: Path, text: str) -> None:
+def test_guarded_imports_are_not_reported(tmp_path: Path, text: str) -> None:
     assert look(text, tmp_path) == []
 
 
@@ -128,18 +129,18 @@ def test_what_code_forgives_is_not_said(tmp_path: Path, text: str) -> None:
         "import httpx.zzz_none",
     ],
 )
-def test_what_may_work_yet_is_a_warning(tmp_path: Path, text: str) -> None:
+def test_uncertain_import_is_warning(tmp_path: Path, text: str) -> None:
     (found,) = look(text, tmp_path)
     assert (found.sure, "zzz_none" in found.text) == (False, True)
 
 
-def test_what_a_file_imports_that_is_perhaps_imported_is_a_warning(tmp_path: Path) -> None:
+def test_import_of_uncertain_import_is_warning(tmp_path: Path) -> None:
     (tmp_path / "plots.py").write_text("import zzz_none")
     (found,) = look("def plot():\n    import plots", tmp_path)
     assert (found.where, found.sure) == ("plots.py", False)
 
 
-def test_a_module_that_does_not_travel_is_named_with_the_line_that_takes_it_back(
+def test_excluded_module_is_named_with_ignore_rule(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "train.py").write_text("import helper")
@@ -154,7 +155,7 @@ def test_a_module_that_does_not_travel_is_named_with_the_line_that_takes_it_back
     )
 
 
-def test_a_python_that_does_not_answer_is_no_reason_to_say_anything(tmp_path: Path) -> None:
+def test_unresponsive_python_reports_no_import(tmp_path: Path) -> None:
     piece = Piece("a", ast.parse("import zzz_none"), "")
     assert missing([piece], tmp_path, str(tmp_path / "none"), os.environ) == []
 
@@ -166,7 +167,7 @@ def submitted(entry: ModuleEntry | NotebookEntry) -> JobSubmission:
     return JobSubmission(entry, interpreter=sys.executable)
 
 
-def test_a_module_that_is_run_by_its_name_is_looked_for_and_read(tmp_path: Path) -> None:
+def test_module_run_by_name_is_found_and_read(tmp_path: Path) -> None:
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / "__init__.py").write_text("")
     (tmp_path / "part" / "__main__.py").write_text("import zzz_none")
@@ -184,7 +185,7 @@ def test_a_module_that_is_run_by_its_name_is_looked_for_and_read(tmp_path: Path)
     }
 
 
-def test_cells_of_a_notebook_file_are_read_with_their_numbers(tmp_path: Path) -> None:
+def test_notebook_cells_are_read_with_their_numbers(tmp_path: Path) -> None:
     book = v4.new_notebook(
         cells=[
             v4.new_markdown_cell("import nothing"),
@@ -222,7 +223,7 @@ def environment(tmp_path: Path) -> Path:
         (True, -9, (False, "was installed after this server began, and the job starts from its")),
     ],
 )
-def test_what_was_installed_into_the_running_container_is_not_in_the_image(
+def test_package_installed_in_running_container_is_missing(
     environment: Path, tmp_path: Path, shared: bool, later: float, told: tuple[bool, str] | None
 ) -> None:
     made = next(environment.parents[1].rglob("since_then.py")).stat().st_mtime
@@ -235,7 +236,7 @@ def test_what_was_installed_into_the_running_container_is_not_in_the_image(
     assert told is None or f"`since_then` {told[1]}" in found[0].text
 
 
-def test_packages_in_a_home_that_jobs_do_not_see_are_missing_there(tmp_path: Path) -> None:
+def test_package_in_unmounted_home_is_missing(tmp_path: Path) -> None:
     (tmp_path / "home" / "lib").mkdir(parents=True)
     (tmp_path / "home" / "lib" / "mine_alone.py").write_text("")
     piece = Piece("a", ast.parse("import mine_alone"), "")
@@ -250,9 +251,7 @@ def test_packages_in_a_home_that_jobs_do_not_see_are_missing_there(tmp_path: Pat
     )
 
 
-def test_a_python_in_a_home_that_jobs_do_not_see_is_refused(
-    environment: Path, tmp_path: Path
-) -> None:
+def test_python_in_unmounted_home_is_rejected(environment: Path, tmp_path: Path) -> None:
     environ = {"HOME": str(tmp_path), "BENCHPOOL_IMAGE": "lab/notebook:1"}
     piece = Piece("a", ast.parse("x = 1"), "")
     (found,) = missing([piece], tmp_path, str(environment), environ, unseen=unseen_here(environ))
@@ -262,15 +261,13 @@ def test_a_python_in_a_home_that_jobs_do_not_see_is_refused(
     assert missing([piece], tmp_path, str(environment), environ, unseen=there) == []
 
 
-def test_a_container_began_before_this_process() -> None:
+def test_container_started_before_this_process() -> None:
     began = unseen_here({"BENCHPOOL_IMAGE": "lab/notebook:1"}).since
     assert began is not None
     assert began <= time.time()
 
 
-def test_a_python_without_a_kernel_is_told_before_a_notebook_is_sent(
-    environment: Path, tmp_path: Path
-) -> None:
+def test_python_without_kernel_is_reported_before_upload(environment: Path, tmp_path: Path) -> None:
     (tmp_path / "book.ipynb").write_text(writes(v4.new_notebook(cells=[v4.new_code_cell("x = 1")])))
     entry = NotebookEntry("0" * 64, "book.ipynb")
     submission = JobSubmission(entry, interpreter=str(environment))

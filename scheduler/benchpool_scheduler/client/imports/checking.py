@@ -1,7 +1,8 @@
-"""From pieces of code to what is said of the modules that are not there."""
+"""Check of the imports in pieces of code, with messages about missing modules."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,19 +23,19 @@ PACKAGES = {
     "sklearn": "scikit-learn",
     "yaml": "PyYAML",
 }
-"""Packages that have another name than their module."""
+"""Packages whose name differs from that of their module."""
 
 PROVIDED = frozenset({"benchpool"})
-"""What a job finds whatever its Python has."""
+"""Modules that every job has, whatever its Python."""
 
 
 @dataclass(frozen=True, slots=True)
 class MissingModule:
-    """An import that would fail, or may: ``sure`` tells which.
+    """Import that will fail (``sure``) or may fail.
 
     Attributes:
-        where: The piece, or the file, that has it. ``line``: 0 for what runs it.
-        text: What is wrong and what to do, without a full stop.
+        where: Cell or file that contains it. ``line``: 0 for the program that runs the code.
+        text: Problem and remedy, without a full stop.
     """
 
     where: str
@@ -53,15 +54,16 @@ def missing(
     loose: bool = False,
     unseen: Unseen = NOTHING,
 ) -> list[MissingModule]:
-    """Return the imports that would fail, of the pieces and of the user's files that they import.
+    """Return the imports that would fail, in the pieces and in the user's files that they import.
 
     Args:
-        root: The folder that the code finds its own modules in.
-        python: The interpreter that will run it, as seen from here.
-        environ: Our environment with what the job is given; a ``PYTHONPATH`` only from there.
-        sent: Paths below ``root`` that travel; None when the job sees the folder itself.
-        loose: Something in the code may make modules: then nothing is sure.
-        unseen: What is here, and not in the job.
+        root: Folder where the code finds its own modules.
+        python: Interpreter that will run it, as a path on this machine.
+        environ: This process's environment with the job's variables. A ``PYTHONPATH`` comes from
+            the job only.
+        sent: Paths below ``root`` that are sent. None if the job sees the folder itself.
+        loose: Whether code may create modules, so that no failure is certain.
+        unseen: Modules that exist here and not in the job.
     """
     if pieces and unseen.hides(python):
         text = (
@@ -98,7 +100,7 @@ def missing(
 def _said(
     module: str, ours: bool | None, lack: MissingImport | None, own: OwnModules, python: str
 ) -> tuple[bool, str] | None:
-    """Return whether it is sure, and the words; None for a module that is there."""
+    """Return whether the failure is certain, and its message. None if the module exists."""
     if ours is False:
         return True, f"there is no `{module}` in {own.root}"
     if lack is None or own.is_folder(module.partition(".")[0]):
@@ -121,13 +123,14 @@ def _said(
     if "." in lack.part:
         return False, f"`{lack.part}` is not seen in {python}, the Python of this job{hint}"
     package = PACKAGES.get(lack.part)
-    how = f"run `{python} -m pip install {package}`" if package else "install what has it there"
+    install = shlex.join([python, "-m", "pip", "install", package]) if package else ""
+    how = f"run `{install}`" if install else "install what has it there"
     todo = hint or f": {how}, or choose another Python"
     return True, f"there is no module `{lack.part}` in {python}, the Python of this job{todo}"
 
 
 def with_own(pieces: Sequence[Piece], own: OwnModules) -> Iterator[tuple[Piece, bool]]:
-    """Yield the pieces, and the user's files that they import, each once; and whether surely so."""
+    """Yield the pieces and the imported files of the user, and whether the import is certain."""
     seen = {piece.where for piece in pieces}
     waiting = [(piece, True) for piece in pieces]
     perhaps: list[str] = []
@@ -143,7 +146,7 @@ def with_own(pieces: Sequence[Piece], own: OwnModules) -> Iterator[tuple[Piece, 
                     seen.add(path)
                     waiting.extend((read, sure) for read in own.read(path))
         if not waiting:
-            # What is surely imported has been followed: now what only perhaps is.
+            # All certain imports are followed. Now follow the uncertain ones.
             fresh = [path for path in dict.fromkeys(perhaps) if path not in seen]
             perhaps.clear()
             seen.update(fresh[:MOST_FILES])
