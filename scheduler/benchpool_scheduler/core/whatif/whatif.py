@@ -1,8 +1,8 @@
-"""What if: the same pool with other quotas, another policy or more GPUs, decided by the same core.
+"""What-if: the same pool with other quotas, another policy or more GPUs, decided by the same core.
 
-Two snapshots of one instant with the same jobs are settled by the core's own passes, and
-the outcomes compared: who would run, who would wait and why, and who would pay (R15-R18) now.
-Nothing is estimated here and nothing is decided twice.
+Two snapshots of the same instant and jobs are settled by the core's own passes. Their outcomes are
+compared: which jobs run, wait (and why), and pay (R15-R18) now. Nothing is estimated, and no
+decision is made outside the core.
 """
 
 from __future__ import annotations
@@ -30,29 +30,30 @@ from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.errors import InvalidInput
 
 PASSES = 2
-"""Passes after which a pool without new events is at rest (R20)."""
+"""Number of passes after which a pool without new events is stable (R20)."""
 
 
 class Fate(StrEnum):
-    """What would become of a job now."""
+    """Outcome of a job now."""
 
     RUNS = "runs"
-    LEAVES = "leaves"  # it was told to stop before, and holds its GPUs until it has gone
-    PROMISED = "promised"  # it has its GPUs as soon as those who leave them have gone (R20)
+    LEAVES = "leaves"  # it received its notice before, and still holds its GPUs
+    PROMISED = "promised"  # its GPUs are promised, and other jobs are leaving them (R20)
     WAITS = "waits"
 
 
 @dataclass(frozen=True, slots=True)
 class JobFate:
-    """One job after the passes.
+    """Outcome of one job after the passes.
 
     Attributes:
-        gpus: GPUs that it holds, counting a part of one as one. ``workers``: how many of it run.
-        preempted: It was paused or lost workers on the way, also when it runs again.
-        moved: It went on at other places (R18).
-        lost_gpu_s: Progress and restart that this cost it, in GPU seconds.
-        over_quota: It holds GPUs above its project's quota, which others may take back.
-        reason: Why it waits; None while it does not.
+        gpus: GPUs that it holds. A part of a GPU counts as one.
+        workers: Number of its running workers.
+        preempted: It was paused or lost workers in a pass, even if it runs again.
+        moved: It resumed at other places (R18).
+        lost_gpu_s: Progress and restart lost by preemption, in GPU-seconds.
+        over_quota: It holds GPUs above its project's quota, which may be reclaimed.
+        reason: Why it waits, or None.
     """
 
     fate: Fate
@@ -66,17 +67,20 @@ class JobFate:
 
     @property
     def outcome(self) -> tuple[object, ...]:
-        """Return what makes a difference to its owner; the words of a reason do not."""
+        """Return the parts of the outcome that matter to the owner, without the reason."""
         return self.fate, self.gpus, self.workers, self.preempted, self.moved
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectFate:
-    """One project after the passes, in GPUs; ``quota`` and ``limit`` None are no bound.
+    """Outcome of one project after the passes, in GPUs.
 
     Attributes:
-        waiting: Jobs that wait, and ``waiting_gpus`` what they ask for.
-        preempted: Jobs that pay, and ``lost_gpu_s`` what it costs them.
+        quota, limit: None means no bound.
+        waiting: Number of waiting jobs.
+        waiting_gpus: GPUs that they request.
+        preempted: Number of preempted jobs.
+        lost_gpu_s: Cost of their preemptions, in GPU-seconds.
     """
 
     quota: int | None
@@ -92,7 +96,7 @@ class ProjectFate:
 
 @dataclass(frozen=True, slots=True)
 class JobComparison:
-    """One job in both pools."""
+    """Outcomes of one job in both pools."""
 
     job: JobFacts
     before: JobFate
@@ -100,13 +104,13 @@ class JobComparison:
 
     @property
     def differs(self) -> bool:
-        """Tell whether it fares otherwise."""
+        """Return whether the outcomes differ."""
         return self.before.outcome != self.after.outcome
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectFateChange:
-    """One project in both pools; None where it is not there."""
+    """Outcomes of one project in both pools. None means that the project does not exist there."""
 
     name: ProjectName
     before: ProjectFate | None
@@ -115,14 +119,14 @@ class ProjectFateChange:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What would be otherwise now.
+    """Differences between two pools now.
 
     Attributes:
         gpus: GPUs that train may use, before and after.
-        allocated: GPUs that running jobs would hold, before and after; those that others are still
-            leaving are not in it.
-        projects: All projects in the order of the second snapshot, then those that went away.
-        jobs: All jobs, in the order of their age.
+        allocated: GPUs that running jobs would hold, before and after. GPUs of leaving jobs are not
+            included.
+        projects: All projects in the order of the second snapshot, then removed ones.
+        jobs: All jobs, in order of age.
     """
 
     gpus: tuple[int, int]
@@ -132,17 +136,18 @@ class Comparison:
 
     @property
     def changed(self) -> tuple[JobComparison, ...]:
-        """Return the jobs that fare otherwise."""
+        """Return the jobs whose outcomes differ."""
         return tuple(job for job in self.jobs if job.differs)
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A pool that has come to rest.
+    """A pool that has reached a stable state.
 
     Attributes:
-        plan: The last pass, with shares and reasons.
-        lost: What the jobs that were paused, or lost workers, lost by it, in GPU seconds.
+        plan: Plan of the last pass, with shares and reasons.
+        lost: Cost of preemptions by job, without moves, in GPU-seconds.
+        moved: Jobs that moved.
     """
 
     snapshot: Snapshot
@@ -152,10 +157,10 @@ class Settled:
 
 
 def settle(snapshot: Snapshot, passes: int = PASSES) -> Settled:
-    """Run passes whose commands take effect at once, until one of them has nothing to do.
+    """Run passes whose commands take effect at once, until a pass has no commands.
 
-    Attempts that only wait a moment (``claim_delay_s``, R19) are let through: that moment passes,
-    and nothing else happens in it.
+    If a claim is only delayed (``claim_delay_s``, R19), the delay is skipped and the passes run
+    again.
 
     Raises:
         InvalidInput: The snapshot contradicts itself.
@@ -186,7 +191,7 @@ def _settled(
 
 
 def compare(before: Snapshot, after: Snapshot) -> Comparison:
-    """Compare what would come of two pools now.
+    """Compare the outcomes of two pools now.
 
     Args:
         before, after: The same jobs at the same instant, with other nodes, projects or policy.
@@ -225,7 +230,7 @@ def _capacity(snapshot: Snapshot) -> int:
 
 
 def _allocated(jobs: Iterable[JobFacts]) -> int:
-    """Return the GPUs of those that run; parts of GPUs together, rounded up."""
+    """Return the GPUs of running jobs. Parts of GPUs are added up and rounded up."""
     held = (worker for job in jobs if _fate(job) is Fate.RUNS for worker in job.held)
     return _whole(WHOLE_GPU * len(it.gpus) if it.part is None else it.part for it in held)
 
