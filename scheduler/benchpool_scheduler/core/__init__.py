@@ -1,16 +1,22 @@
-"""The decision core: a snapshot goes in, a plan with commands and reasons comes out.
+"""Decision core: takes a snapshot and returns a plan of commands and reasons.
 
-Nothing here acts: no clock, randomness, threads, logging or I/O. ``plan.decide`` is the door for
-one pass; ``model`` says what goes in and out. The rooms, each with its own door, from the ground
-up:
+The core has no effects: no clock, randomness, threads, logging or I/O. Entry point for one pass:
+``plan.decide``. ``model`` holds its input and output types. The packages, each with its own entry
+point, in order of dependency:
 
-- ``lifecycle``: the states of a job; ``benches``: quotas of benches and the line for them;
-- ``journal``: what a pass has changed, and how it is taken back;
-- ``jobs``: jobs and projects with exact amounts; ``capacity``: what is free where, and placement;
-- ``fairness``: holdings, shares and turns; ``cluster``: all of it, kept between passes;
-- ``preemption``: who gives way; ``backfill``: room kept for large jobs;
-- ``explain``: why a job waits; ``effects``: what a plan comes to;
-- ``forecast``: when jobs will start; ``whatif``: the same pool otherwise.
+- ``lifecycle``: the states of a job
+- ``benches``: quotas of benches and their queue
+- ``journal``: the changes of a pass and their rollback
+- ``jobs``: jobs and projects with exact amounts
+- ``capacity``: free capacity and placement
+- ``fairness``: holdings, shares and order
+- ``cluster``: the cluster state kept between passes
+- ``preemption``: choice of victims
+- ``backfill``: reservations for large jobs
+- ``explain``: why a job waits
+- ``effects``: the outcome of a plan
+- ``forecast``: when jobs will start
+- ``whatif``: the same pool under other conditions
 
 >>> from benchpool_scheduler.contract.spec import JobSpec
 >>> from benchpool_scheduler.core.model import GpuId, JobFacts, JobId, Node, NodeName

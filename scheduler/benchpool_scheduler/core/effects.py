@@ -1,8 +1,8 @@
-"""What a command does to a job in virtual time: the only place that says so.
+"""Effect of commands on jobs in virtual time.
 
-Simulator, estimates, what-if and replay look at the pool this way: a command takes effect at once.
-In the service it takes effect when its workers have really started or gone. What differs between
-the callers is what a pause costs: each says it as a ``Lost``.
+Simulator, estimates, what-if and replay use this model: a command takes effect at once. In the
+service a command takes effect when its workers have started or gone. The callers differ only in the
+cost of a pause, which each passes as a ``Lost`` function.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from benchpool_scheduler.core.model import (
 )
 
 Lost = Callable[[JobFacts, float], float]
-"""How many seconds of a job's present attempt come to nothing when it is paused at an instant."""
+"""Returns the seconds of a job's present attempt that a pause at an instant loses."""
 
 
 def unsaved(job: JobFacts, now_s: float) -> float:
-    """Lose what was not saved, and nothing for the restart: what holds for one instant."""
+    """Return the unsaved progress, without a restart cost. It applies to a single instant."""
     return min(job.ran_at(now_s), job.unsaved_at(now_s))
 
 
 def after(snapshot: Snapshot, plan: Plan) -> Snapshot:
     """Return the snapshot in which the commands of a plan have taken effect.
 
-    Only a start that waits for a job which is terminating in the snapshot itself stays a promise:
-    such jobs stay terminating.
+    A start stays a promise only if it waits for a job that is terminating in the snapshot. Such
+    jobs stay terminating.
 
     >>> from benchpool_scheduler.core.model import Node, NodeName, GpuId, Project, ProjectName
     >>> from benchpool_scheduler.core.plan import decide
@@ -58,9 +58,8 @@ def apply(
     """Return the job after one of its commands.
 
     Args:
-        lost: What a pause costs it.
-        releasing: Jobs that still hold GPUs on their way out: a start that waits for one of them
-            stays a promise.
+        lost: Cost of a pause.
+        releasing: Leaving jobs that still hold GPUs. A start that waits for one stays a promise.
     """
     if isinstance(command, Start):
         return _started(job, command, now_s, releasing)
@@ -69,7 +68,7 @@ def apply(
 
 
 def paused(job: JobFacts, now_s: float, lost: Lost) -> JobFacts:
-    """Return a job that left its GPUs: it queues again, with the progress that it keeps."""
+    """Return a job that left its GPUs. It is queued again with its saved progress."""
     return replace(
         job,
         held=(),

@@ -1,8 +1,8 @@
-"""What a pass has changed, so that it can be taken back: the last change first.
+"""Journal of the changes of a pass, for undo in reverse order.
 
-Whoever changes something under a pass records how to undo it. A pass, and every try inside it,
-begins with a ``savepoint`` and goes back to it with ``rollback``; nothing needs an inverse of its
-own for that. What facts change, between passes, is not recorded.
+Every function that changes something during a pass records how to undo it. A pass, and every trial
+inside it, begins with a ``savepoint`` and returns to it with ``rollback``. No inverse functions are
+needed for that. Changes by facts, between passes, are not recorded.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from collections.abc import Callable
 from typing import Any
 
 Undo = tuple[Any, ...]
-"""What takes a change back, with its arguments behind it: one object each, for there are many."""
+"""Function that undoes a change, followed by its arguments. One object each, since there are
+many.
+"""
 
 
 class Journal:
-    """The changes of the present pass.
+    """Changes of the present pass.
 
     Attributes:
-        record: Adds how to undo the change that was just made.
+        record: Adds the undo entry of a change that was just made.
 
     >>> numbers, journal = [1], Journal()
     >>> numbers.append(2)
@@ -41,16 +43,16 @@ class Journal:
         self.record: Callable[[Undo], None] = self._undos.append
 
     def savepoint(self) -> int:
-        """Return the present as something to go back to."""
+        """Return the present state as a savepoint for ``rollback``."""
         return len(self._undos)
 
     def rollback(self, savepoint: int = 0) -> None:
-        """Undo what was changed since a savepoint; by default, all of it."""
+        """Undo all changes since a savepoint, or all changes by default."""
         undos = self._undos
         while len(undos) > savepoint:
             undo, *arguments = undos.pop()
             undo(*arguments)
 
     def forget(self) -> None:
-        """Keep all changes: nothing of it will be undone."""
+        """Keep all changes, without the possibility to undo them."""
         self._undos.clear()

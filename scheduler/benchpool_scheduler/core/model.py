@@ -1,7 +1,7 @@
-"""What the core is told and what it answers, as frozen data.
+"""Input and output of the core, as frozen data.
 
-A ``Snapshot`` is the pool at an instant; ``plan.decide`` answers it with a ``Plan``. Times are
-facts given in seconds; the core has no clock.
+A ``Snapshot`` is the pool at an instant, and ``plan.decide`` returns a ``Plan`` for it. Times are
+given in seconds. The core has no clock.
 """
 
 from __future__ import annotations
@@ -25,25 +25,29 @@ class Node:
     """A machine with GPUs that train may use.
 
     Attributes:
-        gpus: All GPUs here that train may use, in use by workers or not; leased, foreign and
-            broken ones are not in it (R1).
-        kept: How many of ``gpus`` must stay free for benches (R3): they count for nobody.
-        called: How many of ``kept`` were lent and have an owner who waits: whatever can be paused
-            gives way for them, protected or within quota (R3).
-        lent: How many others are reserved for benches and idle: only jobs that can be paused may
+        gpus: All GPUs here that train may use, in use by workers or not. Leased, foreign and broken
+            GPUs are not included (R1).
+        kept: How many of ``gpus`` must stay free for benches (R3). They are not counted.
+        called: How many of ``kept`` were lent and have a waiting owner. All pausable jobs are
+        preempted
+            for them, even if protected or within quota (R3).
+        lent: How many other GPUs are reserved for benches and idle. Only jobs that can be paused
+        may
             use them (R3, ``lend_idle``).
-        on_benches: GPUs that benches hold now and lend again when they are done; not in ``gpus``.
-        cpus: Processor cores, or None for no bound; ``memory_gib`` likewise.
+        on_benches: GPUs that benches hold now and lend when idle. They are not in ``gpus``.
+        cpus: Processor cores, or None for no bound.
+        memory_gib: Memory in GiB, or None for no bound.
         labels: Node labels by name, for topology levels.
-        links: How close two GPUs are, by their positions in ``gpus``; larger is closer. Empty
-            where nothing is known (R12).
-        sockets: The CPU socket of each GPU, by position. Empty where nothing is known.
-        shared: Parts of a GPU may be given to workers of one project (``share: cooperative``, R1).
-        closed: Why an administrator lets nothing start there, now or soon, as the rest of a
-            sentence that begins with its name; empty while it is open (``core.lifecycle.closing``).
-        closes_s: When it closes, on the clock of ``Snapshot.now_s``; None when it is closed.
-        away: How many GPUs it has besides that nobody may be given now: broken ones, and those
-            that something holds which the pool does not know.
+        links: Closeness of two GPUs, by their positions in ``gpus``. Larger is closer. Empty if
+            unknown (R12).
+        sockets: CPU socket of each GPU, by position. Empty if unknown.
+        shared: Workers of one project may share a GPU (``share: cooperative``, R1).
+        closed: Why an administrator closed it, now or soon, as the rest of a sentence that begins
+        with
+            its name. Empty while it is open (``core.lifecycle.closing``).
+        closes_s: When it closes, on the clock of ``Snapshot.now_s``, or None if it is closed.
+        away: Number of further GPUs that cannot be assigned now: broken GPUs, and GPUs in foreign
+        use.
     """
 
     name: NodeName
@@ -67,7 +71,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Quota, limit and weight of one resource; None means no bound, for weight the quota."""
+    """Quota, limit and weight of one resource. None means no bound, for the weight the quota."""
 
     quota: float | None = None
     limit: float | None = None
@@ -76,15 +80,18 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A queue of the pool; the position in ``Snapshot.projects`` is its age, oldest first.
+    """A queue of the pool. Its position in ``Snapshot.projects`` is its age, oldest first.
 
     Attributes:
-        quota: Guaranteed GPUs, None for unlimited. ``limit``: the most it may hold, None for none.
-        weight: Part of the surplus; None means equal to the quota, 1 when that is unlimited (R5).
-        min_runtime_s: Protection after a start; None takes the nearest ancestor's (R19).
+        quota: Guaranteed GPUs, or None for unlimited.
+        limit: Most GPUs that it may hold, or None for no limit.
+        weight: Weight for the surplus. None means equal to the quota, or 1 if that is unlimited
+        (R5).
+        min_runtime_s: Protection after a start. None takes the nearest ancestor's (R19).
         used_gpu_s: Decayed past use of over-quota GPUs (R7).
-        gone: Jobs of it are left, but the configuration has it no more or divides it.
-        reserved: GPUs of ``quota`` that it has for a time only: not for jobs that may not be paused
+        gone: It still has jobs, but the configuration no longer has it, or divides it.
+        reserved: GPUs of ``quota`` that it has only for a time. Non-preemptible jobs may not use
+        them
             (``core.fairness.reservations``).
     """
 
@@ -103,23 +110,23 @@ class Project:
 
 
 ONE_GPU = JobSpec()
-"""What a job asks for that says nothing: one worker with one GPU."""
+"""Default request of a job: one worker with one GPU."""
 
 
 class Activity(StrEnum):
-    """What a job is doing, as far as the core must know."""
+    """Activity of a job, as far as the core needs it."""
 
     QUEUED = "queued"
     RUNNING = "running"  # starting or running: holds its GPUs
-    TERMINATING = "terminating"  # its GPUs are not free yet, and it is no victim
+    TERMINATING = "terminating"  # its GPUs are not free yet, and it cannot be a victim
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One process group of a job and the GPUs it holds on one node.
+    """One process group of a job, with the GPUs that it holds on one node.
 
     Attributes:
-        part: Thousandths of its one GPU, where it does not hold all of it (R1); else None.
+        part: Thousandths of its one GPU if it holds part of one, else None (R1).
     """
 
     node: NodeName
@@ -129,28 +136,29 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """A unit of training; the position in ``Snapshot.jobs`` is its age, oldest first.
+    """A unit of training. Its position in ``Snapshot.jobs`` is its age, oldest first.
 
     Attributes:
-        spec: What it asks for. Of a gang of which some have ended well, ``workers`` are the rest.
-        held: The workers it has now; empty while queued.
+        spec: Its specification. If some workers of a gang have succeeded, ``workers`` are the rest.
+        held: Its present workers. Empty while queued.
         as_of_s: When the three times below were true, on the clock of ``Snapshot.now_s``.
-        ran_s: Time since its last start. ``since_checkpoint_s``: progress that a pause would lose.
-            ``waits_s``: time since it was queued.
-        expected_run_s: How long it will run in all, learned from earlier jobs; None while nothing
-            is known (R14). ``done_s``: the part of it that earlier attempts have done.
-        is_nominated: It was promised the GPUs that victims are giving back (R20): the last plan
-            held a ``Start`` of it with ``after``.
-        nominated: The places of that ``Start``, kept for it while they can be had.
-        preemptions_last_hour: How often it was preempted in the last hour (R19).
-            ``preemptions_last_day``: in the last 24 hours.
-        fraction: A single worker's part of one GPU in thousandths, else None; ``spec.gpus`` is then
-            1.
-        only: The nodes that it may use, e.g. where its volume can be had; None for any.
-        barred: Nodes that it may not use for now, because they did not take it.
-        blocked: Why it may not start whatever is free; it then asks for nothing. None where it may.
-        behind: Its user is past a soft budget: others of its priority in its project go first (R7).
-        begun: It has had GPUs before: no budget keeps it from going on.
+        ran_s: Time since its last start.
+        since_checkpoint_s: Progress that a pause would lose.
+        waits_s: Time since it was queued.
+        expected_run_s: Total run time learned from earlier jobs, or None if unknown (R14).
+        done_s: Part of ``expected_run_s`` that earlier attempts have done.
+        is_nominated: It was promised the GPUs that victims are leaving (R20): the last plan held a
+            ``Start`` of it with ``after``.
+        nominated: Places of that ``Start``, kept for it while they are available.
+        preemptions_last_hour: Number of its preemptions in the last hour (R19).
+        preemptions_last_day: Number of its preemptions in the last 24 hours.
+        fraction: Thousandths of one GPU for a single worker, else None. ``spec.gpus`` is then 1.
+        only: Nodes that it may use, e.g. where its volume is available, or None for any.
+        barred: Nodes that it may not use for now, because they rejected it.
+        blocked: Why it may not start whatever is free, or None. A blocked job adds no demand.
+        behind: Its user is past a soft budget: other jobs of its priority in its project go first
+        (R7).
+        begun: It has had GPUs before, so that no budget blocks it.
     """
 
     id: JobId
@@ -178,42 +186,43 @@ class JobFacts:
     begun: bool = False
 
     def ran_at(self, now_s: float) -> float:
-        """Return the time since its last start at an instant."""
+        """Return the time since its last start at an instant, in seconds."""
         return self.ran_s + now_s - self.as_of_s
 
     def unsaved_at(self, now_s: float) -> float:
-        """Return the progress that a pause at an instant would lose (R18)."""
+        """Return the progress that a pause at an instant would lose, in seconds (R18)."""
         if self.since_checkpoint_s is None or not self.checkpoints:
             return self.ran_at(now_s)
         return self.since_checkpoint_s + now_s - self.as_of_s
 
     def attained_at(self, now_s: float) -> float:
-        """Return how long it has run by an instant, in all its attempts."""
+        """Return its run time in all attempts by an instant, in seconds."""
         return self.done_s + (self.ran_at(now_s) if self.held else 0.0)
 
     def waited_at(self, now_s: float) -> float:
-        """Return the time since it was queued at an instant."""
+        """Return the time since it was queued at an instant, in seconds."""
         return self.waits_s + now_s - self.as_of_s
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The settings of a pool by their configuration names (formats, section 6).
+    """Settings of a pool, by their configuration names (formats, section 6).
 
     Attributes:
         grace_s: Time for a checkpoint between notice and kill (R19).
-        min_runtime_s: Protection after each start where no project says otherwise (R19).
-        preemptions_per_hour: Bound on preemptions of one job in an hour (R19).
-            ``preemptions_per_day``: in any 24 hours.
-        usage_half_life_h: Half-life of the memory of past use (R7).
-        usage_weight: Strength of that memory; 0 is off (R7).
+        min_runtime_s: Default protection after each start (R19).
+        preemptions_per_hour: Limit on preemptions of one job in an hour (R19).
+        preemptions_per_day: Limit on preemptions of one job in 24 hours (R19).
+        usage_half_life_h: Half-life of past use, in hours (R7).
+        usage_weight: Strength of past use. 0 means off (R7).
         restart_s: Cost of one restart, for the choice of victims (R18).
-        long_run_s: A job that has run so long in all its attempts is *long-running*: the surplus is
-            divided among younger work first (R5), its own project's younger jobs of its priority
-            go before it and take its GPUs above the quota (R11, R15), it gives way first, the
-            largest first (R18), and it takes room back only within quota (R15). 0 is off.
-        claim_delay_s: For this many seconds a job waits before it stops long-running work for GPUs
-            beyond its quota: often enough comes free by itself (R19).
+        long_run_s: A job with this run time in all its attempts is *long-running*. The surplus is
+            divided among younger jobs first (R5). Younger jobs of its project and priority go
+            before
+            it and take its GPUs above the quota (R11, R15). It is preempted first, the largest
+            first (R18), and it reclaims only within quota (R15). 0 means off.
+        claim_delay_s: Delay before a job preempts long-running jobs for GPUs beyond its quota, in
+            seconds. Often enough GPUs become free by themselves (R19).
     """
 
     grace_s: float = 30.0
@@ -227,7 +236,7 @@ class Policy:
     claim_delay_s: float = 45.0
 
     def has_paid_enough(self, job: JobFacts) -> bool:
-        """Tell whether a job was preempted as often as one may be for now (R19)."""
+        """Return whether a job has reached a limit on preemptions (R19)."""
         return (
             job.preemptions_last_hour >= self.preemptions_per_hour
             or job.preemptions_last_day >= self.preemptions_per_day
@@ -236,7 +245,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class UserUse:
-    """Decayed past use of one user inside one project, in GPU seconds (R7)."""
+    """Decayed past use of one user inside one project, in GPU-seconds (R7)."""
 
     name: str
     project: ProjectName
@@ -245,10 +254,10 @@ class UserUse:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The pool at an instant. Terminal and user-paused jobs are not in it.
+    """The pool at an instant, without terminal and user-paused jobs.
 
     Attributes:
-        now_s: The instant, on any clock; the times of a job count from its ``as_of_s`` on.
+        now_s: The instant, on any clock. The times of a job count from its ``as_of_s``.
     """
 
     nodes: tuple[Node, ...]
@@ -260,7 +269,7 @@ class Snapshot:
     now_s: float = 0.0
 
 
-# --------------------------------------------------------------------------- answers
+# --------------------------------------------------------------------------- results
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,11 +277,14 @@ class Start:
     """Start these workers of a queued job, or add them to a running one.
 
     Attributes:
-        after: Jobs that are leaving some of these GPUs and must be gone first; empty when the
-            start can happen now. Until then the job stays queued: give it back to the next pass
-            with ``is_nominated`` and ``nominated=workers`` (R20). Every plan repeats the promise
-            while it stands; the one with an empty ``after`` starts it. A job that is in its own
-            ``after`` moves: the same plan preempts it, and it goes on at these places (R18).
+        after: Jobs that are leaving some of these GPUs and must be gone first. Empty if the start
+        can
+            happen now. Until then the job stays queued. Pass it to the next pass with
+            ``is_nominated``
+            and ``nominated=workers`` (R20). Every plan repeats the promise while it is valid. The
+            plan
+            with an empty ``after`` starts the job. A job in its own ``after`` moves: the same plan
+            preempts it, and it resumes at these places (R18).
     """
 
     job: JobId
@@ -282,13 +294,13 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Preempt:
-    """Pause a running job, or take some of its workers, to make room.
+    """Pause a running job, or take some of its workers, to free GPUs.
 
     Attributes:
-        workers: The workers it loses; all of them when the job is paused.
-        claimant: The job that gets the room; None when benches get it (R3).
-        rule: The rule that allows it, e.g. ``R15``.
-        lost_gpu_s: Progress and restart cost of the victim, GPU seconds (R18).
+        workers: Workers that it loses. All of them if the job is paused.
+        claimant: Job that gets the GPUs, or None for benches (R3).
+        rule: Rule that allows it, e.g. ``R15``.
+        lost_gpu_s: Progress and restart cost of the victim, in GPU-seconds (R18).
     """
 
     job: JobId
@@ -303,7 +315,7 @@ Command = Start | Preempt
 
 @dataclass(frozen=True, slots=True)
 class NamedJob:
-    """Another job that a reason is about. ``text`` is the reason's, for who may see that job."""
+    """Another job that a reason is about, with a text for readers who may see that job."""
 
     job: JobId
     text: str
@@ -311,9 +323,9 @@ class NamedJob:
 
 @dataclass(frozen=True, slots=True)
 class WaitReason:
-    """Why a job waits: true now, with the numbers, the tree level and what would help (R22).
+    """Why a job waits: true now, with numbers, the tree level and a remedy (R22).
 
-    ``text`` names nobody else's work; ``other`` is for those who may see the job it is about.
+    ``text`` names no other user's job. ``other`` is for readers who may see the job it is about.
     """
 
     code: ReasonCode
@@ -325,11 +337,11 @@ class WaitReason:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One project now, in GPUs; None is unlimited.
+    """Present amounts of one project, in GPUs. None means unlimited.
 
     Attributes:
-        guaranteed: Its quota, and its part of what its parent is guaranteed beyond the quotas of
-            all its children (R5a).
+        guaranteed: Its quota and its part of the parent's guarantee beyond the quotas of all its
+            children (R5a).
     """
 
     quota: int | None
@@ -340,13 +352,17 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The answer of one pass: what to do, why others wait, what each project deserves.
+    """Result of one pass: commands, reasons of waiting jobs, and fair shares.
 
-    ``commands`` are in the order in which they must take effect. ``reasons`` has exactly one entry
-    per job that is still queued after the commands; a job whose ``Start`` must wait for others to
-    leave counts as queued. ``over_quota`` names the GPUs that, after the commands, are held above
-    their project's quota, by job; no job without any. ``wake_s`` is when the answer may change
-    although nothing happens, e.g. because a protection ends (R19); None when it never does.
+    Attributes:
+        commands: Commands, in the order in which they must take effect.
+        reasons: One entry per job that is still queued after the commands. A job whose ``Start``
+        must
+            wait for departures counts as queued.
+        over_quota: GPUs that are held above their project's quota after the commands, by job. Jobs
+            without any are left out.
+        wake_s: When the result may change without any event, e.g. because a protection ends (R19).
+            None if never.
     """
 
     commands: tuple[Command, ...]

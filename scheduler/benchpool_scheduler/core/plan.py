@@ -1,17 +1,16 @@
-"""One pass: a snapshot goes in, a plan comes out.
+"""One pass: takes a snapshot and returns a plan.
 
     snapshot ── shares ── benches first ── promises ── turns ── reasons ── plan
                 (R4-R7)   (R3)             (R20)      (R8-R18)  (R22)
 
-The jobs take turns (R11). The one whose turn it is starts on what is free, if it fits and no
-limit forbids it (R8-R10); else others make room by moving, where that helps (R18); else it tries to
-preempt others, if it may (R15-R18); else it waits and blocks nobody (R9).
+The jobs are tried in order (R11). A job starts on free GPUs if it fits and no limit forbids it
+(R8-R10). Otherwise other jobs are moved if that helps (R18), or preempted if the job may claim
+(R15-R18). Otherwise it waits and blocks no other job (R9).
 
-Two views of the pool are kept apart all the way: a plain start sees the pool as it is, an attempt
-to preempt sees it as it will be when those who are leaving have gone. A job that was promised room
-keeps it and makes nobody else leave (R20).
+Two views of the pool are kept apart. A plain start sees the pool as it is. An attempt to preempt
+sees it without the leaving jobs. A job that was promised GPUs keeps them and preempts no job (R20).
 
-Nothing is searched: equal jobs take turns until one fails; running jobs bound what a turn costs.
+There is no search: equal jobs are tried until one fails, and running jobs bound a turn's cost.
 """
 
 from __future__ import annotations
@@ -50,11 +49,11 @@ from benchpool_scheduler.core.preemption.self_defeating import self_defeating
 from benchpool_scheduler.core.preemption.victims import PreemptionAttempt
 
 MOST_RENOUNCED = 8
-"""Of so many jobs it is found out that their claims cost their own project more: by a pass each."""
+"""Limit on jobs whose claims are found to harm their own project. Each costs another pass."""
 
 
 def decide(snapshot: Snapshot) -> Plan:
-    """Decide what to do now; ``core`` has an example.
+    """Return the plan for a snapshot. See ``core`` for an example.
 
     Raises:
         InvalidInput: The snapshot contradicts itself, e.g. a job names no project.
@@ -66,11 +65,11 @@ def decide(snapshot: Snapshot) -> Plan:
 
 
 def decide_on(state: ClusterState, now_s: float, *, explain: bool = True) -> Plan:
-    """Decide what to do with a cluster state that is kept; it is left as it was.
+    """Return the plan for a kept cluster state, which is unchanged afterwards.
 
     Args:
         now_s: The instant, on the clock of the jobs' ``as_of_s``, in seconds.
-        explain: Say why others wait (R22) and who runs over quota; without it a pass is shorter.
+        explain: Include reasons (R22) and GPUs over quota. Without them a pass is shorter.
     """
     before = state.changes.savepoint()
     try:
@@ -95,7 +94,7 @@ def _decide(state: ClusterState, now_s: float, before: Savepoint, *, explain: bo
 
 
 class Pass:
-    """The steps of one pass; jobs whose ages are ``renounced`` make nobody give way in it."""
+    """Steps of one pass. Jobs whose ages are ``renounced`` preempt no other job in it."""
 
     def __init__(
         self, state: ClusterState, now_s: float, renounced: frozenset[int] = frozenset()
@@ -113,17 +112,17 @@ class Pass:
         self.delayed_s: list[float] = []
         self.more_to_claim = False
         self.backfill = Backfill(state, now_s)
-        # No part refers back to the pass, so that all of it is freed as soon as the pass ends.
+        # No part refers to the pass, so that all of it is freed as soon as the pass ends.
         in_vain = partial(_hopeless, state, self.usage, self.candidates, self.backfill)
         self.queue = SchedulingQueue(self.usage, state.past, in_vain)
 
     def benches(self) -> None:
-        """Where benches lack room, preemptible over-quota work gives way (R3)."""
+        """Preempt jobs on nodes where benches lack GPUs (R3)."""
         for unit in make_way_for_benches(self.state, self.candidates):
             self._preempt(unit, None, "R3")
 
     def nominations(self) -> None:
-        """Jobs that were promised room come first and take it, in the order of R11 (R20)."""
+        """Place the jobs that were promised GPUs first, in the order of R11 (R20)."""
         state = self.state
         for _, info in sorted(state.moving.items()):
             self._keep_move(info)
@@ -138,7 +137,7 @@ class Pass:
                 state.changes.start(info, assignment)
                 nominated.changed(info.branch.path)
                 self._wants_more(info, cursor.workers + len(assignment.workers))
-            elif info.queued:  # one that runs has its turn to grow
+            elif info.queued:  # a running job grows in its turn
                 self.queue.put(EquivalenceClass.alone(info))
 
     def _keep_move(self, info: JobInfo) -> None:
@@ -163,7 +162,7 @@ class Pass:
         return self._take(info, info.least, releasing=True) if info.queued else None
 
     def turns(self) -> None:
-        """Every waiting job has its turn; then those that could grow."""
+        """Try every waiting job, then the jobs that could grow."""
         for equal_jobs in self.state.waiting:
             self.queue.put(equal_jobs)
         self._take_turns()
@@ -187,12 +186,12 @@ class Pass:
                 self._in_vain(cursor)
 
     def _still_grows(self, cursor: Cursor) -> bool:
-        """Tell whether the job has as many workers as when it was put into the queue."""
+        """Return whether the job has as many workers as when it was queued."""
         info, workers = cursor.info, self.state.changes.workers_of(cursor.info)
         return info.age not in self.leaves and workers == cursor.workers
 
     def _in_vain(self, cursor: Cursor) -> None:
-        """The job did not start: room is kept for it (R14), or it is held back by such room."""
+        """Reserve for a job that did not start (R14), or skip it behind a reservation."""
         self.backfill.blocked(cursor, self.leaves)
         shorter = self.backfill.skip(cursor)
         if shorter is None:
@@ -201,7 +200,7 @@ class Pass:
             self.queue.put_back(cursor)
 
     def reprieve(self) -> None:
-        """Whoever need not give way after all stays, or goes on elsewhere (R18)."""
+        """Spare the victims that are no longer needed, or move them elsewhere (R18)."""
         state = self.state
         for unit in reprieve(state):
             self.preempts.spare(unit, self.candidates.lost(unit))
@@ -210,7 +209,7 @@ class Pass:
             self.preempts.move(info)
 
     def _turn(self, cursor: Cursor) -> bool:
-        """Start or grow the job, plainly or by an attempt; tell whether it did."""
+        """Start or grow the job, plainly or by an attempt. Return whether it did."""
         info, workers = cursor.info, cursor.workers
         more = 1 if workers else info.least
         if (assignment := self._plain(info, more)) is not None:
@@ -234,7 +233,7 @@ class Pass:
         return True
 
     def _others_may_claim(self, info: JobInfo, workers: int) -> None:
-        """Those who failed may be able to claim what has just started (R15): soon, or at last."""
+        """Retry failed jobs that may claim what has just started (R15): now, or at the end."""
         path = info.branch.path
         if self.usage.newly_above(path, info.request.times(workers)):
             self._look_again()
@@ -247,7 +246,7 @@ class Pass:
             self.queue.put(EquivalenceClass.alone(info, workers))
 
     def _plain(self, info: JobInfo, workers: int) -> Assignment | None:
-        """Take what is free now (R8-R10)."""
+        """Assign GPUs that are free now, or return None (R8-R10)."""
         if self.state.ledger.bound(info, info.request.times(workers), releasing=False) is not None:
             return None
         return self._take(info, workers, releasing=False)
@@ -261,7 +260,7 @@ class Pass:
         return self._behind_limit(info, assignment) if releasing else assignment
 
     def _behind_limit(self, info: JobInfo, assignment: Assignment) -> Assignment:
-        """Add who must leave before the job is within its limits and quotas."""
+        """Add the departures that bring the job within its limits and quotas."""
         state = self.state
         amounts = info.request.times(len(assignment.workers))
         over = state.ledger.bound(info, amounts, releasing=False)
@@ -270,7 +269,7 @@ class Pass:
         return assignment.behind(state.releasing_below(over[0]))
 
     def _consolidate(self, info: JobInfo, workers: int) -> Assignment | None:
-        """Take room that others make by going on elsewhere (R18)."""
+        """Assign GPUs that other jobs free by moving elsewhere, or return None (R18)."""
         if (info.requirements, workers) in self.immovable:
             return None
         consolidated = consolidate(self.state, self.candidates, info, workers)
@@ -288,7 +287,7 @@ class Pass:
         )
 
     def _attempt_to_preempt(self, info: JobInfo, workers: int, *, grows: bool) -> Assignment | None:
-        """Take room that others hold or are leaving, if the job may (R15-R18)."""
+        """Assign GPUs of other jobs or releasing GPUs, if the job may claim them (R15-R18)."""
         attempt = PreemptionAttempt(self.state, self.candidates, info, workers)
         if not attempt.search():
             if attempt.delayed_until_s is not None:
@@ -302,7 +301,7 @@ class Pass:
             raise AssertionError("a claim that fits has places")
         victims = [victim.unit for victim in attempt.victims]
         if grows and not self.preempts.leaving_for(info, victims).issuperset(assignment.after):
-            attempt.undo()  # what leaves anyway goes to whose turn it is then
+            attempt.undo()  # keep releasing GPUs for the jobs in turn
             return None
         fresh = [unit for unit in victims if unit.fresh]
         for unit in sorted(fresh, key=lambda unit: unit.is_gang):  # a gang after its surplus
@@ -319,7 +318,7 @@ class Pass:
         return assignment.behind(after)
 
     def _give_way(self, unit: PreemptionUnit, claimant: JobId) -> None:
-        """A unit that ran before this pass leaves; of a whole job, nothing grows either (R10)."""
+        """Preempt a unit that ran before this pass. A stopped job does not grow either (R10)."""
         self.state.changes.give(unit)
         self.queue.changed(unit.info.branch.path)
         self._preempt(unit, claimant, "R15")
@@ -331,7 +330,7 @@ class Pass:
         self.preempts.add(unit, claimant, rule, self.candidates.lost(unit))
 
     def _not_started_after_all(self, unit: PreemptionUnit) -> None:
-        """A start of this pass gives way: it waits again, and so does who may now fit (R9)."""
+        """Undo a start of this pass. The job, and jobs that may fit now, are tried again (R9)."""
         self.state.changes.give(unit)
         self.queue.changed(unit.info.branch.path)
         self.candidates.remove_fresh(unit)
@@ -341,13 +340,13 @@ class Pass:
         self._look_again()
 
     def _look_again(self) -> None:
-        """Those who failed, or were held back, have another turn."""
+        """Retry all jobs that failed or were held back."""
         for equal_jobs in self.backfill.forget():
             self.queue.put(equal_jobs)
         self.queue.retry()
 
     def plan(self, *, explain: bool) -> Plan:
-        """Return what was decided, and why the others wait."""
+        """Return the decisions, and the reasons of the waiting jobs."""
         state, preempts, due = self.state, self.preempts.values(), self.usage.guarantees
         commands: list[Command] = [*preempts]
         for job, entry in state.changes.assigned.items():
@@ -376,7 +375,7 @@ class Pass:
         return reasons
 
     def _wake_s(self) -> float | None:
-        """Return when time alone may change the answer: a protection, a reservation, a delay."""
+        """Return when time alone may change the result: a protection, a reservation, a delay."""
         known = [self.state.next_change_s, self.backfill.until_s, *self.delayed_s]
         return min((at for at in known if at is not None), default=None)
 
@@ -388,7 +387,7 @@ def _hopeless(
     backfill: Backfill,
     cursor: Cursor,
 ) -> bool:
-    """Tell of a job that lacks GPUs, and could claim none, without trying it out (R9, R15)."""
+    """Return True if the job lacks GPUs and can claim none, without a trial (R9, R15)."""
     info = cursor.info
     asked = info.request.gpus if cursor.workers else info.min_gang.gpus
     free = state.capacity.free(info.requirements) + backfill.barred_gpus()

@@ -1,4 +1,4 @@
-"""Room is kept for the first large job that is blocked, and who may start before it (R14).
+"""Reservation for the first large blocked job, and backfill before it (R14).
 
-Door: ``backfill.Backfill``.
+Entry point: ``backfill.Backfill``.
 """

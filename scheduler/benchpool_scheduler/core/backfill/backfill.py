@@ -1,4 +1,4 @@
-"""The turns behind a reservation: who is held back by it, and who is not (R14)."""
+"""Effect of a reservation on the jobs of a pass: which jobs it holds back (R14)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from benchpool_scheduler.core.model import Worker
 class Backfill:
     """The reservation of one pass, if there is one.
 
-    On a cluster state without a known end this does nothing at all.
+    It does nothing on a cluster state in which no job has a known end.
 
     Attributes:
-        reservation: The room that is kept, None before anybody was blocked or where nothing is
-            known of ends.
+        reservation: Capacity that is kept for a job. None before a job was blocked, or if no ends
+            are known.
     """
 
     def __init__(self, state: ClusterState, now_s: float) -> None:
@@ -32,23 +32,23 @@ class Backfill:
         self._late: set[Signature] = set()
         self._fitting: dict[Signature, bool] = {}
 
-    # ------------------------------------------------------------------ turns
+    # ------------------------------------------------------------------ the pass
 
     @property
     def until_s(self) -> float | None:
-        """Return the shadow time of the reservation, None without one."""
+        """Return the shadow time of the reservation, or None without a reservation."""
         return None if self.reservation is None else self.reservation.at_s
 
     def needs_turn(self, info: JobInfo) -> bool:
-        """Tell of a job without hope whether it must have its turn: room may be kept for it."""
+        """Return whether a hopeless job still needs its turn, since it may get the reservation."""
         return self._looking and large(info) and not info.long
 
     def barred_gpus(self) -> int:
-        """Return how many free GPUs are hidden from the present turn."""
+        """Return the number of free GPUs that are hidden from the job whose turn it is."""
         return 0 if self.reservation is None else self.reservation.barred
 
     def face(self, cursor: Cursor) -> bool:
-        """Show a job the room that it may use in its turn; tell whether it is worth a turn."""
+        """Open or bar the reserved GPUs for a job. Return whether an attempt can succeed."""
         reservation = self.reservation
         if reservation is None:
             return True
@@ -59,14 +59,14 @@ class Backfill:
         return cursor.equal_jobs.signature not in self._late
 
     def started(self, info: JobInfo, workers: Collection[Worker]) -> None:
-        """A job got workers."""
+        """Record that a job got workers."""
         if self.reservation is not None:
             self.reservation.started(tuple(workers), info, self.now_s)
 
     def blocked(self, cursor: Cursor, gone: Collection[int]) -> None:
-        """A job had its turn in vain: the first large one that only lacks room has a reservation.
+        """Reserve capacity for a job that failed to start, if it is large and lacks only free GPUs.
 
-        It is the only one that is tried, so that a pass pays for one trial at most.
+        Only the first such job is tried, so that a pass pays for at most one trial.
         """
         info = cursor.info
         if not self._looking or cursor.workers or not large(info) or info.long:
@@ -79,9 +79,9 @@ class Backfill:
         self.reservation = reserve(self.state, info, self.now_s, gone)
 
     def skip(self, cursor: Cursor) -> bool | None:
-        """Pass over the jobs of a class that end too late; tell whether a shorter one is left.
+        """Skip the jobs of a class that end too late. Return whether a shorter job is left.
 
-        None when the class did not fail because of a reservation.
+        Returns None if the class did not fail because of a reservation.
         """
         reservation = self.reservation
         if reservation is None or not reservation.holds_back(cursor.info, self.now_s):
@@ -96,7 +96,7 @@ class Backfill:
         return cursor.go_to(shorter)
 
     def forget(self) -> list[EquivalenceClass]:
-        """Room was given up: there is no reservation any more; return who was held back."""
+        """Drop the reservation because capacity was freed. Return the classes that it held back."""
         held_back, self._behind = self._behind, []
         self.close()
         self.reservation = None
@@ -105,21 +105,21 @@ class Backfill:
         return held_back
 
     def close(self) -> None:
-        """Nobody has a turn left: the room is as it is."""
+        """End the pass for the reservation: release the barred GPUs."""
         self._fitting = {}
         if self.reservation is not None:
             self.reservation.open()
 
-    # ------------------------------------------------------------------ who is held back
+    # ------------------------------------------------------------------ jobs held back
 
     def waiting(self) -> Iterator[Cursor]:
-        """Yield those held back who would not fit without the reservation either."""
+        """Yield the held-back jobs that would not fit without the reservation either."""
         for equal_jobs in self._behind:
             if not self._would_fit(equal_jobs):
                 yield Cursor(equal_jobs)
 
     def only_held_back(self) -> Iterator[EquivalenceClass]:
-        """Yield the classes of new jobs that would start now, were it not for the reservation."""
+        """Yield the classes of new jobs that only the reservation keeps from starting now."""
         for equal_jobs in self._behind:
             if not equal_jobs.workers and self._would_fit(equal_jobs):
                 yield equal_jobs

@@ -1,13 +1,15 @@
-"""No large job starves (R14): room is kept for the first one that is blocked, at the time when
-enough will be free, and others start before it only where that does not delay it.
+"""Reservation that keeps large jobs from starving (R14).
+
+Capacity is kept for the first blocked job at the time when enough GPUs will be free. Other jobs
+start before it only if they do not delay it.
 
 The rule is that of EASY backfilling: D. Lifka, "The ANL/IBM SP scheduling system", 1995. One job
-has a reservation, the first that is blocked by room in the order of turns (R11). Its *shadow time*
-is the instant at which it fits when running jobs end as known (``endings``); nothing is reserved
-where not enough ends are known. A job that ends before that instant may start anywhere. Any other
-may take only what the reservation leaves over at that instant; the rest is *barred* to it: for its
-turn those GPUs count as taken. So an attempt to preempt (R15) never takes barred GPUs, yet makes
-others give way as ever (R21).
+has a reservation: the first one in scheduling order (R11) that lacks free GPUs. Its *shadow time*
+is the instant at which it fits when running jobs end as known (``endings``). Nothing is reserved
+if not enough ends are known. A job that ends before the shadow time may start anywhere. Any other
+job may take only the GPUs that the reservation leaves over at that instant. The remaining GPUs are
+*barred* to it: they count as taken during its turn. An attempt to preempt (R15) therefore never
+takes barred GPUs. It still preempts other jobs as usual (R21).
 """
 
 from __future__ import annotations
@@ -25,18 +27,19 @@ from benchpool_scheduler.core.model import Worker
 
 
 def large(info: JobInfo) -> bool:
-    """Tell whether a job may be overtaken for want of room: it needs more than one GPU at once."""
+    """Return whether other jobs may overtake this one, since it needs more than one GPU at once."""
     return info.min_gang.gpus > WHOLE_GPU
 
 
 class Reservation:
-    """Room kept for one blocked job.
+    """Capacity kept for one blocked job.
 
     Attributes:
-        info: The job. ``at_s``: its shadow time, on the clock of the cluster state.
-        gpus: By order of node: whole GPUs that it will take there.
-        leaves: By order of node: whole GPUs there that jobs which end later may take.
-        barred: GPUs that are taken from the room now, so that a job which ends later keeps off.
+        info: The job.
+        at_s: Its shadow time, on the clock of the cluster state.
+        gpus: Whole GPUs that the job will take, by the node's order.
+        leaves: Whole GPUs that jobs ending later may take, by the node's order.
+        barred: Number of free GPUs that are hidden from jobs that end later.
     """
 
     def __init__(
@@ -56,14 +59,14 @@ class Reservation:
         self._held: list[tuple[JobInfo, Worker]] = []
 
     def holds_back(self, info: JobInfo, now_s: float) -> bool:
-        """Tell whether the job ends too late, or nobody knows when, to use the reserved GPUs."""
+        """Return True if the job ends too late, or at an unknown time, to use the reserved GPUs."""
         end = end_s(info.job) if info.job.held else run_s(info.job)
         if end is not None and not info.job.held:
             end += now_s
         return end is None or end > self.at_s
 
     def bar(self) -> None:
-        """Take from the room what is free now and not left over."""
+        """Mark the reserved GPUs that are free now, except those left over, as taken."""
         if self._held:
             return
         for order in self.gpus:
@@ -76,14 +79,14 @@ class Reservation:
                 self.barred += over
 
     def open(self) -> None:
-        """Give back what ``bar`` took."""
+        """Free the GPUs that ``bar`` took."""
         for bar, worker in self._held:
             self.capacity.unassign(bar, worker)
         self._held = []
         self.barred = 0
 
     def started(self, workers: Sequence[Worker], info: JobInfo, now_s: float) -> None:
-        """A job got workers: if it ends later, it used up what is left over there."""
+        """Count a started job against the GPUs left over, if it ends after the shadow time."""
         if not self.holds_back(info, now_s):
             return
         for worker in workers:
@@ -95,10 +98,10 @@ class Reservation:
 def reserve(
     state: ClusterState, info: JobInfo, now_s: float, gone: Collection[int]
 ) -> Reservation | None:
-    """Keep room for a blocked job; None where not enough ends are known.
+    """Reserve capacity for a blocked job, or return None if not enough ends are known.
 
-    The cluster state is as before afterwards. The cost is that of the ends up to the shadow
-    time, and of a look for places for each doubling of their number.
+    The cluster state is unchanged afterwards. The cost grows with the number of ends up to the
+    shadow time. A placement is computed for each doubling of that number.
 
     Args:
         gone: Ages of jobs that this pass takes workers from.
@@ -128,7 +131,7 @@ def _free_with_releasing(node: NodeCapacity) -> int:
 
 
 class _Trial:
-    """Lets jobs end one after another, as far as they are known to, and takes it back."""
+    """Trial that lets jobs end one after another, in the order of known ends, and can undo it."""
 
     def __init__(self, state: ClusterState, now_s: float, gone: Collection[int]) -> None:
         self._capacity = state.capacity
@@ -138,10 +141,11 @@ class _Trial:
         self._before: list[Savepoint] = []
 
     def first_fit(self, info: JobInfo) -> float | None:
-        """Let as few jobs end as make the job fit; return when the last of them does.
+        """Let the fewest jobs end that make the job fit. Return when the last of them ends.
 
-        More ends never make it fit worse, so their number is doubled, then halved in. Where it
-        fits without any, it waits for those that are leaving.
+        More ends never make the job fit worse. The number is therefore doubled and then found by
+        bisection. If the job fits without any end, it waits only for the jobs that are already
+        leaving.
         """
         if self._fits_after(info, 0):
             return self._soonest_s
@@ -165,7 +169,7 @@ class _Trial:
         return fits(info, info.least, self._capacity, releasing=True)
 
     def go_to(self, ends: int) -> None:
-        """Let exactly so many have ended; all where there are fewer."""
+        """Let exactly ``ends`` jobs have ended, or all jobs if there are fewer."""
         if ends < self._ended:
             self._capacity.rollback(self._before[ends])
             del self._before[ends:]

@@ -1,4 +1,4 @@
-"""Build GPUs: whose quota is what, what is kept free, and the line of who waits (R2, R3).
+"""Build GPUs: quotas, GPUs kept free, and the queue for them (R2, R3).
 
-Door: ``quotas.effective_quota``, ``quotas.keep_free`` and ``line.seats``.
+Entry points: ``quotas.effective_quota``, ``quotas.keep_free`` and ``line.seats``.
 """

@@ -1,7 +1,7 @@
-"""The queue of servers that wait for build GPUs, as a value: who waits, since when, who still asks.
+"""Immutable queue of the servers that wait for build GPUs.
 
-A server keeps its place by asking again. One that has not asked for a while is passed over and
-keeps the place; one that has not asked for long has left. Every change makes another queue.
+A server keeps its queue position by polling. After ``ABSENT_S`` without a poll it is skipped but
+keeps its position. After ``FORGOTTEN_S`` it leaves the queue. Every change returns a new queue.
 """
 
 from __future__ import annotations
@@ -13,23 +13,26 @@ from typing import Generic, TypeVar
 Request = TypeVar("Request")
 
 Server = tuple[str, str]
-"""User and server."""
+"""User name and server name."""
 
 ABSENT_S = 30.0
-"""Who has not asked for this time is passed over, and keeps the place."""
+"""A server that has not polled for this long is skipped but keeps its position, in seconds."""
 
 FORGOTTEN_S = 300.0
-"""Who has not asked for this time has left; a Hub that restarts needs less."""
+"""A server that has not polled for this long leaves the queue, in seconds. A Hub restarts
+faster.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingServer(Generic[Request]):
-    """A server in line.
+    """A server in the queue.
 
     Attributes:
-        id: That of the lease it will get.
-        request: What it asked for last.
-        since: When it first asked, in epoch seconds; decides its turn. ``asked``: when it last did.
+        id: ID of the lease that it will get.
+        request: Its last request.
+        since: Time of its first request, in epoch seconds. It decides the position.
+        asked: Time of its last request, in epoch seconds.
     """
 
     id: str
@@ -41,18 +44,19 @@ class WaitingServer(Generic[Request]):
 
 @dataclass(frozen=True, slots=True)
 class BenchQueue(Generic[Request]):
-    """Who waits, by server."""
+    """Queue of waiting servers, by server."""
 
     places: Mapping[Server, WaitingServer[Request]] = field(default_factory=dict)
 
     def entered(
         self, server: Server, request: Request, *, id: str, since: float | None, now: float
     ) -> BenchQueue[Request]:
-        """Return the queue with a place for a server; one that it has is kept.
+        """Return the queue with the server in it. A server that is already queued keeps its ID.
 
         Args:
-            id: That of a new place.
-            since: When the server first asked, where it knows that; None for now.
+            id: ID of a new entry.
+            since: Time of the server's first request, or None for now. The earlier known time
+            counts.
 
         >>> queue = BenchQueue().entered(("susan", ""), "2", id="a", since=None, now=10.0)
         >>> queue = queue.entered(("susan", ""), "1", id="b", since=5.0, now=12.0)
@@ -71,17 +75,17 @@ class BenchQueue(Generic[Request]):
         return replace(self, places={**self.places, server: place})
 
     def without(self, place: str) -> BenchQueue[Request]:
-        """Return the queue without the place that has this id."""
+        """Return the queue without the entry that has this ID."""
         left = {server: it for server, it in self.places.items() if it.id != place}
         return replace(self, places=left)
 
     def without_forgotten(self, now: float) -> BenchQueue[Request]:
-        """Return the queue without those that have left long ago."""
+        """Return the queue without the servers that have not polled for ``FORGOTTEN_S`` seconds."""
         left = {server: it for server, it in self.places.items() if now - it.asked <= FORGOTTEN_S}
         return self if len(left) == len(self.places) else replace(self, places=left)
 
     def present(self, now: float) -> tuple[WaitingServer[Request], ...]:
-        """Return who waits and still asks, the next one first.
+        """Return the waiting servers that still poll, in queue order.
 
         >>> queue = BenchQueue().entered(("susan", ""), "2", id="a", since=None, now=0.0)
         >>> len(queue.present(30.0)), len(queue.present(31.0))

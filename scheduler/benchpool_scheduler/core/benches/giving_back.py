@@ -1,7 +1,8 @@
-"""How a bench is given back: told, carried out by the notebook server, else by the Hub.
+"""Steps of releasing a bench, by the notebook server or by the Hub.
 
-A server that can take the GPUs from its kernels is told to; where it does not within its time, and
-where it cannot, the note is left and the server is stopped. What is used again is left alone.
+A server that can take the GPUs from its kernels is asked to release them. If its timeout expires,
+the server is stopped. A server that cannot release GPUs is stopped after a note is left in the
+user's folder. A bench that is used again keeps its GPUs.
 
 >>> GIVING[Giving.NONE][GivingNews.STOP], GIVING[Giving.NOTING][GivingNews.LATE]
 (<Giving.NOTING: 'noting'>, <Giving.STOPPING: 'stopping'>)
@@ -15,7 +16,7 @@ from types import MappingProxyType
 
 
 class Giving(StrEnum):
-    """How far it is."""
+    """Step of the release of a bench."""
 
     NONE = "none"
     RELEASING = "releasing"
@@ -24,7 +25,7 @@ class Giving(StrEnum):
 
 
 class GivingNews(StrEnum):
-    """What happened."""
+    """Event in the release of a bench."""
 
     RELEASE = "release"
     STOP = "stop"
@@ -49,7 +50,9 @@ GIVING: Mapping[Giving, Mapping[GivingNews, Giving]] = MappingProxyType(
         _STOPPING: _row(_STOPPING, _STOPPING, _STOPPING, _STOPPING, _STOPPING),
     }
 )
-"""What follows of what happened. A server that the Hub was told to stop comes back no more."""
+"""Next step by present step and event. A server that the Hub was asked to stop stays in that
+step.
+"""
 
 TAKES_S: Mapping[Giving, float] = MappingProxyType({_RELEASING: 60.0, _NOTING: 25.0})
-"""For so long each may last before it is late."""
+"""Timeout of each step, in seconds."""

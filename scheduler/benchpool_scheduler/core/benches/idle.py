@@ -1,9 +1,9 @@
-"""When a bench is idle, and what follows of it: a ladder that is climbed one rung at a look.
+"""Idle detection for benches: steps from idle to due, at most one step per sample.
 
-A bench is idle while no sample of its GPUs is above one per cent, nothing was executed, no kernel
-is busy and no program runs in a terminal. A busy kernel beside an idle GPU is a *CPU phase*, which
-is left alone. What was not measured, or not told, is no idleness: where that is more than a tenth
-of the whole ladder, it is begun anew.
+A bench is idle while no sample of its GPUs is above 1 %, nothing was executed, no kernel is busy
+and no program runs in a terminal. A busy kernel beside an idle GPU is a *CPU phase*, which does not
+count as idle. Time without measurements or reports does not count as idle either. If such time
+exceeds a tenth of the whole ladder, the idle time starts again at zero.
 
 >>> watch = IdleWatch()
 >>> for minute in range(62):
@@ -27,7 +27,7 @@ from types import MappingProxyType
 
 
 class IdleStep(StrEnum):
-    """Where a bench stands."""
+    """State of a bench: in use, in doubt, or a step of the idle ladder."""
 
     USED = "used"
     CPU_PHASE = "cpu-phase"
@@ -39,7 +39,7 @@ class IdleStep(StrEnum):
 
 
 class LookFound(StrEnum):
-    """What one look found: use, doubt, or an idle time that reaches a rung of the ladder."""
+    """Result of one sample: use, doubt, or an idle time that reaches a step of the ladder."""
 
     SPARED = "spared"
     BUSY = "busy"
@@ -70,21 +70,23 @@ TRANSITIONS: Mapping[IdleStep, Mapping[LookFound, IdleStep]] = MappingProxyType(
         _DUE: _row(_USED, _USED, _CPU, _DOUBT, _ASKED, _ASKED, _ASKED, _DUE),
     }
 )
-"""The next step, by the present one and what a look found. No rung is left out on the way up, so
-nobody's bench is due who was not told and asked before; after a look that saw nothing it is not due
-either."""
+"""Next step by present step and result of a sample.
+
+No step is skipped on the way up. A bench is due only after its owner got both notifications. A
+sample without data never makes a bench due.
+"""
 
 RESTING = frozenset({IdleStep.IDLE, IdleStep.TOLD, IdleStep.ASKED, IdleStep.DUE})
-"""The steps in which an idle time goes on."""
+"""Steps in which the idle time continues."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdleLadder:
-    """The times of a site: seconds of idleness until a bench is told, asked and due.
+    """Idle times after which a bench is ``told``, ``asked`` and ``due``, in seconds.
 
     Attributes:
-        busy_share: A sample above this is use. ``coverage``: what part of the time until a bench
-            is due must be known.
+        busy_share: A GPU sample above this share counts as use.
+        coverage: Least share of the time until a bench is due for which data must be known.
     """
 
     tell_s: float = 900.0
@@ -96,15 +98,15 @@ class IdleLadder:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What one look saw of a bench.
+    """One sample of a bench.
 
     Attributes:
-        at: Seconds by a clock that should only go forward; one that does not releases nothing.
-        measured_s: Seconds since the last look for which samples of all its GPUs speak.
-        activity: Share of the most active of these samples, None for none.
-        working: A kernel is busy or a program runs in a terminal; None where that is not told.
-        executed: Something was executed since the last look.
-        spared: Its owner keeps it for now, or an exemption holds.
+        at: Time of the sample, in seconds. A clock that goes backwards releases nothing.
+        measured_s: Seconds since the last sample for which measurements of all its GPUs exist.
+        activity: Highest of these measurements, as a share, or None without measurements.
+        working: A kernel is busy or a program runs in a terminal. None if not reported.
+        executed: Something was executed since the last sample.
+        spared: Its owner keeps it for now, or an exemption applies.
     """
 
     at: float
@@ -117,11 +119,12 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class IdleWatch:
-    """What is remembered of a bench between two looks.
+    """State of a bench's idle detection between two samples.
 
     Attributes:
-        at: When it was last looked at, None for never. ``since``: when the idle time began that
-            goes on; ``known_s``: seconds of it of which something is known.
+        at: Time of the last sample, or None before the first.
+        since: Start of the present idle time.
+        known_s: Seconds of the idle time for which data is known.
     """
 
     step: IdleStep = IdleStep.USED
@@ -131,12 +134,12 @@ class IdleWatch:
 
     @property
     def idle_s(self) -> float:
-        """For how long it has been idle."""
+        """Return the idle time, in seconds."""
         return 0.0 if self.at is None or self.step not in RESTING else self.at - self.since
 
 
 def looked(watch: IdleWatch, seen: Sighting, ladder: IdleLadder) -> IdleWatch:
-    """Return what is known of a bench after another look."""
+    """Return the idle state of a bench after another sample."""
     passed_s = 0.0 if watch.at is None else seen.at - watch.at
     known_s = min(seen.measured_s, max(passed_s, 0.0)) if _told(seen) else 0.0
     since = seen.at if watch.at is None else watch.since
@@ -153,7 +156,7 @@ def _told(seen: Sighting) -> bool:
 
 
 def _found(after: IdleWatch, seen: Sighting, ladder: IdleLadder) -> LookFound:
-    """Return what a look found; one that saw nothing itself climbs no rung."""
+    """Return the result of a sample. A sample without data of its own reaches no further step."""
     if seen.spared:
         return LookFound.SPARED
     if seen.executed or (seen.activity or 0.0) > ladder.busy_share:

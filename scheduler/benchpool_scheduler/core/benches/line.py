@@ -1,8 +1,8 @@
-"""The line for build GPUs: who waits where, and for what (R2, R3).
+"""Queue for build GPUs: which server gets which GPUs (R2, R3).
 
-Servers whose GPUs cannot be had now wait in line by the time when they first asked. Each is
-*seated* at the node where it will get them soonest; what an earlier one will get there, a later one
-does not. Who needs nothing that others still hold is served now.
+Servers whose GPUs are not available now wait in the order of their first requests. Each server is
+*seated* at the node where it gets its GPUs soonest. GPUs of a seated server are not offered to
+later servers. A server whose GPUs are all free is served now.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Key = TypeVar("Key")
 
 
 class Use(IntEnum):
-    """What stands between a GPU and a bench; the smallest is had soonest and costs least."""
+    """State of a GPU that a bench could get. Smaller values are available sooner and cost less."""
 
     FREE = 0
-    LEAVING = 1  # its job has its notice
-    OVER_QUOTA = 2  # over-quota work that can be paused
-    WITHIN_QUOTA = 3  # other work that can be paused, on a GPU that benches may call back
+    LEAVING = 1  # its job has received its notice
+    OVER_QUOTA = 2  # over-quota job that can be paused
+    WITHIN_QUOTA = 3  # other job that can be paused, on a GPU that benches may reclaim
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class BenchGpu:
     """A GPU that a bench could get.
 
     Attributes:
-        rank: Place of its model among those that the server accepts, the best is 0.
+        rank: Rank of its model among the models that the server accepts. The best is 0.
     """
 
     gpu: GpuId
@@ -42,26 +42,28 @@ class BenchGpu:
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """Where a server gets its GPUs. ``ready``: nobody holds any of them."""
+    """Node and GPUs that a server gets."""
 
     node: NodeName
     gpus: tuple[BenchGpu, ...]
 
     @property
     def ready(self) -> bool:
-        """Whether all of them can be had now."""
+        """Return whether all GPUs are free now."""
         return all(gpu.use is Use.FREE for gpu in self.gpus)
 
 
 Offer = Mapping[NodeName, Sequence[BenchGpu]]
-"""What a server could get, by node; nodes in order of preference where all else is equal."""
+"""GPUs that a server could get, by node, with nodes in order of preference."""
 
 
 def seat(asked: int, offer: Offer, taken: Iterable[GpuId] = ()) -> Seat | None:
-    """Return where so many GPUs of one node are had soonest, None where no node has as many.
+    """Return the GPUs of one node that are available soonest, or None if no node has enough.
 
     Args:
-        taken: GPUs that are for others.
+        asked: Number of GPUs.
+        offer: GPUs that the server could get, by node.
+        taken: GPUs that are kept for other servers.
 
     >>> free, lent = BenchGpu(GpuId("a/0"), Use.FREE), BenchGpu(GpuId("a/1"), Use.OVER_QUOTA)
     >>> seat(1, {NodeName("a"): (lent, free)}).gpus[0].gpu
@@ -91,11 +93,12 @@ def seat(asked: int, offer: Offer, taken: Iterable[GpuId] = ()) -> Seat | None:
 
 
 def seats(line: Iterable[tuple[Key, int, Offer]], kept: int) -> dict[Key, Seat]:
-    """Seat all who wait, the first first; those for whom there is nothing are left out.
+    """Seat the waiting servers in queue order. Servers that cannot be seated are left out.
 
     Args:
-        kept: GPUs that are set aside for benches and not leased (R3). Beyond these nobody gives
-            way: then only what is free, or being left anyway, can be had.
+        line: Key, number of GPUs and offer of each server, in queue order.
+        kept: GPUs that are set aside for benches and not leased (R3). A server beyond this number
+            gets only GPUs that are free or being released.
 
     >>> lent = {NodeName("a"): (BenchGpu(GpuId("a/0"), Use.OVER_QUOTA),)}
     >>> list(seats([("susan", 1, lent), ("joe", 1, lent)], kept=1))
@@ -116,7 +119,9 @@ def seats(line: Iterable[tuple[Key, int, Offer]], kept: int) -> dict[Key, Seat]:
 
 
 def called(seated: Iterable[Seat]) -> dict[NodeName, int]:
-    """Return how many GPUs of each node are wanted back from jobs, for these seats.
+    """Return how many GPUs each node must free for these seats.
+
+    A seat that is not ready counts with all of its GPUs, also with those that are free already.
 
     >>> free, lent = BenchGpu(GpuId("a/0"), Use.FREE), BenchGpu(GpuId("a/1"), Use.OVER_QUOTA)
     >>> called([Seat(NodeName("a"), (free,)), Seat(NodeName("a"), (free, lent))])
@@ -135,17 +140,17 @@ def _without_calling(offer: Offer) -> Offer:
 
 
 LEAST_KNOWN = 5
-"""Of fewer ended leases nothing is learned."""
+"""Fewest ended leases from which lease durations are estimated."""
 ANY_MINUTE_S = 60.0
-"""A lease that is older than all that ended is taken to be even odds to end in so long."""
+"""Time in which a lease older than all ended leases ends with even odds, in seconds."""
 EARLY, MIDDLE, LATE = 0.06, 0.5, 0.94
-"""Four of five starts are to fall between the first and the last (R22), and a few more."""
+"""Quantiles of the estimate. Slightly more than four of five starts fall in the range (R22)."""
 FURTHEST_S = 31_622_400.0
 NEARLY = 1e-9
 
 
 class LeaseEnds(NamedTuple):
-    """When enough held leases have ended, in seconds from now; None where that is not known."""
+    """Estimated end of enough held leases, in seconds from now. None means unknown."""
 
     earliest_s: float
     likely_s: float | None
@@ -153,14 +158,16 @@ class LeaseEnds(NamedTuple):
 
 
 def ends_in(ages_s: Sequence[float], lasted_s: Sequence[float], position: int) -> LeaseEnds | None:
-    """Return when the ``position``-th of the held leases ends, as far as it was learned.
+    """Return when the ``position``-th held lease ends, or None if too few leases have ended.
 
-    Each is taken to last as one of those that lasted longer than it has, each of these as likely as
-    the others, and as likely longer than all of them. So how many have ended by an instant follows.
+    Model: a held lease lasts as long as one of the ended leases that lasted longer than its age, or
+    longer than all of them. All of these cases are equally likely. The number of leases that have
+    ended by an instant follows from this.
 
     Args:
-        ages_s: How long each held lease that could make room has lasted so far.
-        lasted_s: How long leases that have ended had lasted.
+        ages_s: Age of each held lease that could free its GPUs, in seconds.
+        lasted_s: Durations of ended leases, in seconds.
+        position: Number of leases that must end, from 1.
 
     >>> ends_in([600.0, 60.0], [1200.0] * 5, 1)
     LeaseEnds(earliest_s=600.0, likely_s=600.0, latest_s=1140.0)
@@ -179,7 +186,7 @@ def ends_in(ages_s: Sequence[float], lasted_s: Sequence[float], position: int) -
 def _by(
     ages_s: Sequence[float], lasted: Sequence[float], position: int, chance: float
 ) -> float | None:
-    """Return by when so many leases have ended with such a chance, to the second; None if never."""
+    """Return the second by which ``position`` leases have ended with this probability, or None."""
     if _ended(ages_s, lasted, position, FURTHEST_S) < chance - NEARLY:
         return None
     low, high = -1, int(FURTHEST_S)
@@ -195,8 +202,8 @@ def _by(
 def _ended(
     ages_s: Sequence[float], lasted: Sequence[float], position: int, within_s: float
 ) -> float:
-    """Return the chance that at least so many leases have ended by then: a Poisson binomial."""
-    fewer = [1.0] + [0.0] * (position - 1)  # the chances of 0, 1, 2 … ends
+    """Return the Poisson binomial probability that ``position`` leases have ended by then."""
+    fewer = [1.0] + [0.0] * (position - 1)  # probabilities of 0, 1, 2 … ends
     for age in ages_s:
         chance = _ends(age, lasted, within_s)
         for number in range(position - 1, 0, -1):
@@ -206,7 +213,7 @@ def _ended(
 
 
 def _ends(age_s: float, lasted: Sequence[float], within_s: float) -> float:
-    """Return the chance that one lease has ended by then."""
+    """Return the probability that one lease has ended by then."""
     past = bisect_right(lasted, age_s)
     longer = len(lasted) - past
     if not longer:

@@ -1,12 +1,13 @@
-"""How the CUDA state of an idle kernel goes to host memory and comes back: one literal table.
+"""States of moving the CUDA state of an idle kernel to host memory and back, as one literal table.
 
-A kernel is *parked* when the driver has copied its GPU memory to host memory, has let go of the
-GPU, and NVML names the kernel on it no longer; only then is the GPU lent. In each state there is
-one act. What comes of it is an event: the act succeeded, or what the driver says of the process
-afterwards. A scheduler that was restarted asks the driver the same question (``rebuilt``).
+A kernel is *parked* when three conditions hold. The driver has copied its GPU memory to host
+memory, has released the GPU, and NVML no longer lists the kernel on it. Only then is the GPU lent.
+Each state has one action. Its outcome is an event: the action succeeded, or the driver reports the
+state of the process afterwards. A restarted scheduler queries the driver in the same way
+(``rebuilt``).
 
-A restore that the driver refused is never tried again: driver 580 leaves such a process stuck for
-ever (NVIDIA/cuda-checkpoint, issue 44).
+A restore that the driver rejected is never retried: driver 580 leaves such a process stuck for ever
+(NVIDIA/cuda-checkpoint, issue 44).
 
 >>> state = ParkState.RUNNING
 >>> def after(*heard: ParkEvent) -> str:
@@ -29,9 +30,9 @@ from types import MappingProxyType
 
 
 class CudaState(StrEnum):
-    """What the driver says of a process (``CUprocessState``).
+    """State of a process as reported by the driver (``CUprocessState``).
 
-    ``CHANGING`` is between two of the others: newer drivers tell of it.
+    ``CHANGING`` lies between two of the other states. Newer drivers report it.
     """
 
     RUNNING = "running"
@@ -42,11 +43,13 @@ class CudaState(StrEnum):
 
 
 class ParkState(StrEnum):
-    """Where a kernel stands.
+    """State of a kernel.
 
-    In ``VACATING`` the driver has let go and NVML must confirm it. In ``PARKED`` and ``ASKING`` the
-    bench does not hold the GPU; in ``RETURNING`` it does again, and NVML must prove it free.
-    ``LOST``: the CUDA state is lost, and its owner is told; ``ENDED``: the process has ended.
+    - ``VACATING``: the driver has released the GPU and NVML must confirm it.
+    - ``PARKED``, ``ASKING``: the bench does not hold the GPU.
+    - ``RETURNING``: the bench holds the GPU again, and NVML must show that it is free.
+    - ``LOST``: the CUDA state is lost and its owner is notified.
+    - ``ENDED``: the process has ended.
     """
 
     RUNNING = "running"
@@ -63,9 +66,9 @@ class ParkState(StrEnum):
 
 
 class ParkEvent(StrEnum):
-    """What is wanted, what an act came to, or what the driver says where it did not succeed.
+    """Request, outcome of an action, or state that the driver reports after a failed action.
 
-    ``HUNG``: the driver does not answer, neither the act nor the question.
+    ``HUNG``: the driver answers neither the action nor the query.
     """
 
     PARK = "park"
@@ -80,7 +83,7 @@ class ParkEvent(StrEnum):
 
 
 class ParkAct(StrEnum):
-    """What is done in a state; ``PROVE_VACATED`` and ``PROVE_FREE`` ask NVML."""
+    """Action of a state. ``PROVE_VACATED`` and ``PROVE_FREE`` query NVML."""
 
     NOTHING = "nothing"
     LOCK = "lock"
@@ -122,8 +125,11 @@ TRANSITIONS: Mapping[ParkState, Mapping[ParkEvent, ParkState]] = MappingProxyTyp
         _ENDED: _row(*[_ENDED] * 9),
     }
 )
-"""The next state, by the present one and what was heard. A kernel that is parked and yet found
-running or locked has a GPU that is lent: it is lost, and never has that GPU beside another."""
+"""Next state by present state and event.
+
+A parked kernel that is found running or locked may use a GPU that is lent. It becomes ``LOST`` and
+never shares that GPU.
+"""
 
 ACTS: Mapping[ParkState, ParkAct] = MappingProxyType(
     {
@@ -140,10 +146,10 @@ ACTS: Mapping[ParkState, ParkAct] = MappingProxyType(
         ParkState.ENDED: ParkAct.NOTHING,
     }
 )
-"""What is done in each state."""
+"""Action of each state."""
 
 RESTING = frozenset(state for state, act in ACTS.items() if act is ParkAct.NOTHING)
-"""The states in which a kernel stays until somebody wants something."""
+"""States in which a kernel stays until a request arrives."""
 
 HEARD: Mapping[CudaState, ParkEvent] = MappingProxyType(
     {
@@ -154,13 +160,13 @@ HEARD: Mapping[CudaState, ParkEvent] = MappingProxyType(
         CudaState.CHANGING: ParkEvent.HUNG,
     }
 )
-"""What the answer of the driver means after an act that failed."""
+"""Event for each driver state after a failed action."""
 
 LENDS = frozenset({ParkState.PARKED, ParkState.ASKING})
-"""The states in which its bench does not hold the GPU."""
+"""States in which the bench does not hold the GPU."""
 
 MAKES_IMAGE = frozenset({ParkState.LOCKING, ParkState.CHECKPOINTING})
-"""The states in which host memory is counted for an image that is not there yet."""
+"""States in which host memory is reserved for an image that does not exist yet."""
 
 _FOUND: Mapping[CudaState, ParkState] = MappingProxyType(
     {
@@ -174,15 +180,15 @@ _FOUND: Mapping[CudaState, ParkState] = MappingProxyType(
 
 
 def next_state(state: ParkState, event: ParkEvent) -> ParkState:
-    """Return where a kernel stands after an event."""
+    """Return the state of a kernel after an event."""
     return TRANSITIONS[state][event]
 
 
 def rebuilt(said: CudaState | None, *, holds_gpu: bool) -> ParkState:
-    """Return where a kernel stands, as a scheduler finds it that was restarted.
+    """Return the state of a kernel as a restarted scheduler finds it.
 
     Args:
-        said: What the driver says of its process; None where that has ended.
+        said: State of its process as reported by the driver, or None if the process has ended.
         holds_gpu: Its bench holds its GPU.
 
     >>> rebuilt(CudaState.CHECKPOINTED, holds_gpu=False)

@@ -1,7 +1,7 @@
-"""Whether a kernel may be parked: gates, each with its number and its limit.
+"""Conditions for parking a kernel, each with its number and its limit.
 
-A gate that is not known to be open is closed: what cannot be read is no permission. The limits come
-from the documentation of NVIDIA/cuda-checkpoint and from the faults that are reported there.
+A gate is closed if its facts cannot be read. The limits come from the documentation of
+NVIDIA/cuda-checkpoint and from the faults reported there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from types import MappingProxyType
 from benchpool_scheduler.phrases import count, data_size
 
 LEAST_DRIVER = 570
-"""Its NVML knows of checkpoints, and its lock takes a time limit."""
+"""Oldest supported major version of the driver: NVML supports checkpoints, the lock has a
+timeout.
+"""
 
 HARMFUL: Mapping[str, str] = MappingProxyType(
     {
@@ -21,19 +23,19 @@ HARMFUL: Mapping[str, str] = MappingProxyType(
         "610.57.04": "locking a process of many threads killed it (cuda-checkpoint #58)",
     }
 )
-"""Drivers of which harm is reported, and what."""
+"""Driver versions with reported faults, and the fault."""
 
 TRIAL = "trial"
-"""The gate that a trial opens."""
+"""Name of the gate that a successful trial opens."""
 
 ARCHITECTURES = ("x86_64",)
 IMAGE_MARGIN = 0.1
 IMAGE_LEAST_MARGIN = 512 * 2**20
-"""An image is counted as the GPU memory in use and this share more, at least so many bytes."""
+"""Margin of an image above the GPU memory in use: this share, but at least this many bytes."""
 
 KEPT_FREE = 0.1
 KEPT_FREE_LEAST = 4 * 2**30
-"""What parking leaves of the machine's memory: this share of it, at least so many bytes."""
+"""Memory of the machine that parking keeps free: this share, but at least this many bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +49,17 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
-    """What a machine offers; None is what cannot be read.
+    """Facts of a machine. None means that a value cannot be read.
 
     Attributes:
-        architecture: As ``uname -m`` says it. ``driver``: version of NVIDIA's driver.
-        calls: The driver library has the calls, or None; ``refusal`` says why it has not.
-        memory: Bytes of the machine. ``available``: bytes that programs can still take.
-        cgroup_left: Bytes that our cgroup may still take; None for no limit.
-        canary: The driver with which a tiny process was parked and came back here.
+        architecture: Output of ``uname -m``.
+        driver: Version of the NVIDIA driver.
+        calls: The driver library has the checkpoint calls.
+        refusal: Why the driver library lacks the calls.
+        memory: Memory of the machine, in bytes.
+        available: Memory that programs can still allocate, in bytes.
+        cgroup_left: Bytes that our cgroup may still allocate. None means no limit.
+        canary: Driver version with which a tiny process was parked and restored here.
     """
 
     architecture: str
@@ -69,13 +74,15 @@ class MachineFacts:
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
-    """What is known of a kernel and its GPU; None is what cannot be read.
+    """Facts of a kernel and its GPU. None means that a value cannot be read.
 
     Attributes:
-        gpus: How many its bench holds. ``processes``: how many are on its GPU.
-        used: Bytes of GPU memory in use on it, those of the driver included.
-        managed: Bytes of memory that CPU and GPU share (UVM) in its address space.
-        nccl: It has files of NCCL open. ``slice``: its GPU is a slice of one (MIG).
+        gpus: Number of GPUs that its bench holds.
+        processes: Number of processes on its GPU.
+        used: GPU memory in use on it, in bytes, including the driver's.
+        managed: Memory shared by CPU and GPU (UVM) in its address space, in bytes.
+        nccl: It has NCCL files open.
+        slice: Its GPU is a MIG slice.
     """
 
     gpus: int
@@ -87,7 +94,7 @@ class KernelFacts:
 
 
 def image_size(used: int) -> int:
-    """Return the bytes of host memory that are counted for a kernel with ``used`` on its GPU.
+    """Return the host memory reserved for a kernel with ``used`` bytes on its GPU, in bytes.
 
     >>> image_size(80 * 2**30) // 2**30, image_size(2**30) // 2**20
     (88, 1536)
@@ -96,11 +103,10 @@ def image_size(used: int) -> int:
 
 
 def host_memory_left(machine: MachineFacts, counted: int = 0) -> int | None:
-    """Return the bytes that images may still take; None where that cannot be read.
+    """Return the memory that images may still take, in bytes, or None if it cannot be read.
 
     Args:
-        counted: Bytes counted for images of which the machine does not know yet: those that are
-            being made.
+        counted: Bytes reserved for images that are being made and not yet visible in ``machine``.
 
     >>> facts = MachineFacts("x86_64", "580.95.05", True, "", 256 * 2**30, 200 * 2**30)
     >>> round(host_memory_left(facts) / 2**30, 1)
@@ -116,7 +122,7 @@ def host_memory_left(machine: MachineFacts, counted: int = 0) -> int | None:
 
 
 def gates_of_machine(machine: MachineFacts) -> Sequence[Gate]:
-    """Return what a machine must offer so that anything is parked on it."""
+    """Return the conditions that a machine must meet before any kernel is parked on it."""
     return (_architecture(machine), _driver(machine), _calls(machine), _host(machine),
             _canary(machine))  # fmt: skip
 
@@ -124,12 +130,12 @@ def gates_of_machine(machine: MachineFacts) -> Sequence[Gate]:
 def gates_of_kernel(
     kernel: KernelFacts, machine: MachineFacts, counted: int = 0, managed_limit: int | None = 0
 ) -> Sequence[Gate]:
-    """Return what must hold of a kernel so that it is parked, besides the gates of its machine.
+    """Return the conditions that a kernel must meet to be parked, besides those of its machine.
 
     Args:
         counted: As for ``host_memory_left``.
-        managed_limit: Bytes of shared memory that a CUDA process has here that asked for none;
-            None before a trial has shown them: the trial's own gate is closed then.
+        managed_limit: Shared memory of a CUDA process that requested none, in bytes. None before a
+            trial has measured it: the trial's own gate is closed then.
     """
     return (
         Gate("one GPU", kernel.gpus == 1, f"its bench holds {count(kernel.gpus, 'GPU')} (just 1)"),
@@ -143,12 +149,12 @@ def gates_of_kernel(
 
 
 def closed(gates: Sequence[Gate]) -> Sequence[Gate]:
-    """Return those that do not hold."""
+    """Return the gates that are closed."""
     return [gate for gate in gates if not gate.open]
 
 
 def major_of(driver: str | None) -> int | None:
-    """Return the branch of a driver.
+    """Return the major version of a driver, or None if it has none.
 
     >>> major_of("580.95.05"), major_of("none"), major_of(None)
     (580, None, None)

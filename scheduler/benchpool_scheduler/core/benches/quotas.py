@@ -1,4 +1,4 @@
-"""The arithmetic of benches: whose quota is what (R2), and what is kept for them (R3)."""
+"""Arithmetic of benches: each user's quota (R2) and the GPUs kept for benches (R3)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchpool_scheduler.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class EffectiveQuota:
-    """How many GPUs a user's servers may hold together, and by which rule."""
+    """Limit on the GPUs that a user's servers hold together, and the rule that sets it."""
 
     quota: int
     rule: str
@@ -26,10 +26,11 @@ def effective_quota(
 ) -> EffectiveQuota:
     """Return a user's build quota: user setting, group property, group setting, default (R2).
 
-    Of several groups the largest counts, also when it is smaller than another kind's.
+    The first kind that is set applies. With several groups the largest value of that kind counts,
+    even if a later kind has a larger one.
 
     Args:
-        groups: The user's groups, each with its Hub property, or None where it has none.
+        groups: The user's groups, each with its Hub property, or None if it has none.
 
     >>> rules = dict(user_settings={"susan": 2}, group_settings={"staff": 1}, default=0)
     >>> effective_quota("susan", {"staff": 4}, **rules)
@@ -64,11 +65,13 @@ def keep_free(
 
     Args:
         quotas: Build quotas of the users who may start servers.
-        reserve: GPUs set aside; None for the sum of the quotas.
-        leased: Build GPUs that are held now. ``gpus``: all that serve benches.
+        reserve: GPUs set aside, or None for the sum of the quotas.
+        leased: Build GPUs that are held now.
+        gpus: All GPUs that serve benches.
+        oversubscribe: Allow the quotas or the reserve to exceed ``gpus``.
 
     Raises:
-        InvalidInput: More is set aside than there is, and that was not asked for.
+        InvalidInput: The quotas or the reserve exceed ``gpus``, and ``oversubscribe`` is off.
 
     >>> keep_free([1, 1, 1], reserve=None, leased=2, gpus=9, oversubscribe=False)
     1

@@ -1,4 +1,4 @@
-"""On which nodes the GPUs lie that are kept for benches, and which of them are wanted now (R3)."""
+"""Distribution of the GPUs kept for benches over the nodes, and their reclaim (R3)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class BenchReserve:
-    """The GPUs that train must leave free, by node; nodes without any are left out.
+    """GPUs that train must leave free, by node. Nodes without any are left out.
 
     Attributes:
-        kept: All of them. ``called``: those that were lent and are wanted back now.
+        kept: All kept GPUs.
+        called: GPUs that waiting servers reclaim from jobs, where idle reserved GPUs are lent.
     """
 
     kept: Mapping[str, int] = field(default_factory=dict)
@@ -26,13 +27,13 @@ def lay_out(
     *,
     lends: bool,
 ) -> BenchReserve:
-    """Choose the nodes that keep GPUs free: first those where servers wait, then one by one.
+    """Choose the nodes that keep GPUs free: first nodes where servers wait, then in order.
 
     Args:
-        gpus: How many are kept in all.
-        nodes: Those that serve benches, in the order in which they are filled.
-        usable: Says of a node how many whole GPUs work and are not leased.
-        wanted: By node, how many GPUs servers in line wait for.
+        gpus: Number of GPUs to keep in total.
+        nodes: Nodes that serve benches, in the order in which they are filled.
+        usable: Returns the number of whole GPUs of a node that work and are not leased.
+        wanted: Number of GPUs that queued servers wait for, by node.
         lends: Idle reserved GPUs are lent to jobs that can be paused.
 
     >>> there = {"a": 4, "b": 4}

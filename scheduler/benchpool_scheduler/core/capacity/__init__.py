@@ -1,4 +1,5 @@
-"""What is free where, and where the workers of a job go (R1, R10, R12, R13).
+"""Free capacity and placement of the workers of a job (R1, R10, R12, R13).
 
-Door: ``free_capacity`` holds what is free on all nodes, ``placement.find`` chooses nodes.
+Entry points: ``free_capacity`` for the free capacity of all nodes, ``placement.find`` for the
+choice of nodes.
 """

@@ -1,4 +1,4 @@
-"""Which nodes a worker may use at all, whatever is free on them (R1, R13)."""
+"""Nodes that a worker may use, whatever is free on them (R1, R13)."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from benchpool_scheduler.core.jobs.job_info import Requirements
 from benchpool_scheduler.core.model import NodeName
 
 MOST_ALLOWED = 4096
-"""At most this many answers to the question which nodes a job may use are remembered."""
+"""Limit on cached sets of allowed nodes."""
 
 Where = tuple[tuple[str, ...], bool, frozenset[NodeName] | None, frozenset[NodeName]]
-"""What decides that: models, whether a part of a GPU will do, nodes by name."""
+"""Cache key: GPU models, whether part of a GPU is requested, and nodes by name."""
 
 
 class AllowedNodes:
-    """The nodes by what decides who may use them, remembered.
+    """Cached sets of allowed nodes, by the requirements that decide them.
 
     Args:
-        every: All of the nodes, as a set of their orders.
+        every: All nodes, as a set of their orders.
     """
 
     def __init__(self, nodes: Sequence[NodeCapacity], every: int) -> None:
@@ -30,10 +30,10 @@ class AllowedNodes:
         self._known: dict[Where, int] = {}
 
     def nodes_for(self, requirements: Requirements, models: tuple[str, ...] | None = None) -> int:
-        """Return the nodes that a worker may use, by their orders.
+        """Return the nodes that a worker may use, as a set of their orders.
 
         Args:
-            models: GPU models to look at instead of all that it accepts.
+            models: GPU models to use instead of all accepted models.
         """
         models = requirements.models if models is None else models
         if not models and not requirements.part and requirements.anywhere:
@@ -47,14 +47,14 @@ class AllowedNodes:
         return self._known[key]
 
     def _named(self, requirements: Requirements) -> Iterable[NodeCapacity]:
-        """Return the nodes to look at: few where only few may be used."""
+        """Return the candidate nodes: only the named ones if the job names nodes, else all."""
         if requirements.only is None:
             return self._nodes
         return [self._by_name[name] for name in requirements.only if name in self._by_name]
 
 
 def may_use(capacity: NodeCapacity, models: tuple[str, ...], requirements: Requirements) -> bool:
-    """Tell whether a worker may use a node at all, whatever is free there."""
+    """Return whether a worker may use a node, whatever is free there."""
     node = capacity.node
     return (
         (not models or node.gpu_model in models)

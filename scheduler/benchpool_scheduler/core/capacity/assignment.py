@@ -1,4 +1,4 @@
-"""What a pass has decided for a job so far."""
+"""Decisions of a pass for one job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchpool_scheduler.core.model import JobId, Worker
 
 
 class Departure(NamedTuple):
-    """One worker of a job that leaves; others of the same job may leave for other reasons."""
+    """One leaving worker of a job. Other workers of the job may leave for other reasons."""
 
     job: JobId
     worker: Worker
@@ -24,18 +24,18 @@ def departures(info: JobInfo, workers: Iterable[Worker]) -> Iterator[Departure]:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Workers given their GPUs, and the departures that they must wait for."""
+    """Workers with their GPUs, and the departures that they must wait for."""
 
     workers: tuple[Worker, ...]
     after: tuple[Departure, ...] = ()
 
     @property
     def jobs_after(self) -> tuple[JobId, ...]:
-        """Return the jobs that they must wait for, each once."""
+        """Return the jobs that the workers must wait for, each once."""
         return tuple(dict.fromkeys(departure.job for departure in self.after))
 
     def behind(self, more: Iterable[Departure]) -> Assignment:
-        """Return the same workers, which must wait for these departures too."""
+        """Return the same workers, which must also wait for these departures."""
         after = dict.fromkeys(self.after)
         known = len(after)
         after.update(dict.fromkeys(more))
@@ -44,7 +44,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class JobAssignment:
-    """What the pass decided for one job: the workers it gets, in the order of its decisions.
+    """Workers that a pass gives to one job, in the order of its decisions.
 
     The first decision for a job without workers holds at least its smallest gang (R10).
     """
@@ -61,7 +61,10 @@ class JobAssignment:
             )
 
     def starts(self) -> Iterator[Assignment]:
-        """Yield what starts now and what must wait; no job starts before its first workers."""
+        """Yield the workers that start now, then the workers that must wait.
+
+        If the first workers of a job must wait, all of its workers wait.
+        """
         if len(self.parts) == 1:
             yield self.parts[0]
             return
@@ -76,6 +79,6 @@ class JobAssignment:
 
     @property
     def waits(self) -> Assignment | None:
-        """Return the start of its first workers, when others must leave before it."""
+        """Return the start of the job's first workers if it must wait for departures, else None."""
         first = next(self.starts())
         return first if first.after else None

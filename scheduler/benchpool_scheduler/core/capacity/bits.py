@@ -1,7 +1,7 @@
-"""Sets of small numbers as whole numbers: bit ``i`` is set when ``i`` is in the set.
+"""Sets of small integers as one integer: bit ``i`` is set when ``i`` is in the set.
 
-Python's whole numbers have no bound, so one of them holds a set of ten thousand nodes; joining,
-meeting and counting such sets takes well under a microsecond.
+Python's integers are unbounded, so that one of them holds a set of ten thousand nodes. Union,
+intersection and count of such sets take well under a microsecond.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 FEW = 8
-"""Up to so many members are found one by one; more by writing the set out."""
+"""Largest set whose members are found one by one. Larger sets are written out as a string."""
 
 
 def lowest(bits: int) -> int:
@@ -40,7 +40,7 @@ def members(bits: int) -> Iterator[int]:
 
 
 def first(bits: int, count: int) -> int:
-    """Return the ``count`` smallest members as a set; all when there are fewer.
+    """Return the ``count`` smallest members as a set, or all if there are fewer.
 
     >>> bin(first(0b10110, 2))
     '0b110'
@@ -52,7 +52,7 @@ def first(bits: int, count: int) -> int:
 
 
 def set_of(numbers: Iterable[int]) -> int:
-    """Return a set of many numbers, without making a whole number for each of them.
+    """Return a set of many numbers without an intermediate integer per number.
 
     >>> bin(set_of([4, 1, 2]))
     '0b10110'

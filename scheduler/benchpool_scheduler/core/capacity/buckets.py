@@ -1,4 +1,4 @@
-"""Nodes by how many whole GPUs are free on them."""
+"""Nodes grouped by their number of free whole GPUs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 
 class Buckets(list[int]):
-    """A set of nodes for each number of free GPUs, from none to the most that a node has.
+    """One set of nodes per number of free GPUs, from 0 to the most that a node has.
 
     Attributes:
-        filled: The numbers whose set is not empty: few, however many GPUs a node has.
+        filled: Numbers whose set is not empty. There are few, however many GPUs a node has.
     """
 
     __slots__ = ("_known", "filled")
@@ -17,10 +17,10 @@ class Buckets(list[int]):
     def __init__(self, sets: Iterable[int]) -> None:
         super().__init__(sets)
         self.filled = {free for free, found in enumerate(self) if found}
-        self._known: dict[int, int] = {}  # by nodes, until the next move
+        self._known: dict[int, int] = {}  # free GPUs by set of nodes, until the next move
 
     def move(self, bit: int, before: int, after: int) -> None:
-        """Let a node have another number of free GPUs.
+        """Move a node to another number of free GPUs.
 
         >>> buckets = Buckets([0b00, 0b11])
         >>> buckets.move(0b01, 1, 0)
@@ -36,7 +36,7 @@ class Buckets(list[int]):
         self.filled.add(after)
 
     def gpus(self, nodes: int) -> int:
-        """Return how many GPUs are free on these nodes.
+        """Return the number of free GPUs on these nodes.
 
         >>> Buckets([0b001, 0b010, 0b100]).gpus(0b110)
         3

@@ -1,4 +1,4 @@
-"""Which GPUs of a node a worker gets (R1, R12)."""
+"""Choice of the GPUs of a node for a worker (R1, R12)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from benchpool_scheduler.core.model import Worker
 def choose_worker(
     node: NodeCapacity, requirements: Requirements, rest: int | None = None
 ) -> Worker:
-    """Return one more worker with its GPUs: free ones first, then those of the leaving.
+    """Return one more worker with its GPUs: free GPUs first, then GPUs of leaving jobs.
 
-    Among free ones links and sockets decide (R12).
+    Among free GPUs, links and sockets decide (R12).
 
     Args:
-        rest: For a part: take a GPU of which so much is left; WHOLE_GPU for one not in use.
+        rest: For a part of a GPU: thousandths left on the GPU to take. WHOLE_GPU means an unused
+        GPU.
     """
     if requirements.part:
         at = _choose_shared(node, requirements, rest)
@@ -33,7 +34,7 @@ def choose_worker(
 
 
 def _choose_shared(node: NodeCapacity, requirements: Requirements, wanted: int | None) -> int:
-    """Return the GPU for a part: the one of which least is left, else one not in use."""
+    """Return the GPU for a part: the GPU with the least left that suffices, else an unused one."""
     for releasing in (False, True):
         rests = node.parts.rests(
             requirements.owner, node.blocked(releasing=releasing), releasing=releasing

@@ -1,7 +1,8 @@
-"""The levels of the machine room: which nodes share a zone, a rack, a host (R12).
+"""Topology levels of the pool: which nodes share a zone, a rack or a host (R12).
 
-A *domain* is a set of nodes that share a label value at some level; `node` is always the last
-level, each node a domain of its own. Two racks of one name in different zones are different racks.
+A *domain* is a set of nodes that share a label value at one level. The last level is always `node`,
+where each node is a domain of its own. Racks of the same name in different zones are different
+racks.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ NODE_LEVEL = "node"
 
 
 def domain_of(node: Node, level: str, topology: Sequence[str]) -> tuple[str, ...] | None:
-    """Return what names the node's domain at a level, or None where it has no such label.
+    """Return the name of the node's domain at a level, or None if the node has no such label.
 
-    Two racks of one name in different zones are different racks.
+    Racks of the same name in different zones are different racks.
 
         >>> from benchpool_scheduler.core.model import NodeName
         >>> node = Node(NodeName("n0"), (), labels={"zone": "z1", "rack": "r1"})
@@ -35,10 +36,11 @@ def domain_of(node: Node, level: str, topology: Sequence[str]) -> tuple[str, ...
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """Nodes of one domain as a set of positions, counted from its first node.
+    """Nodes of one domain, as a set of positions counted from its first node.
 
     Attributes:
-        low: Position of its first node. ``bits``: its nodes, shifted down by ``low``.
+        low: Position of the first node.
+        bits: The nodes, shifted down by ``low``.
     """
 
     low: int
@@ -46,10 +48,10 @@ class Domain:
 
 
 class TopologyLevel:
-    """The domains of one level, and the nodes without a label for it.
+    """Domains of one level, and the nodes without a label for it.
 
     Attributes:
-        of: The domain of each node that has one, by the node's position.
+        of: Domain of each labelled node, by the node's position.
     """
 
     __slots__ = ("domains", "of", "unlabelled")
@@ -78,7 +80,7 @@ def _domain(orders: Sequence[int]) -> Domain:
 
 
 class TopologyLevels:
-    """All levels of a pool; each is worked out when it is first asked for."""
+    """All topology levels of a pool. Each level is computed on first use."""
 
     def __init__(self, nodes: Sequence[tuple[int, Node]], topology: Sequence[str]) -> None:
         self._nodes = nodes
@@ -100,7 +102,7 @@ class TopologyLevels:
         return (*self._topology[self._topology.index(preferred) :], NODE_LEVEL)
 
     def below(self, domain: Domain | None, name: str) -> list[Domain]:
-        """Return the domains of a level that have nodes in a wider domain (None: everywhere)."""
+        """Return the domains of a level that have nodes in a wider domain, or all if it is None."""
         level = self[name]
         if domain is None:
             return level.domains

@@ -1,4 +1,4 @@
-"""Whether a job could ever start: in an empty pool, with nobody else's work in the way (R22)."""
+"""Whether a job could run in an empty pool (R22)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchpool_scheduler.core.jobs.tree import Tree
 
 
 def possible(info: JobInfo, empty: FreeCapacity, tree: Tree) -> bool:
-    """Tell whether the smallest gang could run if the pool were empty."""
+    """Return whether the smallest gang could run in an empty pool."""
     return (
         beyond_limit(info, tree) is None
         and beyond_quota(info, tree) is None
@@ -19,7 +19,7 @@ def possible(info: JobInfo, empty: FreeCapacity, tree: Tree) -> bool:
 
 
 def beyond_limit(info: JobInfo, tree: Tree) -> tuple[int, int] | None:
-    """Return project and resource whose limit is smaller than the job alone, lowest first."""
+    """Return the lowest project and the resource whose limit is smaller than the job, or None."""
     for index in reversed(info.branch.path):
         if (over := first_over(info.min_gang, tree.branches[index].limit)) is not None:
             return index, over
@@ -27,7 +27,10 @@ def beyond_limit(info: JobInfo, tree: Tree) -> tuple[int, int] | None:
 
 
 def beyond_quota(info: JobInfo, tree: Tree) -> tuple[int, int] | None:
-    """Return project and resource whose quota is smaller than the non-preemptible job alone."""
+    """Return the lowest project and the resource whose quota is too small, or None.
+
+    Only a non-preemptible job needs to fit into the quota.
+    """
     if info.spec.preemptible:
         return None
     for index in reversed(info.branch.path):

@@ -1,14 +1,15 @@
-"""Least future fragmentation: what a worker here would spoil for the workers that are usual (R12).
+"""Fragmentation measure: how much a worker on a node spoils for the usual workers (R12).
 
-Free GPUs can be of no use: too few of them together, too small a part of one, or no CPUs or memory
-left beside them. How much of a node is of use depends on who comes. So the *usual* kinds of workers
-are those that hold GPUs in the pool, and a node is worth, on average over the kinds, the GPUs that
-it could fill with workers of that kind alone. A worker goes where this worth falls least.
+Free GPUs can be unusable: too few together, too small a part of one, or without CPUs or memory. How
+much of a node is usable depends on the workers to come. The *usual* kinds of workers are therefore
+the kinds that hold GPUs in the pool. The worth of a node is the number of GPUs that it could fill
+with workers of one kind alone, on average over the kinds. A worker goes to the node whose worth
+falls least.
 
 The idea of measuring fragmentation against the typical workload is from Weng et al., "Beware of
 Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent" (USENIX ATC
-2023). There a node counts as useful for a kind of worker as soon as one of them fits; here it
-counts for as many of them as its CPUs and memory feed.
+2023). There a node counts as useful for a kind of worker as soon as one worker fits. Here it counts
+for as many workers as its CPUs and memory allow.
 """
 
 from __future__ import annotations
@@ -22,29 +23,29 @@ from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.jobs.job_info import Requirements
 
 MOST_KINDS = 64
-"""Kinds of workers that are looked at: the most frequent."""
+"""Limit on the kinds of workers compared. The most frequent kinds count."""
 
 Kind = tuple[int, int, int, int, int, tuple[str, ...]]
 """GPUs, part, project of the part, CPUs, memory and models of one worker."""
 
 ALWAYS: Kind = (1, 0, -1, 0, 0, ())
-"""A kind that is usual in every pool: a whole GPU, so that parts do not open one without need."""
+"""Kind that is usual in every pool: one whole GPU. It keeps parts from opening a GPU needlessly."""
 
 MOST_REMEMBERED = 200_000
-"""Nodes' states of which the worth is remembered."""
+"""Limit on node states with a cached worth."""
 
 State = tuple[str | None, bool, int, tuple[Part, ...], int | None, int | None]
-"""Model, shared, whole GPUs free, rests of GPUs in use in parts, CPUs and memory free."""
+"""GPU model, shared, free whole GPUs, rests of GPUs in use in parts, free CPUs and memory."""
 
 WorkerShape = tuple[int, int, int]
 """GPUs, part and project of the part of one worker."""
 
 
 class UsualWorkers:
-    """The kinds of workers in the pool, and what nodes are worth to them.
+    """Kinds of workers in the pool, and the worth of nodes to them.
 
-    All kinds weigh the same: a rare kind that finds no place loses as much as a frequent one, and
-    what is worth most does not change with every start.
+    All kinds weigh the same. A rare kind that finds no place loses as much as a frequent one, and
+    the worths do not change with every start.
     """
 
     def __init__(self) -> None:
@@ -56,7 +57,7 @@ class UsualWorkers:
         self._worth: dict[State, int] = {}
 
     def note(self, requirements: Requirements, workers: int) -> None:
-        """Count workers with these requirements; fewer when the number is negative."""
+        """Count workers with these requirements. A negative number removes them."""
         if not requirements.gpus and not requirements.part:
             return
         kind = (
@@ -79,9 +80,9 @@ class UsualWorkers:
             self._stale |= not before or not after
 
     def version(self) -> int:
-        """Bring the kinds up to date; return how often any has come or gone.
+        """Update the usual kinds. Return the number of updates so far.
 
-        Of too many kinds those go in whose number has the most binary digits.
+        If there are too many kinds, those count whose number of workers has the most binary digits.
         """
         if self._stale:
             self._stale = False
@@ -95,15 +96,15 @@ class UsualWorkers:
         return self._version
 
     def loss(self, state: State, requirements: Requirements) -> int | None:
-        """Return what one worker would spoil on a node; None where it does not fit now."""
+        """Return how much one worker would spoil on a node, or None if it does not fit now."""
         return min((loss for loss, _ in self._ways(state, requirements)), default=None)
 
     def rest(self, state: State, requirements: Requirements) -> int | None:
-        """Return of which GPU a part is best taken: of one with so much left now."""
+        """Return the rest on the best GPU for a part, or None if no part fits now."""
         return min(self._ways(state, requirements), default=(0, None))[1]
 
     def _ways(self, state: State, requirements: Requirements) -> Iterator[tuple[int, int]]:
-        """Yield what each way to place a worker spoils, and what is left of the GPU it takes."""
+        """Yield what each way to place a worker spoils, and the rest on the GPU that it takes."""
         model, shared, free, rests, cpus, memory = state
         if free < requirements.gpus or (requirements.part and not shared):
             return
@@ -131,7 +132,7 @@ class UsualWorkers:
         if free:
             new = _with(rests, (requirements.owner, WHOLE_GPU - requirements.part))
             after = self._worth_of((model, shared, free - 1, new, cpus, memory))
-            yield 2 * (before - after) + 1, WHOLE_GPU  # of equal ways the one that opens no GPU
+            yield 2 * (before - after) + 1, WHOLE_GPU  # on a tie, prefer not to open a GPU
 
     def _worth_of(self, state: State) -> int:
         worth = self._worth.get(state)
@@ -142,7 +143,7 @@ class UsualWorkers:
         return worth
 
     def _work_out(self, state: State) -> int:
-        """Return the sum, over the usual kinds, of the GPUs that each alone could fill."""
+        """Return the sum, over the usual kinds, of the GPUs that each kind alone could fill."""
         model, shared, free, rests, cpus, memory = state
         worth = 0
         for (gpus, part, owner), needs in self._usual(model, shared).items():
@@ -162,7 +163,7 @@ class UsualWorkers:
         return worth
 
     def _usual(self, model: str | None, shared: bool) -> dict[WorkerShape, list[tuple[int, int]]]:
-        """Return the CPUs and memory of the usual kinds that may use a node, by their GPUs."""
+        """Return the CPUs and memory of the usual kinds that may use a node, by worker shape."""
         key = (model, shared)
         if key not in self._open:
             kinds: dict[WorkerShape, list[tuple[int, int]]] = {}
@@ -174,7 +175,7 @@ class UsualWorkers:
 
 
 def state_of(node: NodeCapacity) -> State:
-    """Return all of a node that decides what it is worth now."""
+    """Return everything about a node that decides its present worth."""
     return (
         node.node.gpu_model,
         node.node.shared,

@@ -1,12 +1,12 @@
-"""The free GPUs of every node, kept from pass to pass: those free now, and those *releasing*.
+"""Free GPUs of every node, kept between passes: those free now, and those *releasing*.
 
-A GPU of a leaving job is releasing: it may be promised to an attempt to preempt, and a plain start
-may not use it. What is kept for benches counts for nobody (R3).
+A GPU of a leaving job is releasing. It may be promised to an attempt to preempt, but a plain start
+may not use it. GPUs kept for benches are not counted (R3).
 
-Facts (``seat``, ``unseat``) are for good. Decisions of a pass (``take``, ``release``) are recorded
-in the journal, so that ``rollback`` undoes them. Each costs the same whatever the size of the pool.
-Over all nodes, sets of nodes are kept as bits: by
-how many GPUs are free, by model, in use or not. A place is then found by joining such sets.
+Facts (``seat``, ``unseat``) are permanent. Decisions of a pass (``take``, ``release``) are recorded
+in the journal, so that ``rollback`` undoes them. The cost of each does not depend on the size of
+the pool. Sets of nodes are kept as bits: by number of free GPUs, by model, in use or not. A place
+is found by intersecting such sets.
 """
 
 from __future__ import annotations
@@ -30,22 +30,23 @@ __all__ = ["PLENTY", "FreeCapacity", "NodeCapacity"]
 
 
 Change = Callable[[NodeCapacity, JobInfo, Worker], object]
-"""What one worker of a job changes on its node."""
+"""Change that one worker of a job makes on its node."""
 
 Savepoint = tuple[int, Mark]
-"""A place in the journal, and in the log of changed nodes."""
+"""Position in the journal, and in the log of changed nodes."""
 
 
 class FreeCapacity:
-    """All ready nodes, in the order of the snapshot.
+    """Free capacity of all ready nodes, in the order of the snapshot.
 
     Attributes:
-        every: All ready nodes as a set of their orders. ``used``: those with any worker.
-        by_free: The nodes by how many whole GPUs are free: now, and with those releasing.
-        levels: The domains of the machine room.
-        allowed: Returns the nodes that a worker may use at all, see ``AllowedNodes.nodes_for``.
+        every: All ready nodes, as a set of their orders.
+        used: The nodes with at least one worker, as a set of their orders.
+        by_free: The nodes by number of free whole GPUs: now, and with those releasing.
+        levels: Topology levels of the pool.
+        allowed: Returns the nodes that a worker may use, see ``AllowedNodes.nodes_for``.
         largest: GPUs of the largest node.
-        homes: Where this pass has put the first worker of a job.
+        homes: Node where this pass has put the first worker of a job.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class FreeCapacity:
     # ----------------------------------------------------------------- facts
 
     def renew(self, node: Node) -> None:
-        """Let a node have other GPUs, or keep others for benches; nobody is seated on it now."""
+        """Replace a node whose GPUs or kept GPUs have changed. It must have no seated workers."""
         if (known := self.by_name.get(node.name)) is None:
             return
         now, releasing = known.free, known.free_releasing
@@ -99,7 +100,7 @@ class FreeCapacity:
         self._indexes.changed(known)
 
     def seat(self, info: JobInfo, workers: Sequence[Worker], *, leaving: bool = False) -> None:
-        """A job holds these workers, or is leaving them; those on other nodes are passed over."""
+        """Record that a job holds these workers, or is leaving them. Unknown nodes are skipped."""
         for worker in workers:
             self._tell(NodeCapacity.seat, info, worker)
         if leaving:
@@ -108,7 +109,11 @@ class FreeCapacity:
         self._note(info.requirements, len(workers))
 
     def unseat(self, info: JobInfo, workers: Sequence[Worker], *, leaving: bool = False) -> None:
-        """A job does not hold these workers any more, which it was leaving or not."""
+        """Record that a job no longer holds these workers.
+
+        Args:
+            leaving: The job was leaving them.
+        """
         if leaving:
             for worker in workers:
                 self._tell(NodeCapacity.hold, info, worker)
@@ -123,7 +128,7 @@ class FreeCapacity:
     # ----------------------------------------------------------------- decisions
 
     def take(self, info: JobInfo, places: Iterable[NodeCapacity]) -> Assignment:
-        """Give GPUs to one worker at each place: free ones first, then those of the leaving."""
+        """Assign GPUs to one worker at each place: free GPUs first, then those of leaving jobs."""
         workers: list[Worker] = []
         after: dict[Departure, None] = {}
         requirements = info.requirements
@@ -138,7 +143,7 @@ class FreeCapacity:
         return Assignment(tuple(workers), tuple(after))
 
     def take_nominated(self, info: JobInfo, nominated: Sequence[Worker]) -> Assignment | None:
-        """Give a job exactly the places it was promised, or nothing."""
+        """Assign exactly the places promised to a job, or return None if they are not available."""
         wanted: dict[NodeName, list[Worker]] = {}
         for worker in nominated:
             wanted.setdefault(worker.node, []).append(worker)
@@ -155,7 +160,7 @@ class FreeCapacity:
         return Assignment(tuple(nominated), tuple(after))
 
     def assign(self, info: JobInfo, worker: Worker) -> None:
-        """Give a job exactly this worker, which is free for it."""
+        """Assign this worker to a job. Its GPUs must be free for the job."""
         self._assign(self.by_name[worker.node], info, worker)
 
     def _assign(self, node: NodeCapacity, info: JobInfo, worker: Worker) -> list[Departure]:
@@ -165,7 +170,7 @@ class FreeCapacity:
         return after
 
     def unassign(self, info: JobInfo, worker: Worker) -> None:
-        """Take from a job a worker that this pass gave it."""
+        """Remove a worker that this pass gave to a job."""
         self._tell(NodeCapacity.unassign, info, worker)
         self.journal.record((FreeCapacity._tell, self, NodeCapacity.assign, info, worker))
 
@@ -175,7 +180,7 @@ class FreeCapacity:
         self.journal.record((FreeCapacity._tell, self, NodeCapacity.hold, info, worker))
 
     def hold(self, info: JobInfo, worker: Worker) -> None:
-        """Let a worker stay that was to leave."""
+        """Let a leaving worker stay."""
         self._tell(NodeCapacity.hold, info, worker)
         self.journal.record((FreeCapacity._tell, self, NodeCapacity.release, info, worker))
 
@@ -184,36 +189,36 @@ class FreeCapacity:
             what(node, info, worker)
             self._changed(node)
 
-    # ----------------------------------------------------------------- going back
+    # ----------------------------------------------------------------- rollback
 
     def savepoint(self) -> Savepoint:
-        """Return the present as something to go back to."""
+        """Return the present state as a savepoint for ``rollback``."""
         return self.journal.savepoint(), self._indexes.mark()
 
     def rollback(self, savepoint: Savepoint) -> None:
-        """Undo what the pass has changed since a savepoint."""
+        """Undo the changes of this pass since a savepoint."""
         changes, mark = savepoint
         self.journal.rollback(changes)
         self._indexes.back_to(mark)
 
-    # ----------------------------------------------------------------- questions
+    # ----------------------------------------------------------------- queries
 
     def home(self, info: JobInfo) -> NodeName | None:
-        """Return where the first worker of a job is, or will be by this pass; None for nowhere."""
+        """Return the node of a job's first worker, now or after this pass, or None."""
         held = info.job.held
         return self.homes.get(info.job.id) or (held[0].node if held else None)
 
     def may_use(self, requirements: Requirements, node: NodeName) -> bool:
-        """Tell whether a job of these requirements may use the node at all, whatever is free."""
+        """Return whether a job with these requirements may use the node, whatever is free."""
         found = self.by_name.get(node)
         return found is not None and may_use(found, requirements.models, requirements)
 
     def acceptable(self, requirements: Requirements) -> list[NodeCapacity]:
-        """Return the nodes that a job of these requirements may use at all, whatever is free."""
+        """Return the nodes that a job with these requirements may use, whatever is free."""
         return [n for n in self.nodes if may_use(n, requirements.models, requirements)]
 
     def free(self, requirements: Requirements, *, releasing: bool = False) -> int:
-        """Return how many whole GPUs are free for these requirements."""
+        """Return the number of free whole GPUs for these requirements."""
         if self._bounded(requirements):
             return sum(
                 n.open_gpus(requirements, releasing=releasing)
@@ -222,11 +227,11 @@ class FreeCapacity:
         return self.by_free[releasing].gpus(self.allowed(requirements))
 
     def unclaimed(self) -> int:
-        """Return how many whole GPUs are being left that nobody was promised yet."""
+        """Return the number of releasing whole GPUs that are not promised yet."""
         return self.by_free[True].gpus(self.every) - self.by_free[False].gpus(self.every)
 
     def most_free(self, requirements: Requirements) -> int:
-        """Return how many GPUs are free now on the node with these requirements where most are."""
+        """Return the largest number of GPUs that are free now on one allowed node."""
         if self._bounded(requirements):
             return max(
                 (n.open_gpus(requirements) for n in self.acceptable(requirements)), default=0
@@ -235,7 +240,7 @@ class FreeCapacity:
         return next((k for k in range(len(buckets) - 1, 0, -1) if buckets[k] & nodes), 0)
 
     def freest(self, requirements: Requirements, *, releasing: bool) -> Iterator[NodeCapacity]:
-        """Yield the nodes that may be used, those with most free GPUs first, then by order."""
+        """Yield the allowed nodes, those with the most free GPUs first, then by order."""
         nodes = self.allowed(requirements)
         for found in self.by_free[releasing][::-1]:
             for order in members(found & nodes):
@@ -246,7 +251,7 @@ class FreeCapacity:
         return self._by_order[order]
 
     def slots(self, requirements: Requirements, nodes: int, *, releasing: bool) -> dict[int, int]:
-        """Return which of the nodes hold how many workers of this request, the number first."""
+        """Return the nodes, as sets, by how many workers of this request each can hold."""
         if self.only_gpus_bind(requirements):
             sets = self._by_gpus(requirements.gpus, releasing=releasing)
         else:
@@ -254,7 +259,7 @@ class FreeCapacity:
         return {slots: some for slots, found in sets.items() if (some := found & nodes)}
 
     def _by_slots(self, requirements: Requirements, *, releasing: bool) -> dict[int, int]:
-        """Return the nodes by how many workers they hold, where not only whole GPUs decide."""
+        """Return the nodes by the workers that each can hold, if not only whole GPUs decide."""
         indexes = self._indexes
 
         def by_state() -> dict[int, int]:
@@ -271,12 +276,12 @@ class FreeCapacity:
         return indexes.sets((*asked(requirements), releasing), number, at_first)
 
     def holds(self, requirements: Requirements, *, releasing: bool = False) -> int:
-        """Return how many workers of this request all nodes together hold."""
+        """Return how many workers of this request all nodes together can hold."""
         found = self.slots(requirements, self.allowed(requirements), releasing=releasing)
         return sum(slots * some.bit_count() for slots, some in found.items())
 
     def only_gpus_bind(self, requirements: Requirements) -> bool:
-        """Tell whether whole free GPUs alone decide how many workers a node holds."""
+        """Return whether free whole GPUs alone decide how many workers a node can hold."""
         return not (
             requirements.part
             or (requirements.cpus and self._cpus_bound)
@@ -285,11 +290,11 @@ class FreeCapacity:
         )
 
     def _bounded(self, requirements: Requirements) -> bool:
-        """Tell whether it may be kept from what benches have lent (R3)."""
+        """Return whether GPUs lent by benches may be closed to these requirements (R3)."""
         return requirements.fixed and self._lends
 
     def hold_all(self, gpus: int, nodes: int, count: int, *, releasing: bool) -> bool:
-        """Tell whether so many workers fit on these nodes, where whole GPUs alone decide."""
+        """Return whether ``count`` workers fit on these nodes, if whole GPUs alone decide."""
         if not gpus:
             return nodes != 0
         buckets = self.by_free[releasing]
@@ -301,9 +306,10 @@ class FreeCapacity:
         return count <= 0
 
     def least_spoilt(self, requirements: Requirements, nodes: int) -> int:
-        """Return those of the nodes that one more worker spoils least now (R12).
+        """Return the nodes that one more worker spoils least now (R12).
 
-        All of the nodes where every node is alike; none where it fits nowhere.
+        Returns all of ``nodes`` if no node differs from the others, and 0 if the worker fits
+        nowhere.
         """
         if not self._mixed:
             return nodes

@@ -1,9 +1,9 @@
-"""A number for every node, remembered: by that number, the nodes as a set.
+"""Indexes of nodes: a cached number per node, and the set of nodes for each number.
 
-The number is how many workers of a need the node holds, or what a worker there would spoil. Where
-only free GPUs decide, no index is needed. Else an *index* remembers each node's number; changes
-are written to a log, and an index reads what is new there when it is next asked for. So a change
-costs the same whatever number of indexes there are, and a question costs what has changed.
+The number is how many workers of a request the node can hold, or how much a worker would spoil. No
+index is needed where only free GPUs decide. Changed nodes are written to a log. An index reads the
+new entries of the log on its next query. A change therefore costs the same for any number of
+indexes, and a query costs in proportion to the changes.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from benchpool_scheduler.core.capacity.node_capacity import NodeCapacity
 from benchpool_scheduler.core.jobs.job_info import Requirements
 
 MOST_INDEXES = 256
-"""Indexes that are remembered at one time; the one not asked for longest is forgotten."""
+"""Limit on cached indexes. The least recently used one is dropped."""
 
 Number = TypeVar("Number", bound=Hashable)
-"""A node's number, or anything else that can be compared; None where a node is to be left out."""
+"""Number of a node, or another hashable value. None leaves the node out."""
 
 
 Mark = tuple[int, int, int]
-"""How often the log was forgotten, how much is in it, and how many indexes were made so far."""
+"""Number of times the log was cleared, its length, and the number of indexes made so far."""
 
 
 @dataclass(slots=True)
 class _Index(Generic[Number]):
-    """The numbers by the node's order, and the sets by number, as of a place in the log.
+    """Numbers by the node's order, and sets by number, as of a position in the log.
 
-    ``number``: of all indexes that were ever made. ``again``: nodes that must be looked at besides
-    those in the log after that place.
+    ``number`` is the index's number among all indexes ever made. ``again`` holds nodes to read
+    again in addition to those in the log after ``read``.
     """
 
     of: list[Number | None]
@@ -53,7 +53,7 @@ class Indexes:
         self._known: dict[Hashable, _Index[Any]] = {}
 
     def changed(self, node: NodeCapacity) -> None:
-        """Write down that a node has changed."""
+        """Log that a node has changed."""
         if self._known:
             self._log.append(node.order)
             if len(self._log) > 4 * len(self._nodes) + 1000:
@@ -62,17 +62,17 @@ class Indexes:
                 self._forgotten += 1
 
     def mark(self) -> Mark:
-        """Return a place to go back to when all that changes from now on is undone."""
+        """Return a mark for ``back_to``, which undoes later changes."""
         return self._forgotten, len(self._log), self._count
 
     def back_to(self, mark: Mark) -> None:
-        """All nodes are as they were at the mark: only who has looked since must look again."""
+        """Reset the log to a mark. Only indexes that have read later changes read them again."""
         forgotten, place, count = mark
         if forgotten != self._forgotten or place == len(self._log):
             return
         since = set(self._log[place:])
         for index in self._known.values():
-            if index.read > place or index.number > count:  # made since, from what is undone
+            if index.read > place or index.number > count:  # made since, from undone changes
                 index.again |= since
                 index.read = place
         del self._log[place:]
@@ -83,10 +83,11 @@ class Indexes:
         number: Callable[[NodeCapacity], Number | None],
         at_first: Callable[[], dict[Number, int]] | None = None,
     ) -> dict[Number, int]:
-        """Return the nodes by their number; of one key the number is always the same.
+        """Return the nodes by their number. The same key must always give the same number.
 
         Args:
-            at_first: Returns the same for all nodes, where that costs less than node by node.
+            number: Returns the number of a node.
+            at_first: Returns the sets for all nodes at once, if that is cheaper than node by node.
         """
         index: _Index[Number] | None = self._known.pop(key, None)
         if index is None:
@@ -102,7 +103,7 @@ class Indexes:
     def among(
         self, nodes: int, number: Callable[[NodeCapacity], Number | None]
     ) -> dict[Number, int]:
-        """Return these nodes by their number, without remembering it."""
+        """Return these nodes by their number, without caching."""
         orders: dict[Number, list[int]] = {}
         for order in members(nodes):
             if (found := number(self._by_order[order])) is not None:
@@ -141,7 +142,7 @@ class Indexes:
 def slots_of(
     requirements: Requirements, *, releasing: bool
 ) -> Callable[[NodeCapacity], int | None]:
-    """Return what tells how many workers a node holds; nodes with the same room hold the same."""
+    """Return a function that computes how many workers a node can hold, cached by free capacity."""
     alike: dict[tuple[int, int, int, int], int] = {}
 
     def slots(node: NodeCapacity) -> int | None:
@@ -157,7 +158,7 @@ def slots_of(
 
 
 def asked(requirements: Requirements) -> tuple[int, int, int, int, int, bool]:
-    """Return what decides how many workers a node holds, as part of a key."""
+    """Return the requirements that decide how many workers a node can hold, as part of a key."""
     return (
         requirements.gpus,
         requirements.part,

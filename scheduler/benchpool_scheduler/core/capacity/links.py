@@ -1,11 +1,11 @@
-"""Which GPUs inside a node: close to each other, and leaving close ones together (R12).
+"""Choice of GPUs inside a node by their links (R12).
 
-How close two GPUs are is their link, then whether they are on one CPU socket. The best set of a
-size has the largest sum over its pairs; among equal ones, what stays free has the largest sum, so
-that well-linked groups stay whole for others; then the lowest positions.
+The closeness of two GPUs is their link, then whether they share a CPU socket. The best set of a
+size has the largest sum of closeness over its pairs. On a tie, the set wins that leaves the largest
+sum among the free GPUs, so that well-linked groups stay whole. Then the lowest positions win.
 
-All sets are looked at where there are few of them, as in a node of eight GPUs. In larger nodes a
-set is grown from every GPU, each time by the one closest to it, and the best of these is taken.
+All sets are compared if there are few of them, as in a node of eight GPUs. In larger nodes a set is
+grown from every GPU by adding the closest GPU each time. The best of these sets is taken.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ from math import comb
 from benchpool_scheduler.core.capacity.bits import first, members
 
 MOST_SETS = 512
-"""With more sets than this, sets are grown instead."""
+"""Limit on sets that are all compared. Above it, sets are grown instead."""
 
 SOCKET = 1
 LINK = 1 << 10
-"""What one socket and one step of a link are worth; no sum of sockets outweighs a link."""
+"""Weights of a shared socket and of one step of a link. No sum of sockets outweighs a link."""
 
 Links = tuple[tuple[int, ...], ...]
 Weights = tuple[tuple[int, ...], ...]
 
 
 def choose(links: Links, sockets: tuple[int, ...], held: int, free: int, count: int) -> int:
-    """Return ``held`` and ``count`` of the free positions, as a set.
+    """Return ``held`` and the best ``count`` of the free positions, as a set.
 
     Args:
-        links: How close two positions are; empty where nothing is known. ``sockets`` likewise.
+        links: Closeness of each pair of positions. Empty if unknown.
+        sockets: CPU socket of each position. Empty if unknown.
         held: Positions that are in the set in any case.
 
     >>> pairs = ((0, 2, 1, 1), (2, 0, 1, 1), (1, 1, 0, 2), (1, 1, 2, 0))
@@ -84,9 +85,9 @@ def _sum(weights: Weights, some: Sequence[int]) -> int:
 def _grown(
     weights: Weights, fixed: tuple[int, ...], spots: Sequence[int], start: int, count: int
 ) -> tuple[int, ...]:
-    """Return a set grown from a position, each time by the one closest to all that are in it.
+    """Return a set grown from ``start`` by adding the position closest to the set each time.
 
-    Among equally close ones the one goes in that is least close to those that stay free.
+    On a tie, the position is added that is least close to the remaining free positions.
     """
     grown, left = [start], [at for at in spots if at != start]
     while len(grown) < count:

@@ -1,13 +1,13 @@
-"""What is free on one node, and what is about to be free.
+"""Free capacity of one node, now and once leaving jobs are gone.
 
 GPUs are sets of positions in ``Node.gpus``, as bits of a small number. A position may be
-*occupied* (a job holds it), *releasing* too (its holder is leaving) and *assigned* (this pass gave
-it out). It is free when neither occupied nor assigned; counting those releasing, it is free also
-when its holder is leaving. A GPU in use in parts is not free; what is left of it is for workers of
-the same project (R1).
+*occupied* (a job holds it), also *releasing* (its holder is leaving), and *assigned* (by this
+pass). It is free if it is neither occupied nor assigned. With ``releasing`` it is also free if its
+holder is leaving. A GPU in use in parts is not free. Its rest is for workers of the same project
+(R1).
 
-Which GPUs a worker gets depends only on these sets, never on the order of earlier changes: what was
-kept for weeks answers as one made afresh.
+The GPUs of a worker depend only on these sets and never on the order of earlier changes. An
+instance kept for weeks therefore gives the same results as a new one.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from benchpool_scheduler.core.jobs.job_info import JobInfo, Requirements
 from benchpool_scheduler.core.model import GpuId, JobId, Node, Worker
 
 PLENTY = 1 << 30
-"""As many as anybody could ask for, where nothing bounds a resource."""
+"""Number that exceeds every request, for resources without a bound."""
 
 
 class NodeCapacity:
     """One ready node.
 
     Attributes:
-        order: Position in the snapshot; decides ties.
+        order: Position in the snapshot. It decides ties.
         free: Whole GPUs that train may use now, without those kept for benches (R3).
-        free_releasing: The same, counting those of the leaving too.
-        workers: How many are here, the leaving included.
-        leaving: The workers that are leaving, by job.
-        fixed: GPUs of workers that may not be paused, the leaving included.
-        unused: CPUs and memory that are free now; negative when more is held than there is.
-        unused_releasing: The same, counting those of the leaving too.
-        parts: The GPUs in use in parts.
+        free_releasing: The same, with GPUs of leaving workers.
+        workers: Number of workers here, with leaving ones.
+        leaving: Leaving workers, by job.
+        fixed: GPUs of workers that may not be paused, with leaving ones.
+        unused: CPUs and memory that are free now. Negative if more is held than the node has.
+        unused_releasing: The same, with those of leaving workers.
+        parts: GPUs in use in parts.
     """
 
     __slots__ = (
@@ -67,7 +67,7 @@ class NodeCapacity:
         self.renew(node)
 
     def renew(self, node: Node) -> None:
-        """Begin again with nobody here, and with what the node has now."""
+        """Reset the node to no workers and to its present hardware."""
         self.node = node
         self.workers = self.fixed = 0
         self.leaving: dict[JobId, list[Worker]] = {}
@@ -78,29 +78,31 @@ class NodeCapacity:
         self._position = {gpu: at for at, gpu in enumerate(node.gpus)}
         self._every = (1 << len(node.gpus)) - 1
         self._occupied = self._releasing = self._assigned = 0
-        self._twice: dict[int, int] = {}  # positions that several jobs say they hold
+        self._twice: dict[int, int] = {}  # positions held by several jobs, with the count
         self._departures: dict[int, Departure] = {}
         self.parts = SharedGpus()
         self.free = self.free_releasing = 0
         self.settle()
 
-    # ----------------------------------------------------------------- what is free
+    # ----------------------------------------------------------------- free capacity
 
     def free_gpus(self, *, releasing: bool = False) -> int:
-        """Return how many whole GPUs train may take here now, or once the leaving are gone."""
+        """Return how many whole GPUs train may take here, now or once leaving workers are gone."""
         return self.free_releasing if releasing else self.free
 
     def short_for_benches(self, *, called: bool = False) -> int:
-        """Return how many GPUs benches lack here once the leaving are gone (R3).
+        """Return how many GPUs benches lack here once leaving workers are gone (R3).
 
         Args:
-            called: Look only at those that their owners wait for.
+            called: Count only the GPUs that bench owners wait for.
         """
         wanted = self.node.called if called else self.node.kept
         return wanted - self.free_set_releasing().bit_count()
 
     def open_gpus(self, requirements: Requirements, *, releasing: bool = False) -> int:
-        """Return how many whole GPUs a worker may take here: the lent ones or not (R3)."""
+        """Return how many whole GPUs a worker may take here. Only pausable ones take lent GPUs
+        (R3).
+        """
         free = self.free_releasing if releasing else self.free
         if not requirements.fixed or not self.node.lent:
             return free
@@ -108,38 +110,38 @@ class NodeCapacity:
 
     @property
     def for_fixed(self) -> int:
-        """Return how many more GPUs may go to workers that may not be paused."""
+        """Return how many more GPUs workers that may not be paused can take."""
         return len(self.node.gpus) - self.node.kept - self.node.lent - self.fixed
 
     def idle(self, gpus: Iterable[GpuId]) -> int:
-        """Return how many of these GPUs nobody holds, given out or not."""
+        """Return how many of these GPUs no job holds, even if this pass has assigned them."""
         return (self._positions(gpus) & ~self._occupied).bit_count()
 
     def settle(self) -> None:
-        """Count again after a change."""
+        """Recompute the free GPUs after a change."""
         kept = self.node.kept
         self.free = max(0, self.free_set().bit_count() - kept)
         self.free_releasing = max(0, self.free_set_releasing().bit_count() - kept)
 
     def blocked(self, *, releasing: bool) -> int:
-        """Return the GPUs of which nothing can be had, because they are in use as a whole."""
+        """Return the GPUs that are in use as a whole, as a set of positions."""
         if releasing:
             return (self._occupied & ~self._releasing) | self._assigned
         return self._occupied | self._assigned
 
     def free_set(self) -> int:
-        """Return the GPUs that nobody has, kept for benches or not, as a set of positions."""
+        """Return the unused GPUs, with those kept for benches, as a set of positions."""
         return self._every & ~(self._occupied | self._assigned | self.parts.in_use)
 
     def free_set_releasing(self) -> int:
-        """Return the same, counting those of the leaving."""
+        """Return the same, with GPUs of leaving workers."""
         return self._every & ~(self.blocked(releasing=True) | self.parts.in_use_after)
 
     def room(self, *, releasing: bool) -> tuple[int, int, int, int]:
-        """Return what decides how many workers that take no part of a GPU fit here.
+        """Return the free amounts that decide how many workers without a part of a GPU fit here.
 
-        Free GPUs, those for workers that may not be paused, CPUs, memory; ``PLENTY`` where nothing
-        bounds them.
+        The amounts are free GPUs, GPUs for workers that may not be paused, CPUs and memory.
+        ``PLENTY`` means no bound.
         """
         free = self.free_releasing if releasing else self.free
         unused = self.unused_releasing if releasing else self.unused
@@ -151,7 +153,7 @@ class NodeCapacity:
         )
 
     def slots(self, requirements: Requirements, *, releasing: bool) -> int:
-        """Return how many workers of this request fit here; models and levels are not looked at."""
+        """Return how many workers of this request fit here, regardless of models and levels."""
         found = PLENTY
         if requirements.gpus:
             found = self.open_gpus(requirements, releasing=releasing) // requirements.gpus
@@ -175,15 +177,15 @@ class NodeCapacity:
         return opened + self.free_gpus(releasing=releasing) * (WHOLE_GPU // requirements.part)
 
     def _short_of(self, requirements: Requirements) -> bool:
-        """Tell whether CPUs or memory are missing now for one worker."""
+        """Return whether one worker lacks CPUs or memory now."""
         return (self.cpus_bound and self.unused[0] < requirements.cpus) or (
             self.memory_bound and self.unused[1] < requirements.memory
         )
 
-    # ----------------------------------------------------------------- who holds what
+    # ----------------------------------------------------------------- holders
 
     def seat(self, info: JobInfo, worker: Worker) -> None:
-        """A job holds this worker; GPUs that the node no longer has are passed over."""
+        """Record that a job holds this worker. GPUs that the node no longer has are skipped."""
         self._book(info.requirements, 1)
         positions = self._positions(worker.gpus)
         if info.requirements.fixed:
@@ -198,7 +200,7 @@ class NodeCapacity:
         self._occupied |= positions
 
     def unseat(self, info: JobInfo, worker: Worker) -> None:
-        """A job does not hold this worker any more."""
+        """Record that a job no longer holds this worker."""
         self._book(info.requirements, -1)
         positions = self._positions(worker.gpus)
         if info.requirements.fixed:
@@ -212,7 +214,7 @@ class NodeCapacity:
         self._occupied &= ~positions
 
     def _once_less(self, positions: int) -> int:
-        """Return those of the positions that nobody else holds as well."""
+        """Return the positions that no other job holds as well."""
         for at in members(positions):
             if (holders := self._twice.pop(at, 1)) > 1:
                 positions &= ~(1 << at)
@@ -221,7 +223,7 @@ class NodeCapacity:
         return positions
 
     def release(self, info: JobInfo, worker: Worker) -> None:
-        """A seated worker is leaving: its GPUs are releasing."""
+        """Mark the GPUs of a seated worker as releasing."""
         departure = Departure(info.job.id, worker)
         for at in members(self._positions(worker.gpus)):
             if worker.part is not None:
@@ -236,7 +238,7 @@ class NodeCapacity:
             self.unused_releasing = free[0] + cpus, free[1] + memory
 
     def hold(self, info: JobInfo, worker: Worker) -> None:
-        """A worker that was leaving stays after all: the inverse of ``release``."""
+        """Undo ``release``: the worker stays."""
         for at in members(self._positions(worker.gpus)):
             if worker.part is not None:
                 self.parts.hold(at, info.job.id)
@@ -250,10 +252,10 @@ class NodeCapacity:
             free = self.unused_releasing
             self.unused_releasing = free[0] - cpus, free[1] - memory
 
-    # ----------------------------------------------------------------- what is given out
+    # ----------------------------------------------------------------- assignments of this pass
 
     def can_give(self, requirements: Requirements, workers: Iterable[Worker]) -> bool:
-        """Tell whether all their GPUs are different, here, and free or releasing."""
+        """Return whether all GPUs of the workers differ, exist here, and are free or releasing."""
         found, open_to_all = 0, self.free_set() | self.free_set_releasing()
         for worker in workers:
             if len(worker.gpus) != (
@@ -270,7 +272,7 @@ class NodeCapacity:
         return True
 
     def _has_rest(self, at: int, requirements: Requirements, *, releasing: bool = True) -> bool:
-        """Tell whether a GPU in use in parts has enough left for a worker."""
+        """Return whether a GPU in use in parts has enough left for a worker."""
         blocked = self.blocked(releasing=releasing) & (1 << at)
         return (
             requirements.part > 0
@@ -279,10 +281,10 @@ class NodeCapacity:
         )
 
     def assign(self, info: JobInfo, worker: Worker) -> list[Departure]:
-        """Give a worker its GPUs; return the departures that it must wait for.
+        """Assign a worker its GPUs. Return the departures that it must wait for.
 
-        GPUs kept for benches, CPUs and memory have no owner of their own: who is short of those
-        waits for all that leave.
+        GPUs kept for benches, CPUs and memory are not tracked by owner. A worker that lacks one of
+        them waits for all leaving workers.
         """
         requirements = info.requirements
         positions, free = self._positions(worker.gpus), self.free_set()
@@ -312,7 +314,7 @@ class NodeCapacity:
             yield Departure(job, Worker(self.node.name, (self.node.gpus[at],), part))
 
     def unassign(self, info: JobInfo, worker: Worker) -> None:
-        """Take from a worker what this pass gave it: the inverse of ``assign``."""
+        """Undo ``assign``."""
         requirements = info.requirements
         positions = self._positions(worker.gpus)
         if requirements.fixed:

@@ -1,11 +1,11 @@
-"""Where the workers of a gang go: packed, keeping whole nodes and racks free (R10, R12, R13).
+"""Placement of the workers of a gang: packed, keeping whole nodes and racks free (R10, R12, R13).
 
-To place a number of workers among domains: if some domain holds all of them, take the tightest
-such; else fill the largest and go on with the rest. The same rule is applied inside each chosen
-domain, down to the nodes. No search.
+If some domain holds all workers, the tightest such domain is taken. Otherwise the largest domain is
+filled and the rest is placed in the same way. The same rule applies inside each chosen domain, down
+to the nodes. There is no search.
 
-A single worker in a pool where CPUs, memory or parts of GPUs matter goes where it spoils least
-for the workers that are usual there (`fragments`); among such nodes the same tightness decides.
+In a pool where CPUs, memory or parts of GPUs matter, a single worker goes where it spoils least for
+the usual workers (``fragmentation``). Among such nodes the same tightness decides.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ __all__ = ["NODE_LEVEL", "domain_of", "find", "fits", "reachable"]
 
 @dataclass(frozen=True, slots=True)
 class NodeSlots:
-    """How many workers the nodes of a domain hold.
+    """Number of workers that the nodes of a domain can hold.
 
     Attributes:
-        low: What the positions below are counted from.
-        sets: Nodes by how many workers each holds; at least one.
-        domain: The domain, where the next level is to be looked up inside it.
-        size: How many workers all of them hold.
+        low: Offset of the positions in ``sets``.
+        sets: Nodes by how many workers each can hold, at least one.
+        domain: The domain, if the next level is to be looked up inside it.
+        size: Number of workers that all nodes can hold.
     """
 
     low: int
@@ -40,7 +40,7 @@ class NodeSlots:
 
     @property
     def nodes(self) -> int:
-        """Return all nodes that hold any."""
+        """Return all nodes that can hold a worker."""
         found = 0
         for some in self.sets.values():
             found |= some
@@ -48,11 +48,11 @@ class NodeSlots:
 
     @property
     def rank(self) -> int:
-        """Return the order of the first node here."""
+        """Return the order of the first node."""
         return self.low + lowest(self.nodes)
 
     def inside(self, domain: Domain) -> NodeSlots:
-        """Return the part of it that is in a domain."""
+        """Return the part that lies in a domain."""
         shift, bits = domain.low - self.low, domain.bits
         sets: dict[int, int] = {}
         size = 0
@@ -72,12 +72,13 @@ def find(
     releasing: bool,
     among: int | None = None,
 ) -> list[NodeCapacity] | None:
-    """Return the node of each of ``count`` workers, or None when not all of them fit.
+    """Return the node of each of ``count`` workers, or None if not all of them fit.
 
     Args:
         releasing: Count GPUs of leaving jobs as free.
-        among: The nodes to look at, by their orders; by default those that are ``reachable``. A job
-            that moves may leave the required domain that it is in.
+        among: Nodes to use, as a set of orders. By default the ``reachable`` nodes. A moving job
+        may
+            leave its required domain.
     """
     nodes = reachable(info, capacity) if among is None else among
     for choice in _choices(info, capacity, nodes):
@@ -87,7 +88,7 @@ def find(
 
 
 def fits(info: JobInfo, count: int, capacity: FreeCapacity, *, releasing: bool) -> bool:
-    """Tell whether ``find`` would find places."""
+    """Return whether ``find`` would find places."""
     nodes = reachable(info, capacity) & capacity.allowed(info.requirements)
     if info.requirements.required is None and capacity.only_gpus_bind(info.requirements):
         return capacity.hold_all(info.requirements.gpus, nodes, count, releasing=releasing)
@@ -96,7 +97,7 @@ def fits(info: JobInfo, count: int, capacity: FreeCapacity, *, releasing: bool) 
 
 
 def reachable(info: JobInfo, capacity: FreeCapacity) -> int:
-    """Return the nodes that its levels allow: a running job grows inside its required domain."""
+    """Return the nodes that the job's levels allow. A running job stays in its required domain."""
     level = info.requirements.required
     home = None if level is None else capacity.home(info)
     if level is None or home is None:
@@ -144,7 +145,7 @@ def _place(
 def _place_one(
     info: JobInfo, capacity: FreeCapacity, nodes: int, *, releasing: bool
 ) -> list[NodeCapacity] | None:
-    """Return the node that one worker spoils least, among such the tightest that holds it."""
+    """Return the node that one worker spoils least, on a tie the tightest that holds it."""
     if not capacity.only_gpus_bind(info.requirements) and (releasing or info.requirements.fixed):
         fitting = 0
         for some in capacity.slots(info.requirements, nodes, releasing=releasing).values():
@@ -159,7 +160,7 @@ def _place_one(
 def _tightest(
     capacity: FreeCapacity, nodes: int, least: int, *, releasing: bool
 ) -> NodeCapacity | None:
-    """Return the node with the fewest free GPUs, at least so many; nodes in use go first."""
+    """Return the node with the fewest, but at least ``least``, free GPUs. Nodes in use go first."""
     used = nodes & capacity.used
     for group in (used, nodes ^ used):
         if group:
@@ -199,7 +200,7 @@ def _required(
 
 @dataclass(frozen=True, slots=True)
 class _Inside:
-    """For whom nodes are filled, and whether GPUs of leaving jobs count."""
+    """Job whose workers are placed, and whether GPUs of leaving jobs count as free."""
 
     info: JobInfo
     releasing: bool
@@ -208,7 +209,7 @@ class _Inside:
 def _fill(
     holding: NodeSlots, count: int, capacity: FreeCapacity, levels: Sequence[str], inside: _Inside
 ) -> list[NodeCapacity]:
-    """Return the node of each worker; the caller has seen that all of them fit."""
+    """Return the node of each worker. The caller has checked that all of them fit."""
     if levels[0] == NODE_LEVEL:
         if inside.info.requirements.spread:
             return _spread_nodes(holding, count, capacity, inside)
@@ -227,7 +228,7 @@ def _fill(
 
 
 def _domains(holding: NodeSlots, capacity: FreeCapacity, level: str) -> list[NodeSlots]:
-    """Return the domains of a level that hold any, the largest first; nodes without one last."""
+    """Return the domains of a level that can hold a worker, largest first, unlabelled last."""
     inner = [holding.inside(d) for d in capacity.levels.below(holding.domain, level)]
     inner = [found for found in inner if found.size]
     apart = capacity.levels[level].unlabelled >> holding.low
@@ -244,7 +245,10 @@ def _domains(holding: NodeSlots, capacity: FreeCapacity, level: str) -> list[Nod
 def _fill_nodes(
     holding: NodeSlots, count: int, capacity: FreeCapacity, *, releasing: bool
 ) -> list[NodeCapacity]:
-    """Take the tightest node that holds the rest, used nodes first; else the largest."""
+    """Fill the largest nodes until one node holds the rest, then take the tightest such node.
+
+    Used nodes go first.
+    """
     sets = {slots: some << holding.low for slots, some in holding.sets.items()}
     places: list[NodeCapacity] = []
     for slots in sorted(sets, reverse=True):
@@ -272,7 +276,7 @@ def _spread_nodes(
 ) -> list[NodeCapacity]:
     """Give every node one worker before any gets a second, the emptiest node first (R12).
 
-    Workers that the job already has count as given.
+    Workers that the job already has are counted.
     """
     slots = {at: some for some, nodes in holding.sets.items() for at in members(nodes)}
     emptiest = [

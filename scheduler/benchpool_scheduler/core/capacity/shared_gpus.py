@@ -1,7 +1,7 @@
-"""GPUs that several workers of one project share (R1): who has which part, and what is left.
+"""GPUs shared by several workers of one project (R1): holders of the parts, and the rest.
 
 Parts are in thousandths of a GPU. Their sum is at most one GPU, and all of them belong to one
-project; a GPU whose parts are all leaving will be free for anybody.
+project. Once all its parts are leaving, a GPU counts as free for every project.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.model import JobId
 
 Part = tuple[int, int]
-"""The project's index and the thousandths."""
+"""Index of the project, and thousandths of a GPU."""
 
 
 class SharedGpu:
-    """One GPU of which parts are held, or given out in this pass."""
+    """One GPU with parts that are held, or assigned in this pass."""
 
     __slots__ = ("given", "held", "releasing")
 
@@ -26,7 +26,7 @@ class SharedGpu:
         self.given: list[Part] = []
 
     def parts(self, *, releasing: bool) -> list[Part]:
-        """Return the parts in use, now or once the leaving are gone."""
+        """Return the parts in use, now or once leaving jobs are gone."""
         if releasing and self.releasing:
             stay = [part for job, part in self.held.items() if job not in self.releasing]
             return stay + self.given
@@ -43,11 +43,11 @@ class SharedGpu:
 
 
 class SharedGpus:
-    """The shared GPUs of a node by position.
+    """Shared GPUs of a node, by position.
 
     Attributes:
-        in_use: The positions in use in parts now.
-        in_use_after: Those still so when the leaving are gone.
+        in_use: Positions in use in parts now.
+        in_use_after: Positions in use in parts once leaving jobs are gone.
     """
 
     __slots__ = ("_gpus", "in_use", "in_use_after")
@@ -57,35 +57,35 @@ class SharedGpus:
         self.in_use = self.in_use_after = 0
 
     def seat(self, at: int, job: JobId, part: Part) -> None:
-        """A job holds a part."""
+        """Record that a job holds a part."""
         self._gpus.setdefault(at, SharedGpu()).held[job] = part
         self._settle(at)
 
     def unseat(self, at: int, job: JobId) -> None:
-        """A job does not hold its part any more."""
+        """Record that a job no longer holds its part."""
         if at in self._gpus:
             self._gpus[at].held.pop(job, None)
             self._settle(at)
 
     def release(self, at: int, job: JobId) -> None:
-        """The holder of a part is leaving."""
+        """Record that the holder of a part is leaving."""
         if at in self._gpus:
             self._gpus[at].releasing.add(job)
             self._settle(at)
 
     def hold(self, at: int, job: JobId) -> None:
-        """The holder of a part stays after all."""
+        """Record that the leaving holder of a part stays."""
         if at in self._gpus:
             self._gpus[at].releasing.discard(job)
             self._settle(at)
 
     def assign(self, at: int, part: Part) -> None:
-        """Give a part to a worker in this pass."""
+        """Assign a part to a worker in this pass."""
         self._gpus.setdefault(at, SharedGpu()).given.append(part)
         self._settle(at)
 
     def unassign(self, at: int, part: Part) -> None:
-        """Take a part that this pass gave from its worker."""
+        """Remove a part that this pass assigned."""
         self._gpus[at].given.remove(part)
         self._settle(at)
 
@@ -102,7 +102,7 @@ class SharedGpus:
                 yield at, rest
 
     def owned(self, blocked: int) -> tuple[Part, ...]:
-        """Return by project what is left now of every GPU, sorted; for comparing nodes."""
+        """Return the project and rest of every shared GPU, sorted, to compare nodes."""
         found: list[Part] = []
         for at, gpu in self._gpus.items():
             if not blocked & (1 << at) and (parts := gpu.parts(releasing=False)):
@@ -112,7 +112,7 @@ class SharedGpus:
         return tuple(sorted(found))
 
     def rest(self, at: int, owner: int, *, releasing: bool) -> int:
-        """Return what is left of one GPU for a project."""
+        """Return the thousandths left of one GPU for a project."""
         return self._gpus[at].rest(owner, releasing=releasing) if at in self._gpus else WHOLE_GPU
 
     def releasing(self, at: int) -> list[tuple[JobId, int]]:

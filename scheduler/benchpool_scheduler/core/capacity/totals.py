@@ -1,4 +1,4 @@
-"""What nodes offer, whoever holds it: with idle benches, in all, and what of it may change."""
+"""Capacity of nodes regardless of its holders: with idle benches, in total, and its changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchpool_scheduler.core.model import Node
 
 
 def with_idle_benches(node: Node) -> Node:
-    """Return a node as it would be if nobody sat at the benches that lend (R3)."""
+    """Return a node as if all benches that lend their GPUs were idle (R3)."""
     if not node.on_benches and not node.called:
         return node
     return replace(
@@ -26,7 +26,7 @@ def with_idle_benches(node: Node) -> Node:
 
 
 def differs_in_room(known: Node | None, node: Node) -> bool:
-    """Tell whether a node is the same but for its GPUs, CPUs, memory and what benches keep."""
+    """Return whether a node differs at most in GPUs, CPUs, memory and what benches keep."""
     if known is None or known.ready != node.ready:
         return False
     if (known.cpus is None, known.memory_gib is None) != (
@@ -49,7 +49,7 @@ def differs_in_room(known: Node | None, node: Node) -> bool:
 
 
 def total_capacity(nodes: Sequence[Node]) -> tuple[Amounts, tuple[int, int]]:
-    """Return what bounded nodes have in all, and how many have no bound for CPUs, for memory."""
+    """Return the total of all ready nodes, and the numbers without bounds of CPUs and memory."""
     gpus = cpus = memory = 0
     unbounded = [0, 0]
     for node in nodes:

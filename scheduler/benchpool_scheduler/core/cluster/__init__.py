@@ -1,4 +1,4 @@
-"""The pool as the core keeps it from pass to pass.
+"""Cluster state that the core keeps between passes.
 
-Door: ``cluster_state``; facts go in there, and a pass tries things out on it.
+Entry point: ``cluster_state``. It receives the facts, and a pass tries changes on it.
 """

@@ -1,7 +1,7 @@
-"""Budgets of GPU-hours in virtual time: replays and estimates see jobs and projects by them.
+"""Budgets of GPU-hours in virtual time, for replays and estimates.
 
-The rule is that of the service (``fairness.hour_standing``); here the hours are counted as jobs
-start and end by a clock of its own.
+The rule is that of the service (``fairness.hour_standing``). Here the hours are counted on a clock
+of its own, as jobs start and end.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from benchpool_scheduler.core.model import JobFacts, Project, UserUse
 
 @dataclass(frozen=True, slots=True)
 class HourOutlook:
-    """Budgets, and what was used of them by now, with the GPUs that are held."""
+    """Budgets, their use so far, and the GPUs that are held."""
 
     budgets: HourBudgets
     used: Mapping[AccountKey, MonthUse] = field(default_factory=dict)
 
 
 class BudgetsInTime:
-    """What budgets say of the jobs of a cluster state, as time passes.
+    """Effect of budgets on the jobs of a cluster state as time passes.
 
     Args:
-        projects: Those of the state; their weights are set as they were configured, then as the
-            budgets of each instant say. ``users``: past use, as the state was made with.
-        now_s: When it begins.
+        projects: Projects of the state. Their weights are first set as configured, then as the
+            budgets of each instant require.
+        users: Past use with which the state was made.
+        now_s: Start of the virtual time.
     """
 
     def __init__(
@@ -47,20 +48,20 @@ class BudgetsInTime:
         self._seen: HourStanding | None = None
 
     def refuses(self, project: str, user: str | None, now_s: float) -> bool:
-        """Tell whether a submission is refused now, until ``meter.renewed_s``."""
+        """Return whether a submission is rejected now, until ``meter.renewed_s``."""
         keys = self.budgets.accounts_of(project, user)
         return self.meter.standing(now_s).full(keys) is not None
 
     def hold(self, job: JobFacts, gpus: int, now_s: float) -> None:
-        """A job holds so many GPUs more from now on; fewer if negative."""
+        """Record that a job holds ``gpus`` more GPUs from now on, or fewer if negative."""
         self.meter.hold(str(job.project), job.user, gpus, now_s)
 
     def put(self, state: ClusterState, job: JobFacts, now_s: float) -> None:
-        """Put a new job into the state, as it is by the budgets of now."""
+        """Add a new job to the state, with the effect of the present budgets."""
         state.put(self.meter.standing(now_s).seen(job, self.budgets))
 
     def look(self, state: ClusterState, now_s: float) -> ClusterState:
-        """Return the state as it is by the budgets of now: the same, or one with other weights."""
+        """Update the state to the present budgets. Return it, or a new one with other weights."""
         standing = self.meter.standing(now_s)
         if standing == self._seen:
             return state

@@ -1,8 +1,8 @@
-"""The pool as the smallest gang keeps it: who holds what, who waits, what could be given.
+"""Cluster state that the core keeps: holdings, waiting jobs and preemption units.
 
-Between passes it holds facts only; ``put`` and ``drop`` tell it what has happened, and cost what
-they change. What a pass tries out on it is in ``changes``. Every change goes through the methods
-of these two, so that ledger and capacity always agree.
+Between passes it holds only facts. ``put`` and ``drop`` update it, and cost in proportion to the
+change. ``changes`` holds what a pass tries on it. Every change goes through the methods of these
+two classes, so that ledger and capacity always agree.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ from benchpool_scheduler.core.model import (
 
 
 class ClusterState:
-    """The pool, kept from pass to pass.
+    """State of the pool, kept between passes.
 
     Attributes:
-        jobs: Every job by its id.
-        waiting: The jobs without workers and those that could grow, by project and signature.
+        jobs: Every job, by ID.
+        waiting: Jobs without workers and jobs that could grow, by project and signature.
         nominated: Jobs that hold a promise, by age (R20).
         moving: Jobs that are leaving their places for promised ones, by age (R18).
-        units: What the running jobs could give.
-        endings: When they end, as far as that is known (R14).
-        never: Why jobs of a signature can never run, as far as it was asked for.
-        protected_at: Where an explanation last found that a signature waits for protected victims.
-        changes: What the present pass has tried out and decided so far.
-        versions: By project, a number that rises with every change of its running jobs.
+        units: Preemption units of the running jobs.
+        endings: Known ends of the running jobs (R14).
+        never: Cached reasons why jobs of a signature can never run.
+        protected_at: Node where an explanation last found protected victims for a signature.
+        changes: Changes and decisions of the present pass.
+        versions: Version of each project, which rises with every change of its running jobs.
     """
 
     def __init__(
@@ -70,10 +70,10 @@ class ClusterState:
         users: Sequence[UserUse] = (),
         topology: Sequence[str] = (),
     ) -> None:
-        """Make an empty pool.
+        """Create an empty pool.
 
         Raises:
-            InvalidInput: The projects are no tree, or a user's project does not exist.
+            InvalidInput: The projects are not a tree, or a user's project does not exist.
         """
         self.journal = Journal()
         self.nodes = tuple(nodes)
@@ -108,7 +108,7 @@ class ClusterState:
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> ClusterState:
-        """Make the cluster state of a snapshot.
+        """Create the cluster state of a snapshot.
 
         Raises:
             InvalidInput: The snapshot contradicts itself, e.g. a job names no project.
@@ -123,14 +123,15 @@ class ClusterState:
     # ------------------------------------------------------------------ facts
 
     def put(self, job: JobFacts, age: int | None = None) -> None:
-        """The job is new, or something about it has changed; then it keeps its age.
+        """Add or update a job. An updated job keeps its age.
 
         Args:
-            age: Its place among all jobs, the oldest the smallest; by default it is the youngest.
+            age: Rank among all jobs, the oldest the smallest. By default the job is the youngest.
 
         Raises:
-            InvalidInput: It names no project that may hold jobs, or has impossible numbers; then
-                nothing has changed.
+            InvalidInput: The job names no project that may hold jobs, or has impossible numbers.
+            The
+                state is then unchanged.
         """
         before = self.jobs.get(job.id)
         if before is not None:
@@ -148,7 +149,7 @@ class ClusterState:
             self._will_age(info)
 
     def _will_age(self, info: JobInfo) -> None:
-        """Remember when a job that runs, or is leaving, will have run long."""
+        """Schedule the time at which a running or leaving job becomes long-running."""
         job, long_run_s = info.job, self.policy.long_run_s
         if long_run_s > 0:
             self._puts += 1
@@ -156,7 +157,7 @@ class ClusterState:
             heapq.heappush(self._ageing, (at_s, self._puts, info))
 
     def pass_time(self, now_s: float) -> None:
-        """Let come true what time alone brings: protections end, jobs become long-running."""
+        """Apply the effects of time: end protections, and mark jobs as long-running."""
         while self._ageing and self._ageing[0][0] <= now_s:
             info = heapq.heappop(self._ageing)[2]
             if self.jobs.get(info.job.id) is info:
@@ -165,12 +166,12 @@ class ClusterState:
                 self.jobs[info.job.id] = older
                 self._enter(older)
                 self._usage = None
-        # After the others: one that is put anew is protected until it is looked at here.
+        # Last, because a job that was put again above is protected until this check.
         self.units.release(now_s)
 
     @property
     def next_change_s(self) -> float | None:
-        """Return when time alone changes something next; None for never."""
+        """Return the time of the next change caused by time alone, or None."""
         while self._ageing and self.jobs.get(self._ageing[0][2].job.id) is not self._ageing[0][2]:
             heapq.heappop(self._ageing)
         changes = [self._ageing[0][0]] if self._ageing else []
@@ -179,16 +180,16 @@ class ClusterState:
         return min(changes, default=None)
 
     def drop(self, job: JobId) -> None:
-        """The job has ended, or does not want to run now. One that is not here is no error."""
+        """Remove a job that has ended or does not request workers now. Unknown jobs are ignored."""
         if (info := self.jobs.pop(job, None)) is not None:
             self._forget(info)
             self._usage = None
 
     def renew(self, nodes: Iterable[Node]) -> bool:
-        """Let some nodes have other GPUs, CPUs or memory, or keep others for benches (R3).
+        """Replace nodes whose GPUs, CPUs, memory or GPUs kept for benches changed (R3).
 
-        Costs a look at every job and node; a new state costs far more. False, and nothing has
-        changed, where one of them is no node of the cluster state or is another in more than that.
+        Returns False and changes nothing if a node is unknown or differs in another field. The cost
+        is one check of every job and node. A new state costs far more.
         """
         known = {node.name: node for node in self.nodes}
         renewed = {node.name: node for node in nodes}
@@ -207,9 +208,9 @@ class ClusterState:
         return True
 
     def rehouse(self, nodes: Sequence[Node]) -> None:
-        """Let the nodes be others: some come, go, are ready again or have other labels.
+        """Replace all nodes, e.g. after nodes joined, left, became ready or changed labels.
 
-        Costs a look at every running job and node, and at every signature of waiting ones.
+        The cost is one check of every running job, every node and every signature of waiting jobs.
         """
         held = [info for info in self.jobs.values() if info.job.held]
         for info in held:
@@ -224,7 +225,7 @@ class ClusterState:
             self._enter(info)
 
     def _look_around(self) -> None:
-        """Take back what was concluded from the nodes; nobody is seated on those that changed."""
+        """Drop all conclusions drawn from the nodes. Changed nodes must have no seated workers."""
         self.keeping = [node for node in self.capacity.nodes if node.node.kept]
         self._in_all = total_capacity(self.nodes)
         self._usage = None
@@ -233,7 +234,7 @@ class ClusterState:
         self._ask_anew()
 
     def _ask_anew(self) -> None:
-        """Book again what those ask for that can run now and could not before, or the reverse."""
+        """Update the demand of jobs that became able or unable to run in the pool."""
         before, self._possible = self._possible, {}
         for info in self.jobs.values():
             waits = info.queued and info.job.blocked is None
@@ -274,7 +275,7 @@ class ClusterState:
     def _enter_releasing(self, info: JobInfo, amounts: Amounts) -> None:
         self.ledger.leave(info, amounts)
         self.releasing[info.job.id] = info
-        if len(info.job.nominated) >= info.least:  # fewer were promised to its growth
+        if len(info.job.nominated) >= info.least:  # fewer were promised for growth
             self.moving[info.age] = info
 
     def _forget(self, info: JobInfo) -> None:
@@ -309,7 +310,7 @@ class ClusterState:
         self.capacity.unseat(info, job.held, leaving=job.activity is Activity.TERMINATING)
 
     def possible(self, info: JobInfo) -> bool:
-        """Tell whether the job could run in an empty pool; one that never can asks for nothing."""
+        """Return whether the job could run in an empty pool. If not, it adds no demand."""
         known = self._possible.get(info.signature)
         if known is None:
             known = possible(info, self.empty, self.tree)
@@ -318,7 +319,7 @@ class ClusterState:
 
     @property
     def usage(self) -> QueueUsage:
-        """Return how every project stands; its shares are those of the facts."""
+        """Return the use of every project, with shares computed from the facts."""
         if self._usage is None:
             total = self.total
             demands, young = self.ledger.demands, self.ledger.young
@@ -334,7 +335,7 @@ class ClusterState:
 
     @property
     def total(self) -> Amounts:
-        """Return what train may use in all; where a node has no bound, all that is asked for."""
+        """Return what train may use in total. An unbounded resource counts the demand."""
         fixed, unbounded = self._in_all
         if not unbounded[0] and not unbounded[1]:
             return fixed
@@ -343,12 +344,15 @@ class ClusterState:
 
     @cached_property
     def whole(self) -> FreeCapacity:
-        """Return the room that an empty pool would have, all of its nodes ready."""
+        """Return the free capacity of an empty pool with all nodes ready."""
         nodes = [replace(with_idle_benches(node), ready=True) for node in self.nodes]
         return FreeCapacity(nodes, self.topology)
 
     def releasing_below(self, index: int) -> Iterator[Departure]:
-        """Yield who is leaving from a project or below it, or will by this pass, by age of jobs."""
+        """Yield the departures from a project and its descendants, by age of the jobs.
+
+        Departures of this pass are included.
+        """
         given = [(unit.info, unit.workers) for unit in self.changes.given if not unit.fresh]
         before = [(info, info.job.held) for info in self.releasing.values()]
         for info, workers in sorted([*given, *before], key=lambda leaving: leaving[0].age):

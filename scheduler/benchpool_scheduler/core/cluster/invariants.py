@@ -1,7 +1,7 @@
-"""What every plan must keep, counted anew from the snapshot and the plan alone (R1, R8, R10).
+"""Invariants of every plan, recomputed from the snapshot and the plan alone (R1, R8, R10).
 
-Nothing of the pass that made the plan is used: a fault in what the pass keeps cannot hide itself.
-Only what the plan changes is judged, so what was wrong before it is not held against it.
+No data of the pass that made the plan is used, so that a fault in such data cannot hide itself.
+Only changes made by the plan are checked. A violation that existed before is not reported.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Violation:
     """A rule that the pool would break after a plan.
 
     Attributes:
-        rule: The number of the rule, e.g. ``R1``.
-        text: What would be wrong, with names and numbers.
-        jobs: The jobs whose commands are in doubt.
+        rule: Number of the rule, e.g. ``R1``.
+        text: Description of the violation, with names and numbers.
+        jobs: Jobs whose commands are affected.
     """
 
     rule: str
@@ -49,10 +49,10 @@ Placed = tuple[JobFacts, Worker]
 
 
 def violations(snapshot: Snapshot, plan: Plan, tree: Tree | None = None) -> tuple[Violation, ...]:
-    """Return the rules that a plan breaks; none when it can be applied.
+    """Return the violations of a plan. A plan without any can be applied.
 
     Args:
-        tree: The snapshot's projects, where they are a tree already.
+        tree: The snapshot's projects, if the tree exists already.
 
     >>> from benchpool_scheduler.core.model import Node, Plan, Project, ProjectName
     >>> job, gpu = JobFacts(JobId("j"), ProjectName("p")), GpuId("g")
@@ -81,14 +81,14 @@ def violations(snapshot: Snapshot, plan: Plan, tree: Tree | None = None) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class _Applied:
-    """A pool whose plan has taken effect: who holds which workers.
+    """A pool whose plan has taken effect.
 
     Attributes:
-        jobs: Every job that holds workers, or that the plan is about, as it was before the plan.
-        held: The workers of each job that has any, promised ones included, leaving ones not.
-        given: The workers that the plan gives, by job.
-        taken: The workers that it takes, by job.
-        nodes: Where it gives workers.
+        jobs: Jobs that hold workers or are named in the plan, as they were before it.
+        held: Workers of each job, with promised ones and without leaving ones.
+        given: Workers that the plan gives, by job.
+        taken: Workers that the plan takes, by job.
+        nodes: Nodes on which the plan gives workers.
     """
 
     snapshot: Snapshot
@@ -128,11 +128,11 @@ class _Applied:
         return (job for job, given in self.given.items() if any(w.node == node for w in given))
 
     def placed_there(self) -> Iterator[Placed]:
-        """Yield every worker that is held after the plan where it gives any."""
+        """Yield every worker that is held after the plan on a node where the plan gives workers."""
         return ((job, worker) for job, worker in self.placed() if worker.node in self.nodes)
 
     def placed_there_before(self) -> Iterator[Placed]:
-        """Yield every worker that was held before the plan where it gives any."""
+        """Yield every worker that was held before the plan where the plan gives workers."""
         return ((job, worker) for job, worker in self.placed_before() if worker.node in self.nodes)
 
     def placed(self) -> Iterator[Placed]:
@@ -142,7 +142,7 @@ class _Applied:
                 yield self.jobs[name], worker
 
     def placed_before(self) -> Iterator[Placed]:
-        """Yield every worker that was held before the plan, by who is leaving too."""
+        """Yield every worker that was held before the plan, with those of leaving jobs."""
         for job in self.jobs.values():
             for worker in job.held:
                 yield job, worker
@@ -170,13 +170,13 @@ def _holders(placed: Iterable[Placed]) -> Mapping[tuple[NodeName, GpuId], list[P
 
 
 def _fit_in_one(holders: Collection[Placed]) -> bool:
-    """Tell whether these are parts of one GPU, all of one project, and one GPU in sum at most."""
+    """Return whether the workers are parts of one project that add up to at most one GPU."""
     parts = [WHOLE_GPU if worker.part is None else worker.part for _, worker in holders]
     return sum(parts) <= WHOLE_GPU and len({job.project for job, _ in holders}) == 1
 
 
 def _missing_gpus(after: _Applied) -> Iterator[Violation]:
-    """Find GPUs that are given although they are not there, or their node is not ready."""
+    """Find GPUs that the plan gives although they do not exist or their node is not ready."""
     nodes = {node.name: node for node in after.snapshot.nodes}
     for name, workers in after.given.items():
         for worker in workers:
@@ -188,7 +188,7 @@ def _missing_gpus(after: _Applied) -> Iterator[Violation]:
 
 
 def _early_starts(after: _Applied) -> Iterator[Violation]:
-    """Find starts on GPUs that are held by a job for whose end the start does not wait."""
+    """Find starts on GPUs held by a job whose end the start does not wait for."""
     holders = _holders(after.placed_there_before())
     for start in after.starts():
         for worker in start.workers:
@@ -201,7 +201,7 @@ def _early_starts(after: _Applied) -> Iterator[Violation]:
 
 
 def _full_nodes(after: _Applied) -> Iterator[Violation]:
-    """Find nodes of which the plan gives out more CPUs or memory than there are."""
+    """Find nodes on which the plan gives more CPUs or memory than they have."""
     used = [node for node in after.snapshot.nodes if node.name in after.nodes]
     if all(node.cpus is None and node.memory_gib is None for node in used):
         return
@@ -233,7 +233,7 @@ def _said(amounts: Amounts, resource: int) -> str:
 
 
 def _request(job: JobFacts) -> Amounts:
-    """Return what one worker of the job takes."""
+    """Return the amounts that one worker of the job takes."""
     gpus = job.spec.gpus * WHOLE_GPU if job.fraction is None else job.fraction
     return Amounts(gpus, *exact(job.spec.cpus, job.spec.memory_gib))
 
@@ -242,7 +242,7 @@ def _request(job: JobFacts) -> Amounts:
 
 
 def _broken_gangs(after: _Applied) -> Iterator[Violation]:
-    """Find gangs that the plan leaves below their least or above their most."""
+    """Find gangs that the plan leaves below their minimum or above their maximum."""
     for name in sorted({*after.given, *after.taken}):
         job, number = after.jobs[name], len(after.held.get(name, ()))
         least, most, before = job.spec.least_workers, job.spec.workers, len(job.held)
@@ -275,7 +275,7 @@ def _workers(number: int) -> str:
 
 
 def _passed_bounds(after: _Applied) -> Iterator[Violation]:
-    """Find limits, and quotas of work that may not be paused, that the plan passes."""
+    """Find limits, and quotas for non-preemptible jobs, that the plan exceeds."""
     tree = after.tree
     paths = {name: tree.of(after.jobs[name].project).path for name in after.given}
     limited = any(tree.branches[path[-1]].limited for path in paths.values())
@@ -294,7 +294,11 @@ def _passed_bounds(after: _Applied) -> Iterator[Violation]:
 
 
 def _by_project(tree: Tree, placed: Iterable[Placed], *, firm: bool) -> Mapping[int, Amounts]:
-    """Return what each project holds with all below it; of firm work only, if asked."""
+    """Return what each project holds with its descendants.
+
+    Args:
+        firm: Count only non-preemptible jobs.
+    """
     found: dict[int, Amounts] = defaultdict(Amounts)
     for job, _ in placed:
         if not firm or not job.spec.preemptible:

@@ -1,8 +1,8 @@
-"""Which GPUs are held above a project's quota, and by which jobs; kept from pass to pass.
+"""GPUs held above a project's quota, by job, kept between passes.
 
-What a project is guaranteed of its parent's quota counts as its own (R5a).
+A guarantee from the parent's quota counts as the project's own quota (R5a).
 
-This is the only place that says so: tags of jobs, squares of GPUs and counters show its answer.
+This module is the only source of the fact: job tags, GPU squares and counters show its result.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import Activity, GpuId, JobFacts, JobId, Preempt, Worker
 
 Over = dict[JobId, frozenset[GpuId]]
-"""By job, those of its GPUs that its project's quota does not cover; no job without any."""
+"""GPUs of each job that its project's quota does not cover. Jobs without such GPUs are left out."""
 
 
 class OverQuota:
-    """Names the GPUs that are held above their project's quota.
+    """Computes the GPUs that are held above their project's quota.
 
-    A project's quota covers its jobs in the order in which it would keep them: non-preemptible,
-    then priority, then what has not run long, then age; and what is leaving last. Of a job that
-    it covers in part, it covers the first workers, and of those the first GPUs. What is known of
-    a project stands until its running jobs change.
+    A project's quota covers its jobs in this order: non-preemptible jobs, then by priority, then
+    jobs that have not run long, then by age. Leaving workers come last. If a job is covered in
+    part, its first workers are covered, and their first GPUs. The result for a project is cached
+    until its running jobs change.
 
     Args:
-        running: The running jobs of every project, as they are at any moment.
-        versions: By project, a number that rises with every change of them.
+        running: Running jobs of every project, updated by the caller.
+        versions: Version of each project, which rises with every change of its running jobs.
     """
 
     def __init__(
@@ -47,11 +47,13 @@ class OverQuota:
         preempts: Iterable[Preempt],
         guarantees: Sequence[Bounds],
     ) -> Over:
-        """Return what is above its quota once a pass's commands are carried out.
+        """Return the GPUs above quota once a pass's commands are carried out.
 
         Args:
-            jobs: Every job by its id. ``assigned``: what the pass gives to whom.
-            guarantees: What every project is guaranteed, by age.
+            jobs: Every job, by ID.
+            assigned: Workers that the pass gives, by job.
+            preempts: Commands of the pass that take workers.
+            guarantees: Guaranteed amounts of every project, by age.
         """
         lost: dict[JobId, frozenset[Worker]] = {}
         for command in preempts:
@@ -100,7 +102,7 @@ class OverQuota:
 
 
 def _cover(info: JobInfo, workers: Sequence[Worker], quota: int, found: Over) -> int:
-    """Add to ``found`` what the quota does not cover of these workers; return what is left."""
+    """Add the GPUs that the quota does not cover to ``found``. Return the remaining quota."""
     amount = info.request.gpus * len(workers)
     if amount > quota:
         gpus = [gpu for worker in workers for gpu in worker.gpus]
@@ -114,9 +116,9 @@ def _cover(info: JobInfo, workers: Sequence[Worker], quota: int, found: Over) ->
 def _workers(
     job: JobFacts, assigned: JobAssignment | None, lost: frozenset[Worker] | None
 ) -> tuple[Sequence[Worker], Sequence[Worker]]:
-    """Return a job's workers that run after the pass, and those that are on their way out.
+    """Return a job's workers that run after the pass, and its leaving workers.
 
-    Workers that wait for others to leave do not run yet.
+    Workers that wait for departures do not run yet.
     """
     stay: Sequence[Worker] = job.held
     leave: Sequence[Worker] = ()

@@ -1,7 +1,7 @@
-"""What a pass tries out on the pool: who gets which places, and who gives them.
+"""Tentative changes of a pass: workers given to jobs and taken from jobs.
 
-Everything here is undone by ``rollback``, since the journal knows how; what is left at the end is
-what the pass has decided. Ledger and capacity change together, so that they always agree.
+The journal records every change, so that ``rollback`` undoes it. The changes that are left at the
+end are the decisions of the pass. Ledger and capacity change together, so that they always agree.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from benchpool_scheduler.core.model import JobId
 
 
 class PassChanges:
-    """What the present pass has changed so far; between passes there is none.
+    """Changes of the present pass. Empty between passes.
 
     Attributes:
-        assigned: What it has decided, by job.
-        given: Who gives way in it.
+        assigned: Decisions so far, by job.
+        given: Units that this pass preempts.
     """
 
     def __init__(self, capacity: FreeCapacity, ledger: QuotaLedger, journal: Journal) -> None:
@@ -32,21 +32,21 @@ class PassChanges:
         self.given: dict[PreemptionUnit, None] = {}
 
     def savepoint(self) -> Savepoint:
-        """Return the present as something to go back to."""
+        """Return the present state as a savepoint for ``rollback``."""
         return self.capacity.savepoint()
 
     def rollback(self, savepoint: Savepoint) -> None:
-        """Undo what was changed since a savepoint."""
+        """Undo all changes since a savepoint."""
         self.capacity.rollback(savepoint)
 
     def workers_of(self, info: JobInfo) -> int:
-        """Return how many workers a job holds that does not leave, with those that it gets."""
+        """Return the number of workers of a job that does not leave, with those that it gets."""
         entry = self.assigned.get(info.job.id)
         new = 0 if entry is None else sum(len(part.workers) for part in entry.parts)
         return len(info.job.held) + new
 
     def start(self, info: JobInfo, assignment: Assignment) -> None:
-        """Book workers that the job gets."""
+        """Record the workers that the job gets."""
         job, homes = info.job.id, self.capacity.homes
         before, has_home = self.assigned.get(job), job in homes
         parts = (assignment,) if before is None else (*before.parts, assignment)
@@ -60,14 +60,14 @@ class PassChanges:
     def _undo_start(
         self, info: JobInfo, before: JobAssignment | None, had_home: bool, amounts: Amounts
     ) -> None:
-        """Take ``start`` back: one entry of the journal, since a pass starts thousands of jobs."""
+        """Undo ``start``. It is one journal entry, since a pass starts thousands of jobs."""
         self.ledger.add(info, NOTHING - amounts)
         if not had_home:
             del self.capacity.homes[info.job.id]
         self._put_assigned(info.job.id, before)
 
     def reassign(self, info: JobInfo, parts: tuple[Assignment, ...]) -> None:
-        """Let what the pass decided for a job be these parts; the ledger stays as it is."""
+        """Replace the decisions for a job. The ledger is unchanged."""
         job = info.job.id
         self.journal.record((PassChanges._put_assigned, self, job, self.assigned.get(job)))
         self._put_assigned(job, JobAssignment(info, parts) if parts else None)
@@ -79,7 +79,7 @@ class PassChanges:
             self.assigned[job] = entry
 
     def release(self, unit: PreemptionUnit) -> None:
-        """Take a unit from its job: its GPUs are releasing, or free when it was fresh."""
+        """Take a unit from its job. Its GPUs become releasing, or free if this pass started it."""
         info = unit.info
         self.journal.record((PassChanges._book, self, unit, False))
         self._book(unit, True)
@@ -90,7 +90,7 @@ class PassChanges:
                 self.capacity.release(info, worker)
 
     def hold(self, unit: PreemptionUnit) -> None:
-        """Let a unit that was released stay with its job."""
+        """Undo ``release``: the unit stays with its job."""
         info = unit.info
         self.journal.record((PassChanges._book, self, unit, True))
         self._book(unit, False)
@@ -101,7 +101,7 @@ class PassChanges:
                 self.capacity.hold(info, worker)
 
     def _book(self, unit: PreemptionUnit, claimed: bool) -> None:
-        """Book in the ledger that a unit is released, or held."""
+        """Record in the ledger that a unit is released or held."""
         unit.claimed = claimed
         if unit.fresh:
             self.ledger.add(unit.info, NOTHING - unit.amounts if claimed else unit.amounts)
@@ -109,12 +109,12 @@ class PassChanges:
             self.ledger.release(unit.info, unit.amounts if claimed else NOTHING - unit.amounts)
 
     def give(self, unit: PreemptionUnit) -> None:
-        """The unit that was released is gone for this pass."""
+        """Mark a released unit as preempted in this pass."""
         self.journal.record((PassChanges._put_given, self, unit, False))
         self._put_given(unit, True)
 
     def reprieve(self, unit: PreemptionUnit) -> None:
-        """A unit that was given stays with its job after all."""
+        """Undo ``give`` and ``release``: the unit stays with its job."""
         self.journal.record((PassChanges._put_given, self, unit, True))
         self._put_given(unit, False)
         self.hold(unit)
@@ -127,7 +127,7 @@ class PassChanges:
             del self.given[unit]
 
     def forget_growth(self, info: JobInfo) -> None:
-        """Take back what the pass gave a running job whose smallest gang leaves (R10)."""
+        """Undo the workers that the pass gave to a running job whose smallest gang leaves (R10)."""
         job = info.job.id
         if (entry := self.assigned.get(job)) is None:
             return
@@ -141,7 +141,7 @@ class PassChanges:
         self._leave_home(job)
 
     def withdraw(self, unit: PreemptionUnit) -> None:
-        """Forget a start of this pass whose unit was released."""
+        """Remove the start of a released unit from the decisions of this pass."""
         job = unit.info.job.id
         parts = self.assigned[job].parts
         self.reassign(unit.info, tuple(part for part in parts if part.workers != unit.workers))

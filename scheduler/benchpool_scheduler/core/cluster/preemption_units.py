@@ -1,8 +1,8 @@
-"""What running jobs could give: surplus workers of elastic jobs, and smallest gangs (R18).
+"""Preemption units of running jobs: surplus workers of elastic jobs, and smallest gangs (R18).
 
-Kept between passes. The units of a project are sorted into *buckets* of equal priority, kind and
-size; inside a bucket the order never changes with time, since all lose progress at the same rate.
-A pass reads the buckets merged, cheapest loss first, and remembers how far it has consumed them.
+They are kept between passes. The units of a project are sorted into *buckets* of equal priority,
+kind and size. Inside a bucket the order never changes with time, since all units lose progress at
+the same rate. A pass reads the buckets merged, cheapest loss first, and tracks its position.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from benchpool_scheduler.core.jobs.tree import Tree
 from benchpool_scheduler.core.model import JobFacts, NodeName, Policy, Worker
 
 EQUALS = 8
-"""Of jobs that lose equally, at most so many are looked at."""
+"""Limit on the jobs of equal loss that are compared."""
 
 
 class PreemptionUnit:
-    """What can be taken from a job in one piece: one surplus worker, or its smallest gang.
+    """Piece that can be taken from a job at once: one surplus worker, or its smallest gang.
 
     Attributes:
-        amounts: What it holds.
-        is_gang: It is the smallest gang of its job, whose end stops the job.
-        protected_until_s: Until then it is protected (R19); infinite while the hourly bound is
-            reached.
-        fresh: It was started in this very pass, so nobody is stopped by taking it.
-        gone: It was let go for good in this pass. ``claimed``: it was, by the attempt at hand.
+        amounts: Amounts that it holds.
+        is_gang: It is the smallest gang of its job. Taking it stops the job.
+        protected_until_s: End of its protection (R19). Infinite while the hourly bound is reached.
+        fresh: This pass has started it, so that taking it stops no running work.
+        gone: It was preempted in this pass.
+        claimed: It was released by the present attempt.
     """
 
     __slots__ = (
@@ -65,18 +65,18 @@ class PreemptionUnit:
 
     @property
     def departures(self) -> list[Departure]:
-        """Return what whoever gets its GPUs must wait for."""
+        """Return the departures that the next holder of its GPUs must wait for."""
         job = self.info.job.id
         return [Departure(job, worker) for worker in self.workers]
 
 
 def lost_gpu_s(job: JobFacts, gpus: float, policy: Policy, now_s: float) -> float:
-    """Return what stopping costs: progress since the last checkpoint, and a restart (R18)."""
+    """Return the cost of stopping a job: unsaved progress and a restart, in GPU-seconds (R18)."""
     return (job.unsaved_at(now_s) + policy.restart_s) * gpus
 
 
 class UnitBucket(NamedTuple):
-    """Units between which time changes nothing: one job priority, one kind, one size."""
+    """Key of units whose order is constant in time: equal job priority, kind and size."""
 
     priority: int
     is_gang: bool
@@ -85,16 +85,16 @@ class UnitBucket(NamedTuple):
 
 
 Entry = tuple[float, int, int, PreemptionUnit]
-"""Unsaved progress at clock zero, age negated, position in the job, the unit."""
+"""Unsaved progress at clock zero, negated age, position in the job, and the unit."""
 
 
 class PreemptionUnits:
-    """What every project could give, by project age.
+    """Preemption units of every project, by project age.
 
     Attributes:
-        buckets: By project, then by band: its units, the first to be given up first.
-        on_node: The units with workers on a node, in no order.
-        protected: By project, cores that may not be stopped yet.
+        buckets: Units by project and bucket, in the order in which they would be taken.
+        on_node: Units with workers on a node, unordered.
+        protected: Protected smallest gangs, by project.
     """
 
     def __init__(self, tree: Tree, policy: Policy) -> None:
@@ -107,7 +107,7 @@ class PreemptionUnits:
         self._waking: list[tuple[float, int, PreemptionUnit]] = []
 
     def put(self, info: JobInfo) -> None:
-        """Cut a running preemptible job into what it could give."""
+        """Split a running preemptible job into units."""
         units = units_of(info, info.job.held, protected_until_s=self._protected_until_s(info))
         self._of[info.age] = units
         for position, unit in enumerate(units):
@@ -119,7 +119,7 @@ class PreemptionUnits:
                 self._insert(unit, position)
 
     def drop(self, info: JobInfo) -> None:
-        """The job's workers changed, or it does not run any more."""
+        """Remove the units of a job whose workers changed or that no longer runs."""
         for position, unit in enumerate(self._of.pop(info.age, ())):
             for node in dict.fromkeys(worker.node for worker in unit.workers):
                 here = self.on_node[node]
@@ -135,7 +135,7 @@ class PreemptionUnits:
                 self._remove(unit, position)
 
     def release(self, now_s: float) -> None:
-        """Let the protection end whose time has come (R19)."""
+        """End the protections that have expired (R19)."""
         while self._waking and self._waking[0][0] <= now_s:
             _, _, unit = heapq.heappop(self._waking)
             index = unit.info.branch.index
@@ -147,7 +147,7 @@ class PreemptionUnits:
 
     @property
     def next_release_s(self) -> float | None:
-        """Return when the next protection ends, None when none does."""
+        """Return when the next protection ends, or None."""
         while self._waking and self._waking[0][2] not in self.protected.get(
             self._waking[0][2].info.branch.index, ()
         ):
@@ -155,14 +155,14 @@ class PreemptionUnits:
         return self._waking[0][0] if self._waking else None
 
     def lost(self, unit: PreemptionUnit, now_s: float) -> float:
-        """Return the GPU seconds that taking the unit costs (R18)."""
+        """Return the cost of taking the unit, in GPU-seconds (R18)."""
         if unit.fresh or not unit.is_gang:
             return 0.0
         gpus = unit.amounts.gpus / 1000
         return lost_gpu_s(unit.info.job, gpus, self.policy, now_s)
 
     def merged(self, index: int, now_s: float) -> Iterator[tuple[Order, PreemptionUnit]]:
-        """Yield a project's units with their order, the first to be given up first."""
+        """Yield a project's units with their order, in the order in which they would be taken."""
         return heapq.merge(
             *(self._ordered(bucket, now_s) for bucket in self.buckets.get(index, {}).values()),
             key=lambda entry: entry[0],
@@ -175,10 +175,10 @@ class PreemptionUnits:
             yield from (unit for _, _, _, unit in buckets[bucket])
 
     def cheapest(self, index: int, but: Container[PreemptionUnit] = ()) -> Iterator[PreemptionUnit]:
-        """Yield the first whole job of each band of a project, and some that lose as much.
+        """Yield the first smallest gang of each bucket of a project, and a few with equal loss.
 
         Args:
-            but: Not these; nor what is gone.
+            but: Units to skip. Units that are gone are skipped too.
         """
         for bucket, entries in self.buckets.get(index, {}).items():
             if bucket.is_gang:
@@ -193,7 +193,11 @@ class PreemptionUnits:
             yield order_of(unit, self.lost(unit, now_s), position), unit
 
     def gives_below(self, info: JobInfo, *, by_youth: bool) -> bool:
-        """Tell whether the job's project could give something that goes after it."""
+        """Return whether the job's project has units that rank below the job.
+
+        Args:
+            by_youth: As for ``goes_after``.
+        """
         priority = info.spec.priority
         by_youth = by_youth and not info.long
         return any(
@@ -203,7 +207,7 @@ class PreemptionUnits:
         )
 
     def held_below(self, info: JobInfo) -> Amounts:
-        """Return what jobs of lower priority in the job's project hold and could give."""
+        """Return the preemptible amounts held by jobs of lower priority in the job's project."""
         found = NOTHING
         for bucket, entries in self.buckets.get(info.branch.index, {}).items():
             if bucket.priority < info.spec.priority:
@@ -213,12 +217,12 @@ class PreemptionUnits:
         return found
 
     def of(self, info: JobInfo) -> list[PreemptionUnit]:
-        """Return all that a running job could give, its smallest gang last."""
+        """Return all units of a running job, its smallest gang last."""
         return self._of.get(info.age, [])
 
     @property
     def long_running(self) -> bool:
-        """Tell whether anything that could be given has run long."""
+        """Return whether any unit belongs to a long-running job."""
         return any(not bucket.young for buckets in self.buckets.values() for bucket in buckets)
 
     def _protected_until_s(self, info: JobInfo) -> float:
@@ -251,9 +255,9 @@ Order = tuple[int, bool, bool, int, float, int, int]
 
 
 def order_of(unit: PreemptionUnit, lost: float, position: int = 0) -> Order:
-    """Return what is given up first inside a project: the smallest.
+    """Return the sort key of a unit inside a project. The smallest key is taken first.
 
-    Of long-running jobs the largest goes first: room for many is made by pausing one (R18).
+    Among long-running jobs the largest goes first: pausing one job frees GPUs for many (R18).
     """
     info = unit.info
     large = unit.amounts.gpus if info.long and unit.is_gang else 0
@@ -261,11 +265,12 @@ def order_of(unit: PreemptionUnit, lost: float, position: int = 0) -> Order:
 
 
 def goes_after(one: JobInfo, other: JobInfo, *, by_youth: bool) -> bool:
-    """Tell whether a job gives way to another of its project: by priority, then by youth (R15).
+    """Return whether a job ranks below another job of its project (R15).
+
+    Lower priority ranks below. At equal priority, long-running jobs rank below with ``by_youth``.
 
     Args:
-        by_youth: The project is above its quota, so that what has run long is below younger work
-            of its own priority.
+        by_youth: The project is above its quota.
     """
     if one.job.spec.priority != other.job.spec.priority:
         return one.job.spec.priority < other.job.spec.priority
@@ -279,7 +284,7 @@ def units_of(
     fresh: bool = False,
     protected_until_s: float = float("-inf"),
 ) -> list[PreemptionUnit]:
-    """Cut a job into units: surplus workers singly, youngest first, then its smallest gang."""
+    """Split a job into units: surplus workers singly, youngest first, then its smallest gang."""
     least = info.least
     surplus = [
         PreemptionUnit(info, (worker,), is_gang=False, fresh=fresh)

@@ -1,4 +1,4 @@
-"""What of a plan may be carried out when it would break a rule: all that is beyond doubt."""
+"""Part of a plan that can be carried out if the plan would break a rule."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class SoundPlan:
     """A plan that breaks no rule.
 
     Attributes:
-        broken: The rules that the plan as it was would have broken; none when it is unchanged.
-        left_out: The commands that are not in it.
+        broken: Rules that the original plan would have broken. Empty if the plan is unchanged.
+        left_out: Commands that were removed.
     """
 
     plan: Plan
@@ -33,9 +33,9 @@ class SoundPlan:
 
 
 def sound_on(state: ClusterState, plan: Plan) -> SoundPlan:
-    """Return what of a plan may be applied to the very state that it was made on.
+    """Return the part of a plan that may be applied to the state on which it was made.
 
-    Only what jobs hold is read from the state, and what it was told of nodes and projects.
+    Only the holdings of jobs and the given nodes and projects are read from the state.
     """
     if not plan.commands:
         return SoundPlan(plan)
@@ -45,13 +45,13 @@ def sound_on(state: ClusterState, plan: Plan) -> SoundPlan:
 
 
 def without_doubt(snapshot: Snapshot, plan: Plan, tree: Tree | None = None) -> SoundPlan:
-    """Return a plan without the commands that break a rule, and without those that need them.
+    """Return a plan without commands that break a rule, and without commands that depend on them.
 
-    What runs keeps running: of a job in doubt neither starts nor stops are carried out, and nobody
-    is stopped for it. Each job that waits for that has it as its reason.
+    Running jobs keep running. A job with a broken command is neither started nor stopped, and no
+    job is stopped for it. Every job that waits for this has it as its reason.
 
     Args:
-        tree: The snapshot's projects, where they are a tree already.
+        tree: The snapshot's projects, if the tree exists already.
 
     >>> from benchpool_scheduler.core.model import GpuId, JobFacts, Node, NodeName, Project
     >>> from benchpool_scheduler.core.model import ProjectName, Start, Worker

@@ -1,4 +1,4 @@
-"""Why a job waits, in one sentence with numbers and a remedy (R22).
+"""Reasons why jobs wait, each one sentence with numbers and a remedy (R22).
 
-Door: ``reasons.reasons_of``; ``sentences`` has the words.
+Entry point: ``reasons.reasons_of``. ``sentences`` holds the wording.
 """

@@ -1,6 +1,6 @@
-"""Reasons that do not depend on what is free: limits, quotas, and what the pool could ever hold.
+"""Reasons that do not depend on free capacity: limits, quotas, and the size of the pool.
 
-Each function returns the reason for a job that its caller found to be bound in this way.
+Each function returns the reason for a job that its caller has found to be bound in this way.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchpool_scheduler.phrases import count, is_are
 
 
 def limit_reached(state: ClusterState, info: JobInfo, index: int, resource: int) -> WaitReason:
-    """The limit of the project, or of one above it, leaves no room (R8)."""
+    """Explain a job that would exceed the limit of its project or of an ancestor (R8)."""
     branch, ledger = state.tree.branches[index], state.ledger
     limit = branch.limit[resource] or 0
     held = ledger.held[index][resource] + ledger.releasing[index][resource]
@@ -63,7 +63,7 @@ def limit_reached(state: ClusterState, info: JobInfo, index: int, resource: int)
 
 
 def guarantee_reached(state: ClusterState, info: JobInfo, index: int, resource: int) -> WaitReason:
-    """A non-preemptible job does not fit the guaranteed quota (R8)."""
+    """Explain a non-preemptible job that does not fit into the guaranteed quota (R8)."""
     branch = state.tree.branches[index]
     quota = branch.firm_quota[resource] or 0
     firm = state.ledger.firm[index][resource] + state.ledger.releasing_firm[index][resource]
@@ -86,7 +86,7 @@ def guarantee_reached(state: ClusterState, info: JobInfo, index: int, resource: 
 
 
 def impossible(state: ClusterState, info: JobInfo) -> WaitReason:
-    """Explain a job that can never run; what the nodes forbid stands as long as they do."""
+    """Explain a job that can never run. A reason from the nodes is valid until they change."""
     if (over := beyond_limit(info, state.tree)) is not None:
         return limit_reached(state, info, *over)
     if (over := beyond_quota(info, state.tree)) is not None:
@@ -98,7 +98,7 @@ def impossible(state: ClusterState, info: JobInfo) -> WaitReason:
 
 
 def never_fits(state: ClusterState, info: JobInfo) -> WaitReason:
-    """It could not run even if the pool were empty, whatever limits and quotas say."""
+    """Explain a job that could not run in an empty pool, whatever the limits and quotas."""
     everything = state.whole
     if not info.requirements.anywhere and fits(
         info.anywhere(), info.least, everything, releasing=False
@@ -172,7 +172,7 @@ def _larger_than_node(state: ClusterState, info: JobInfo, everything: FreeCapaci
 
 
 def _away(state: ClusterState, info: JobInfo, asked: float) -> int:
-    """Return how many GPUs are away of a node that is large enough with them; 0 for none."""
+    """Return how many GPUs are away from a node that is large enough with them, or 0."""
     models = info.spec.gpu_models
     return next(
         (
@@ -209,7 +209,7 @@ def _larger_than_pool(info: JobInfo, everything: FreeCapacity) -> WaitReason:
 
 
 def _most_workers(info: JobInfo, everything: FreeCapacity) -> int:
-    """Return the size of the largest gang that fits, by halving; a smaller gang fits too."""
+    """Return the size of the largest gang that fits, by bisection: every smaller gang fits too."""
     least, most = 0, info.least - 1
     while least < most:
         middle = (least + most + 1) // 2

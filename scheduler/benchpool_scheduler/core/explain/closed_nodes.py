@@ -1,7 +1,7 @@
-"""What a waiting job is told of nodes that an administrator closed, or is about to close.
+"""Additions to a reason about nodes that an administrator closed or is about to close.
 
-A closed node is no reason of its own while the job only waits for room elsewhere: then it is said
-beside that reason. Where it could run on no other node, it is the reason.
+While the job only waits for free GPUs elsewhere, closed nodes are added to its reason. If the job
+could run on no other node, they are its reason.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from benchpool_scheduler.core.model import Node, ReasonCode, WaitReason
 from benchpool_scheduler.phrases import count, exactly
 
 NAMED = 3
-"""At most so many nodes are named."""
+"""Limit on the nodes named in a reason."""
 
 SHORTEST_S = 60.0
-"""No shorter time limit is advised."""
+"""Shortest time limit that is advised, in seconds."""
 
 WITHOUT_THEM = frozenset({ReasonCode.NODES_EXCLUDED, ReasonCode.NO_NODE_READY})
-"""Reasons that say that nothing but nodes is in the way."""
+"""Reasons in which only the nodes keep the job from starting."""
 
 
 def with_closed_nodes(
     state: ClusterState, info: JobInfo, reason: WaitReason, now_s: float
 ) -> WaitReason:
-    """Return the reason with what keeps the job off closed nodes, if any are in its way."""
+    """Return the reason, extended by the closed nodes that the job could otherwise use."""
     closed = [node for node in state.nodes if node.closed and _in_the_way(node, info)]
     if not closed:
         return reason
@@ -63,7 +63,7 @@ def with_closed_nodes(
 
 
 def _in_the_way(node: Node, info: JobInfo) -> bool:
-    """Tell whether the job might use the node if it were open."""
+    """Return whether the job might use the node if it were open."""
     asked = info.requirements
     return (
         (not node.ready or node.name in asked.barred)
@@ -82,7 +82,7 @@ def _listing(closed: Sequence[Node]) -> str:
 def _longest(
     state: ClusterState, info: JobInfo, closed: Sequence[Node], now_s: float
 ) -> tuple[Node, int] | None:
-    """Return a node that is not closed yet and has room, and which time limit ends before."""
+    """Return a fitting node that closes soon, and the time limit that ends before, or None."""
     soon = [node for node in closed if node.closes_s is not None and node.ready]
     for node in sorted(soon, key=lambda it: -(it.closes_s or 0.0)):
         limit_s = int((node.closes_s or 0.0) - now_s) // 60 * 60

@@ -1,4 +1,4 @@
-"""What those are told who wait for a reservation alone, and who has it (R14, R22)."""
+"""Reasons of jobs that only a reservation holds back, and of the job that owns it (R14, R22)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from benchpool_scheduler.core.model import JobId, NamedJob, ReasonCode, WaitReas
 from benchpool_scheduler.phrases import exactly, is_are
 
 SHORTEST_S = 1.0
-"""A time limit shorter than this is no advice, in seconds."""
+"""Shortest time limit that is advised, in seconds."""
 
 
 def held_back(backfill: Backfill, known: Mapping[JobId, WaitReason]) -> dict[JobId, WaitReason]:
-    """Return the reasons of those who wait for the reservation alone, and of its job.
+    """Return the reasons of jobs that only the reservation holds back, and of its owner.
 
     Args:
-        known: The reasons of all others.
+        known: Reasons of all other jobs.
     """
     reservation, found = backfill.reservation, dict[JobId, WaitReason]()
     if reservation is None:
@@ -64,13 +64,13 @@ def _held_back(backfill: Backfill, info: JobInfo, reservation: Reservation) -> W
 
 
 def _reserved(reason: WaitReason) -> WaitReason:
-    # When that will be is said by the estimate of its start, and nowhere else.
+    # Only the estimate of its start shows when.
     kept = "GPUs are kept for it as they become free"
     return replace(reason, remedy=f"{reason.remedy}; {kept}")
 
 
 def _below(seconds: float) -> float:
-    """Return a round time that is not longer: advice that stands for a while.
+    """Return a round time that is not longer than ``seconds``, so that advice changes rarely.
 
     >>> _below(7.9), _below(61.0), _below(2430.0), _below(100_000.0)
     (7.0, 60.0, 2400.0, 97200.0)

@@ -1,4 +1,4 @@
-"""Whether a job could ever run, asked before it is accepted (R22)."""
+"""Check whether a job could ever run, before it is accepted (R22)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchpool_scheduler.core.model import JobFacts, Node, Project, WaitReason
 
 
 class EmptyPool:
-    """A pool that nobody uses and whose nodes all work.
+    """An empty pool whose nodes all work.
 
     >>> from benchpool_scheduler.core.model import GpuId, JobId, NodeName, ProjectName
     >>> pool = EmptyPool([Node(NodeName("n"), (GpuId("g"),))], [Project(ProjectName("p"))])
@@ -26,9 +26,9 @@ class EmptyPool:
         self._state = ClusterState(nodes, projects, topology=topology)
 
     def why_never(self, job: JobFacts) -> WaitReason | None:
-        """Return why a job can never run, None where it could.
+        """Return why a job can never run, or None if it could.
 
-        The job need not be one of the pool. Its smallest gang is what counts.
+        The job need not belong to the pool. Its smallest gang decides.
 
         Raises:
             InvalidInput: Its project may not hold jobs.
@@ -37,5 +37,5 @@ class EmptyPool:
         if possible(info, self._state.empty, self._state.tree):
             return None
         reason = impossible(self._state, info)
-        self._state.never.clear()  # who sends such jobs must not fill the memory
+        self._state.never.clear()  # many such submissions must not fill the memory
         return reason

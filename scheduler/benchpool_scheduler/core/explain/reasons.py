@@ -1,10 +1,15 @@
-"""Why a job waits: one reason that is true after the pass, with numbers and a remedy (R22).
+"""Reason why a job waits: the one that is true after the pass, with numbers and a remedy (R22).
 
-The reasons are asked in order, and the first that holds is the binding one: it can never run; a
-limit or quota of its project or of one above it; it was promised room that others are leaving;
-what is free. Advice is checked on the same state before it is given. Sentences name only the
-reader's own project and those above it, never other people's work: where a reason is about another
-job, its name stands apart (``NamedJob``).
+The reasons are checked in order, and the first that applies is the binding one:
+
+- the job can never run;
+- a limit or quota of its project or of an ancestor;
+- it was promised GPUs that other jobs are leaving;
+- the free capacity.
+
+Advice is checked on the same state before it is given. Sentences name only the reader's own project
+and its ancestors, never other users' jobs. If a reason is about another job, the job's name is kept
+separate (``NamedJob``).
 """
 
 from __future__ import annotations
@@ -35,10 +40,10 @@ def reasons_of(
     waiting: Iterable[Cursor],
     renounced: Container[int] = (),
 ) -> dict[JobId, WaitReason]:
-    """Return the reason of every job that waits after the pass; equal jobs share one.
+    """Return the reason of every job that waits after the pass. Equal jobs share one.
 
     Args:
-        renounced: Ages of jobs whose claims would cost their own project more (R17).
+        renounced: Ages of jobs whose claims would stop a job of their project ranked above (R17).
     """
     explain = Explanation(state, candidates, renounced)
     reasons = {
@@ -61,7 +66,7 @@ def reasons_of(
 
 
 class Explanation:
-    """Explains one finished pass."""
+    """Explanation of one finished pass."""
 
     def __init__(
         self, state: ClusterState, candidates: VictimCandidates, renounced: Container[int]
@@ -77,11 +82,11 @@ class Explanation:
 
     @cached_property
     def unprotected(self) -> VictimCandidates:
-        """Return what could be taken if nothing were protected."""
+        """Return the victims that could be taken if no job were protected."""
         return VictimCandidates(self.state.units, self.candidates.now_s, protected=True)
 
     def _nominated_idle(self) -> dict[NodeName, int]:
-        """Return by node how many idle GPUs are kept for jobs that wait for others to leave."""
+        """Return the number of idle GPUs kept for jobs that wait for departures, by node."""
         kept: dict[NodeName, int] = {}
         parts = [part for entry in self.state.changes.assigned.values() for part in entry.starts()]
         for part in parts:
@@ -91,7 +96,7 @@ class Explanation:
         return kept
 
     def nominated(self, start: Assignment) -> WaitReason:
-        """Explain a job that has room as soon as others have left."""
+        """Explain a job that starts as soon as other jobs have left."""
         gpus = sum(len(worker.gpus) for worker in start.workers)
         jobs, grace = len(start.jobs_after), self.state.policy.grace_s
         return WaitReason(
@@ -114,7 +119,7 @@ class Explanation:
         return self._capacity(info)
 
     def _capacity(self, info: JobInfo) -> WaitReason:
-        """Explain a job that only lacks room."""
+        """Explain a job that only lacks free GPUs."""
         free = self.state.capacity.free(info.requirements)
         numbers = self._numbers(info, free)
         if self._fits_with_nominated(info):
@@ -147,7 +152,7 @@ class Explanation:
         return f"waits for {asked}: {free} of {numbers['total']} {is_are(free)} free"
 
     def _fits_with_nominated(self, info: JobInfo) -> bool:
-        """Tell whether it would fit if nothing were promised to others (R20)."""
+        """Return whether the job would fit if no GPUs were promised to other jobs (R20)."""
         if not info.requirements.gpus or not any(self.nominated_idle.values()):
             return False
         capacity, requirements = self.state.capacity, info.requirements
@@ -169,7 +174,7 @@ class Explanation:
         )
 
     def _form(self, info: JobInfo, free: int, numbers: dict[str, Number]) -> WaitReason:
-        """Explain a job for which enough is free, yet not in the form that it needs."""
+        """Explain a job for which enough GPUs are free, but not in the form that it needs."""
         capacity, workers, each = (
             self.state.capacity,
             info.least,
@@ -197,7 +202,7 @@ class Explanation:
         return short_of_cpus_or_memory(self.state, info, numbers)
 
     def _entitlement(self, info: JobInfo, numbers: dict[str, Number]) -> WaitReason:
-        """Explain a job for which too little is free: may it take room from others?"""
+        """Explain a job for which too few GPUs are free: whether it may preempt other jobs."""
         opening = self._opening(info, numbers)
         if (seconds := self._protected_for(info)) is not None:
             until = f"for another {at_most(seconds)}" if seconds else "until their hour is over"
@@ -268,9 +273,9 @@ class Explanation:
         return WaitReason(ReasonCode.FAIR_SHARE_REACHED, text, numbers, advice)
 
     def _most_claimed(self, info: JobInfo) -> int:
-        """Return with how many GPUs, fewer than it asks for, it might claim room (R15); 0 for none.
+        """Return the most GPUs, fewer than requested, with which the job might claim (R15), or 0.
 
-        Whole GPUs; of a gang, those of all workers that fit into what is due.
+        Counts whole GPUs. For a gang, only GPUs of complete workers within the amount due count.
         """
         each = info.requirements.gpus
         if info.min_gang.gpus <= WHOLE_GPU or not each or info.long or info.requirements.part:
@@ -280,7 +285,7 @@ class Explanation:
         return max(0, most if info.least == 1 else most // each * each)
 
     def _over_share(self, info: JobInfo) -> int | None:
-        """Return the lowest level that the job would carry past both its share and its quota."""
+        """Return the lowest level at which the job would exceed both share and quota, or None."""
         usage, core = self.usage, info.min_gang
         for index in reversed(info.branch.path):
             if not usage.within_share(index, core) and not usage.within_quota(index, core):
@@ -288,9 +293,9 @@ class Explanation:
         return None
 
     def _protected_for(self, info: JobInfo) -> float | None:
-        """Return how long protection is all that stands in the way; 0 for the hourly bound.
+        """Return the seconds until protection ends, if only protection is in the way, else None.
 
-        None when the attempt would fail without any protection too.
+        Returns 0 for the hourly bound, and None if the attempt would fail without protection too.
         """
         state, units = self.state, self.state.units
         attempt = PreemptionAttempt(state, self.unprotected, info, info.least)
@@ -320,7 +325,7 @@ class Explanation:
         return max(0.0, *waits) if waits else 0.0 if ends else None
 
     def _protected_may_pay(self, attempt: PreemptionAttempt) -> bool:
-        """Tell whether anything protected could be taken, first or after lower jobs of its own."""
+        """Return whether a protected job could be taken, alone or after lower jobs of its own."""
         held = self.state.units.protected
         if attempt.entitled.own_gives():
             return bool(held)
@@ -342,12 +347,12 @@ class Explanation:
 
     @cached_property
     def _with_long(self) -> set[int]:
-        """Return the projects with protected long-running work."""
+        """Return the projects with protected long-running jobs."""
         held = self.state.units.protected.items()
         return {index for index, units in held if any(c.info.long for c in units)}
 
     def _delayed_for(self, info: JobInfo) -> float | None:
-        """Return how long its attempt on long-running work still has to wait; None without one."""
+        """Return the seconds until the job's claim on long-running jobs may proceed, or None."""
         if not self.state.units.long_running:
             return None
         attempt = PreemptionAttempt(self.state, self.candidates, info, info.least)

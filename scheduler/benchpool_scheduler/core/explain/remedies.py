@@ -1,6 +1,6 @@
-"""What would let a waiting job start now: fewer GPUs, another GPU model (R22).
+"""Changes with which a waiting job would start now: fewer GPUs, another GPU model (R22).
 
-Each piece of advice was tried on the state after the pass before it is given.
+Each piece of advice is tried on the state after the pass before it is given.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchpool_scheduler.phrases import count
 
 
 class Remedies:
-    """Finds with what the jobs that wait after one finished pass would start now."""
+    """Finds changes with which waiting jobs would start now, after one finished pass."""
 
     def __init__(self, state: ClusterState) -> None:
         self.state = state
@@ -26,7 +26,7 @@ class Remedies:
         self._free: dict[int, int] = {}
 
     def advice(self, info: JobInfo, numbers: dict[str, Number]) -> str:
-        """Return advice that holds; what it names stands in ``numbers`` afterwards too."""
+        """Return tested advice, and add what it names to ``numbers``."""
         ways = []
         if (smaller := self._would_start_with(info)) is not None:
             numbers["would_start_with"] = smaller
@@ -40,7 +40,7 @@ class Remedies:
         return "it starts by itself when enough GPUs become free"
 
     def _would_start_on(self, info: JobInfo) -> str | None:
-        """Return a further GPU model on which it would start now, if any."""
+        """Return another GPU model on which the job would start now, or None."""
         if not info.spec.gpu_models:
             return None
         ledger, core = self.state.ledger, info.request.times(info.least)
@@ -51,11 +51,11 @@ class Remedies:
 
     @cached_property
     def _models(self) -> list[str]:
-        """Return the GPU models of the pool, by name."""
+        """Return the GPU models of the pool, sorted by name."""
         return sorted({node.gpu_model for node in self.state.nodes if node.gpu_model})
 
     def _would_start_with(self, info: JobInfo) -> int | None:
-        """Return the most GPUs for each worker with which it would start now, if any."""
+        """Return the most GPUs per worker with which the job would start now, or None."""
         if info.requirements.gpus < 2:
             return None
         ledger, workers = self.state.ledger, info.least
@@ -66,30 +66,30 @@ class Remedies:
         return None
 
     def _fits_with(self, info: JobInfo, gpus: int) -> bool:
-        """Tell whether it would fit now with so many GPUs for each worker."""
+        """Return whether the job would fit now with ``gpus`` GPUs per worker."""
         key = info.requirements._replace(gpus=gpus), info.least
         return self._fits(key, lambda: info.with_gpus(gpus))
 
     def _fits_on(self, info: JobInfo, model: str) -> bool:
-        """Tell whether it would fit now on another GPU model."""
+        """Return whether the job would fit now on another GPU model."""
         if not self._with_free(info.requirements.gpus) & self._allowed(info, model):
             return False
         key = info.requirements._replace(models=(model,)), info.least
         return self._fits(key, lambda: info.with_models((model,)))
 
     def _allowed(self, info: JobInfo, model: str) -> int:
-        """Return the nodes with this GPU model that it may use, whatever is free on them."""
+        """Return the nodes with this GPU model that the job may use, whatever is free on them."""
         return self.state.capacity.allowed(info.requirements, (model,))
 
     def _with_free(self, gpus: int) -> int:
-        """Return the nodes where at least so many whole GPUs are free now."""
+        """Return the nodes on which at least ``gpus`` whole GPUs are free now."""
         known = self._free.get(gpus)
         if known is None:
             known = self._free[gpus] = reduce(or_, self.state.capacity.by_free[False][gpus:], 0)
         return known
 
     def _fits(self, key: tuple[Requirements, int], asking: Callable[[], JobInfo]) -> bool:
-        """Tell whether a job that asks for something else would fit now; equal ones share it."""
+        """Return whether a job with a changed request would fit now. Results are cached by key."""
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = fits(asking(), key[1], self.state.capacity, releasing=False)

@@ -1,4 +1,4 @@
-"""Amounts of resources in the sentences that people read."""
+"""Amounts of resources in the sentences shown to users."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Number = int | float | str | None
 
 
 def plain(amount: int, resource: int) -> int | float:
-    """Return an amount in the reader's units.
+    """Return an amount in the reader's units: GPUs, CPUs or GiB.
 
     >>> plain(2000, 0), plain(2500, 1), plain(1536, 2)
     (2, 2.5, 1.5)
@@ -19,7 +19,7 @@ def plain(amount: int, resource: int) -> int | float:
 
 
 def all_plain(resource: int, *amounts: int | None) -> list[int | float | None]:
-    """Return several amounts of one resource in the reader's units; None stays None.
+    """Return several amounts of one resource in the reader's units. None stays None.
 
     >>> all_plain(0, 2000, None)
     [2, None]

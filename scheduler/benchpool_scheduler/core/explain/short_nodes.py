@@ -1,4 +1,4 @@
-"""Why a job waits beside free GPUs: their node has no CPUs or memory left, and who holds them."""
+"""Reason of a job that waits although GPUs are free, because their node lacks CPUs or memory."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MOST_HOLDERS = 2
 def short_of_cpus_or_memory(
     state: ClusterState, info: JobInfo, numbers: dict[str, Number]
 ) -> WaitReason:
-    """Explain a job whose GPUs are free on nodes that lack CPUs or memory.
+    """Explain a job whose GPUs are free only on nodes that lack CPUs or memory.
 
-    The node with the most free GPUs is named, the amounts there, and the projects that hold most.
+    The reason names the node with the most free GPUs, its amounts, and the projects that hold most.
     """
     asked = [measured(info.request[it], it) for it in (CPUS, MEMORY) if info.request[it]]
     text = f"needs {' and '.join(asked)} on the node of its GPUs; no node has them free"
@@ -49,7 +49,7 @@ def short_of_cpus_or_memory(
 
 
 def _freest(state: ClusterState, info: JobInfo) -> NodeCapacity | None:
-    """Return the usable node with the most free GPUs that has enough of them for one worker."""
+    """Return the allowed node with the most free GPUs, or None if one worker needs more."""
     nodes = state.capacity.freest(info.requirements, releasing=False)
     return next((it for it in nodes if it.free_gpus() >= info.requirements.gpus), None)
 
@@ -81,7 +81,7 @@ def _there(state: ClusterState, info: JobInfo, node: NodeCapacity) -> str:
 
 
 def _holders(state: ClusterState, node: NodeName, resource: int) -> Counter[str]:
-    """Return by project what its workers hold on a node."""
+    """Return the amount that each project's workers hold on a node."""
     found: Counter[str] = Counter()
     for running in state.running:
         for info in running:

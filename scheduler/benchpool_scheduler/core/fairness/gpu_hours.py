@@ -1,7 +1,7 @@
-"""Budgets of GPU-hours in a calendar month: past the soft one the weight falls, the hard one holds.
+"""Monthly budgets of GPU-hours: a soft budget lowers the weight, a hard budget blocks new jobs.
 
-A budget bounds a sum over time, beside the quotas that bound what is held at once. What has run
-is never stopped by it, and guaranteed quotas are never touched.
+A budget limits a sum over time, while quotas limit what is held at once. A budget never stops a
+running job and never changes guaranteed quotas.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from benchpool_scheduler.core.model import WaitReason
 AccountKind = Literal["user", "project"]
 HOUR_S = 3600.0
 NEARLY = 0.9
-"""Part of a hard budget from which on it is nearly used."""
+"""Share of a hard budget from which it counts as nearly used."""
 STEPS = 20
-"""The weight falls in steps of a twentieth: each step is a new division of the surplus."""
+"""Number of weight steps. Each step is one twentieth, and causes a new division of the surplus."""
 
 
 @dataclass(frozen=True, slots=True)
 class HourBudget:
-    """GPU-hours that may be used in a month; None is no bound."""
+    """GPU-hours that may be used in a month. None means no bound."""
 
     soft: float | None = None
     hard: float | None = None
 
     @property
     def bounds(self) -> bool:
-        """Whether it says anything."""
+        """Return whether any bound is set."""
         return self.soft is not None or self.hard is not None
 
 
 @dataclass(frozen=True, slots=True)
 class HourAccount:
-    """What a project or user has used of its budget in the month that is under way.
+    """Use of the present month's budget by a project or user.
 
     Attributes:
-        used_h: GPU-hours.
+        used_h: GPU-hours used.
     """
 
     kind: AccountKind
@@ -50,12 +50,12 @@ class HourAccount:
 
     @property
     def exhausted(self) -> bool:
-        """Whether nothing new may begin."""
+        """Return whether no new job may start."""
         return self.budget.hard is not None and self.used_h >= self.budget.hard
 
     @property
     def nearly_used(self) -> bool:
-        """Whether the hard budget is nearly used, and not used up.
+        """Return whether the hard budget is nearly used, but not used up.
 
         >>> [HourAccount("user", "joe", HourBudget(hard=10), used).nearly_used
         ...  for used in (8.9, 9.0, 10.0)]
@@ -66,15 +66,15 @@ class HourAccount:
 
     @property
     def past_soft(self) -> bool:
-        """Whether it has used more than is meant."""
+        """Return whether the soft budget is exceeded."""
         return self.budget.soft is not None and self.used_h > self.budget.soft
 
     @property
     def weight_part(self) -> float:
-        """Return by what its weight is multiplied (R5, R7): 1 within the soft budget.
+        """Return the factor for its weight (R5, R7): 1 within the soft budget.
 
-        Past it that is soft budget / hours used, rounded up to a twentieth: whoever has used twice
-        as much as is meant earns half the surplus.
+        Above it, the factor is soft budget / hours used, rounded up to a twentieth. A project at
+        twice its soft budget earns half the surplus.
 
         >>> [HourAccount("project", "a", HourBudget(soft=100), used).weight_part
         ...  for used in (100, 101, 200, 1e9)]
@@ -87,7 +87,7 @@ class HourAccount:
 
     @property
     def next_bound_h(self) -> float | None:
-        """Return at how many hours it stands otherwise than now; None for never in this month.
+        """Return the GPU-hours at which its standing changes next, or None if never.
 
         >>> [HourAccount("project", "a", HourBudget(10, 30), used).next_bound_h
         ...  for used in (9, 10, 20, 30)]
@@ -106,10 +106,10 @@ class HourAccount:
 
 @dataclass(frozen=True, slots=True)
 class MonthUse:
-    """Use in a month: GPU milliseconds of what is over, and GPUs of what goes on.
+    """Use in a month: GPU milliseconds of ended use, and GPUs that are still held.
 
     Attributes:
-        begun_ms: Sum over these GPUs of their begin, in milliseconds since the month began.
+        begun_ms: Sum of the start times of the held GPUs, in milliseconds since the month began.
     """
 
     over_ms: int = 0
@@ -117,7 +117,7 @@ class MonthUse:
     begun_ms: int = 0
 
     def plus(self, other: MonthUse, sign: int = 1) -> MonthUse:
-        """Return both together; with ``sign`` -1 this without the other."""
+        """Return the sum of both, or the difference with ``sign`` -1."""
         return MonthUse(
             self.over_ms + sign * other.over_ms,
             self.gpus + sign * other.gpus,
@@ -135,15 +135,15 @@ class MonthUse:
 
 
 def first_exhausted(accounts: Iterable[HourAccount]) -> HourAccount | None:
-    """Return the first account that lets nothing new begin."""
+    """Return the first account that blocks new jobs, or None."""
     return next((it for it in accounts if it.exhausted), None)
 
 
 def why_waiting(account: HourAccount, renewed: str) -> WaitReason:
-    """Return why a job does not start that was accepted before the budget was used up.
+    """Return the reason of a job that was accepted before the budget was used up.
 
     Args:
-        renewed: The day of the renewal as people read it.
+        renewed: Day of the renewal, formatted for users.
     """
     hard = account.budget.hard or 0.0
     text = (
@@ -163,7 +163,7 @@ def why_waiting(account: HourAccount, renewed: str) -> WaitReason:
 
 
 def seconds_between(begun: float, ended: float, month: tuple[float, float]) -> float:
-    """Return how long something lasted in a month; what lies outside is cut off.
+    """Return the seconds of an interval that lie inside a month.
 
     >>> seconds_between(5, 25, (10, 20)), seconds_between(5, 9, (10, 20))
     (10, 0.0)

@@ -1,4 +1,4 @@
-"""GPU-hours of a month in virtual time: what replays and estimates of starts know of budgets."""
+"""GPU-hours of a month in virtual time, for replays and estimates of starts."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ HOUR_MS = HOUR_S * 1000
 
 
 class HourMeter:
-    """What is used of budgets, from an instant on.
+    """Use of budgets from an instant on.
 
     Args:
-        used: What was used by then in the month that is under way, and which GPUs are held.
+        used: Use in the present month up to then, with the GPUs that are held.
     """
 
     def __init__(
@@ -32,11 +32,11 @@ class HourMeter:
 
     @property
     def renewed_s(self) -> float:
-        """When the next month begins."""
+        """Return when the next month begins."""
         return self._month[1]
 
     def hold(self, project: str, user: str | None, gpus: int, now_s: float) -> None:
-        """So many GPUs more are held from now on, for a project and a user; fewer if negative."""
+        """Record ``gpus`` more GPUs held by a project and a user, or fewer if negative."""
         self._renew(now_s)
         at_ms = self._since_ms(now_s)
         for key in self.budgets.accounts_of(project, user):
@@ -45,12 +45,12 @@ class HourMeter:
                 self._uses[key] = self._uses.get(key, MonthUse()).plus(change)
 
     def standing(self, now_s: float) -> HourStanding:
-        """Return who is past a budget at an instant, none before the last that was asked about."""
+        """Return the standing at an instant. Instants must not go backwards."""
         self._renew(now_s)
         return standing_of(self._accounts(now_s))
 
     def next_change_s(self, now_s: float) -> float:
-        """Return when somebody's standing changes next, if nothing starts or ends until then."""
+        """Return when an account's standing changes next if no job starts or ends until then."""
         self._renew(now_s)
         least_ms = self._since_ms(now_s) + 1
         found = [self._month[1]]
@@ -58,8 +58,8 @@ class HourMeter:
             use = self._uses[account.kind, account.name]
             hours = account.next_bound_h
             if hours is not None and use.gpus > 0:
-                # One more, for a soft budget must be passed; rounded, for a product of floats may
-                # lie just above the millisecond that is meant.
+                # Plus 1 ms, because a soft budget must be exceeded. Rounded, because a product of
+                # floats may lie just above the intended millisecond.
                 bound_ms = math.ceil(round(hours * HOUR_MS, 3)) + 1
                 need = bound_ms - use.over_ms + use.begun_ms
                 at_ms = max(least_ms, math.ceil(need / use.gpus))
@@ -77,7 +77,7 @@ class HourMeter:
         return round((now_s - self._month[0]) * 1000)
 
     def _renew(self, now_s: float) -> None:
-        """Begin the month of an instant anew; what is held counts from its begin."""
+        """Start the month of an instant if a new one has begun. Held GPUs count from its start."""
         if now_s >= self._month[1]:
             self._month = self.budgets.month_of(now_s)
             self._uses = {

@@ -1,7 +1,7 @@
-"""Who is past a budget of GPU-hours, and what follows: the rule, for service and virtual time.
+"""Standing of users and projects against their budgets of GPU-hours, in real and virtual time.
 
-A user or project whose hard budget is used up begins nothing new; one that is past the soft one
-goes on with less weight, a user behind others of the project (R5, R7).
+A user or project with a used-up hard budget starts no new job. One above its soft budget continues
+with less weight, and a user then ranks behind other users of the project (R5, R7).
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ class HourBudgets:
     """All budgets of a pool, and the months that they count.
 
     Attributes:
-        projects: Of all projects, by name; those without a budget are there, too.
-        parents: The project above each, None for none.
-        weights: Of all projects, as configured.
-        users: Of those that are named. ``usual``: of all others.
-        month_of: Begin and end of the month of an instant, in seconds of the clock in use.
+        projects: Budgets of all projects, by name. Projects without a budget are included.
+        parents: Parent of each project, or None.
+        weights: Weights of all projects, as configured.
+        users: Budgets of named users.
+        usual: Budget of all other users.
+        month_of: Returns begin and end of the month of an instant, in seconds of the clock in use.
     """
 
     projects: Mapping[str, HourBudget]
@@ -43,7 +44,7 @@ class HourBudgets:
 
     @property
     def bounds(self) -> bool:
-        """Whether there is any budget at all."""
+        """Return whether any budget is set."""
         every = (self.usual, *self.users.values(), *self.projects.values())
         return any(one.bounds for one in every)
 
@@ -55,7 +56,7 @@ class HourBudgets:
         return self.projects.get(name, HourBudget())
 
     def accounts_of(self, project: str, user: str | None) -> Iterator[AccountKey]:
-        """Yield for whom a job counts: its user, its project and all above."""
+        """Yield the accounts that a job is charged to: its user, its project and all ancestors."""
         if user is not None:
             yield "user", user
         above: str | None = project
@@ -64,7 +65,7 @@ class HourBudgets:
             above = self.parents.get(above)
 
     def from_zero(self, zero_s: float) -> HourBudgets:
-        """Return these by a clock that says 0 at an instant of this one."""
+        """Return the budgets on a clock whose zero is at ``zero_s`` of this one."""
 
         def month_of(at_s: float) -> tuple[float, float]:
             begin_s, end_s = self.month_of(zero_s + at_s)
@@ -73,19 +74,20 @@ class HourBudgets:
         return replace(self, month_of=month_of)
 
     def ever_allow(self, project: str, user: str | None) -> bool:
-        """Tell whether a job may begin in any month: no hard budget over it is 0."""
+        """Return whether a job may start in any month: no hard budget above it is 0."""
         return all(self.of(key).hard != 0 for key in self.accounts_of(project, user))
 
 
 @dataclass(frozen=True, slots=True)
 class HourStanding:
-    """Who is past a budget; the same value as long as nobody comes to be.
+    """Accounts that have reached a bound. Equal until another account reaches one.
 
     Attributes:
-        exhausted: Accounts that let nothing new begin.
-        nearly: Accounts whose hard budget is nearly used. ``past_soft``: past their soft budget.
-        weights: By what the weights of projects are multiplied that are past the soft budget.
-        behind: Users past theirs.
+        exhausted: Accounts that block new jobs.
+        nearly: Accounts whose hard budget is nearly used.
+        past_soft: Accounts above their soft budget.
+        weights: Weight factors of projects above their soft budget.
+        behind: Users above their soft budget.
     """
 
     exhausted: Accounts = field(default_factory=dict)
@@ -95,16 +97,16 @@ class HourStanding:
     behind: frozenset[str] = frozenset()
 
     def full(self, keys: Iterable[AccountKey]) -> HourAccount | None:
-        """Return the first of these accounts that lets nothing new begin."""
+        """Return the first of these accounts that blocks new jobs, or None."""
         return first_exhausted(self.exhausted[key] for key in keys if key in self.exhausted)
 
     def why_waiting(self, keys: Iterable[AccountKey], renewed: str) -> WaitReason | None:
-        """Return why a job that counts for these may not begin; None where it may."""
+        """Return why a job charged to these accounts may not start, or None if it may."""
         found = self.full(keys) if self.exhausted else None
         return None if found is None else why_waiting(found, renewed)
 
     def seen(self, job: JobFacts, budgets: HourBudgets) -> JobFacts:
-        """Return a job as it is where this holds: one that has begun before goes on."""
+        """Return a job with the effect of this standing. A job that has begun is never blocked."""
         keys = () if job.begun else budgets.accounts_of(str(job.project), job.user)
         blocked, behind = self.why_waiting(keys, ""), job.user in self.behind
         if (blocked, behind) == (job.blocked, job.behind):
@@ -112,19 +114,19 @@ class HourStanding:
         return replace(job, blocked=blocked, behind=behind)
 
     def weigh(self, project: Project) -> Project:
-        """Return a project with the weight that it has where this holds (R5, R7)."""
+        """Return a project with its weight under this standing (R5, R7)."""
         part = self.weights.get(project.name)
         if part is None:
             return project
         weight = project.weight
         if weight is None:
             weight = 1.0 if project.quota is None else float(project.quota - project.reserved)
-        # A weight that is not written is not 0 in every division (R5a).
+        # An unset weight does not count as 0 in every division (R5a).
         return replace(project, weight=part * weight) if weight else project
 
 
 def standing_of(accounts: Iterable[HourAccount]) -> HourStanding:
-    """Return who of these is past a budget.
+    """Return the standing of these accounts.
 
     >>> found = standing_of([HourAccount("project", "a", HourBudget(soft=2, hard=9), 4.0)])
     >>> found.weights, found.exhausted
@@ -142,7 +144,7 @@ def standing_of(accounts: Iterable[HourAccount]) -> HourStanding:
 
 
 def _at_bound(accounts: Iterable[HourAccount]) -> dict[AccountKey, HourAccount]:
-    """Return accounts as at their bound: what goes on uses more, and that changes no decision."""
+    """Return the accounts with their use set to the bound: further use changes no decision."""
     return {
         (it.kind, it.name): replace(it, used_h=it.budget.hard or it.budget.soft or 0.0)
         for it in accounts

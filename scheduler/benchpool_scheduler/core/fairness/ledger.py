@@ -1,7 +1,7 @@
-"""Who holds what, and the gates that bound it (R8).
+"""Holdings of projects, and the limits on them (R8).
 
-Two views are kept apart. What a project *holds* counts for its share and its turn; what jobs that
-are already leaving still occupy comes on top where a start must not wait for them.
+Two amounts are kept apart. The amounts that a project *holds* count for its share and its order.
+The amounts that leaving jobs still occupy are added where a start must not wait for them.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ class QuotaLedger:
     """Amounts by project age, for every project and its ancestors.
 
     Attributes:
-        held: Of jobs that run, or were chosen to start in this pass.
-        releasing: Of jobs that are giving up their workers.
-        firm: The part of ``held`` that non-preemptible jobs hold.
-        releasing_firm: The same of ``releasing``.
+        held: Amounts of jobs that run, or were chosen to start in this pass.
+        releasing: Amounts of jobs that are leaving their workers.
+        firm: Part of ``held`` that non-preemptible jobs hold.
+        releasing_firm: Part of ``releasing`` that non-preemptible jobs occupy.
         by_user: Thousandths of a GPU that each user holds in a project.
-        demands: Held plus asked for, of each project that holds jobs (R6); ``young`` without that
-            of long-running jobs.
+        demands: Held plus requested amounts of each project that holds jobs (R6).
+        young: The same without long-running jobs.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -36,7 +36,7 @@ class QuotaLedger:
         self.young = [NOTHING] * size
 
     def add(self, info: JobInfo, amounts: Amounts) -> None:
-        """Book amounts that the job now holds; negative ones it holds no more."""
+        """Add amounts that the job now holds. Negative amounts are subtracted."""
         held, branch = self.held, info.branch
         for index in branch.path:
             held[index] = held[index] + amounts
@@ -47,7 +47,7 @@ class QuotaLedger:
         self.by_user[turn] = self.by_user.get(turn, 0) + amounts.gpus
 
     def release(self, info: JobInfo, amounts: Amounts) -> None:
-        """Book amounts that the job is giving up; negative ones it holds again."""
+        """Move amounts from held to releasing. Negative amounts move back."""
         held, releasing, path = self.held, self.releasing, info.branch.path
         for index in path:
             held[index] = held[index] - amounts
@@ -60,14 +60,14 @@ class QuotaLedger:
         self.by_user[turn] = self.by_user.get(turn, 0) - amounts.gpus
 
     def leave(self, info: JobInfo, amounts: Amounts) -> None:
-        """Book amounts that the job occupies until it is gone."""
+        """Add amounts that a leaving job occupies until it is gone."""
         for index in info.branch.path:
             self.releasing[index] += amounts
             if not info.spec.preemptible:
                 self.releasing_firm[index] += amounts
 
     def ask(self, info: JobInfo, amounts: Amounts) -> None:
-        """Book what the job holds and asks for in all."""
+        """Add the total amounts that the job holds and requests to the demand."""
         index = info.branch.index
         self.demands[index] = self.demands[index] + amounts
         if not info.long:
@@ -76,10 +76,10 @@ class QuotaLedger:
     def over_limit(
         self, info: JobInfo, amounts: Amounts, *, releasing: bool
     ) -> tuple[int, int] | None:
-        """Return project and resource whose limit the amounts would pass, the lowest level first.
+        """Return the lowest project and the resource whose limit the amounts exceed, or None.
 
         Args:
-            releasing: Count what is leaving as gone.
+            releasing: Count leaving amounts as gone.
         """
         for index in info.branch.limited:
             after = self.held[index] + amounts
@@ -92,10 +92,12 @@ class QuotaLedger:
     def over_guarantee(
         self, info: JobInfo, amounts: Amounts, *, releasing: bool
     ) -> tuple[int, int] | None:
-        """Return project and resource whose quota a non-preemptible job would pass (R8).
+        """Return the lowest project and the resource whose quota the amounts exceed, or None (R8).
+
+        Only a non-preemptible job must stay within the quota.
 
         Args:
-            releasing: Count what is leaving as gone.
+            releasing: Count leaving amounts as gone.
         """
         if info.spec.preemptible:
             return None
@@ -108,7 +110,7 @@ class QuotaLedger:
         return None
 
     def bound(self, info: JobInfo, amounts: Amounts, *, releasing: bool) -> tuple[int, int] | None:
-        """Return project and resource of the limit or quota that the amounts would pass (R8)."""
+        """Return project and resource of the limit or quota that is exceeded, or None (R8)."""
         return self.over_limit(info, amounts, releasing=releasing) or self.over_guarantee(
             info, amounts, releasing=releasing
         )

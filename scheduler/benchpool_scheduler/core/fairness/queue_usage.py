@@ -1,4 +1,4 @@
-"""How every project stands to its quota and fair share right now (R11, R15)."""
+"""Use of every project compared with its quota and fair share (R11, R15)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ INFINITE = float("inf")
 
 
 class QueueUsage:
-    """Compares what projects hold with what they deserve.
+    """Compares what projects hold with their quotas and fair shares.
 
-    A project's *quota* here is all that it is guaranteed, its part of its parent's guarantee
-    included (R5a).
+    A project's *quota* here is its whole guarantee, with its part of its parent's guarantee (R5a).
     """
 
     def __init__(self, tree: Tree, deserved: Deserved, total: Amounts, ledger: QuotaLedger):
@@ -43,16 +42,17 @@ class QueueUsage:
 
     @cached_property
     def overbooked(self) -> bool:
-        """Tell whether more GPUs are guaranteed to those who ask for them than there are."""
+        """Return whether the guarantees of requesting projects exceed the pool's GPUs."""
         return sum(self.shares[index].gpus for index in self.tree.tops) > self.total.gpus
 
     def within_share(self, index: int, extra: Amounts, *, beside: Amounts = NOTHING) -> bool:
-        """Tell whether the project stays within its fair share with ``extra`` (R15).
+        """Return whether the project stays within its fair share with ``extra`` (R15).
 
-        A resource of which nothing is asked does not matter; one without a bound never binds.
+        A resource of which ``extra`` has nothing is ignored. A resource without a bound never
+        binds.
 
         Args:
-            beside: What it holds and could give for that.
+            beside: Held amounts that the project could give up for it.
         """
         held, share = self.ledger.held[index], self.shares[index]
         if beside is not NOTHING:
@@ -67,10 +67,10 @@ class QueueUsage:
         )
 
     def within_quota(self, index: int, extra: Amounts, *, beside: Amounts = NOTHING) -> bool:
-        """Tell whether the project stays within its guaranteed quota with ``extra``.
+        """Return whether the project stays within its guaranteed quota with ``extra``.
 
         Args:
-            beside: What it holds and could give for that.
+            beside: Held amounts that the project could give up for it.
         """
         quota, held = self.guarantees[index], self.ledger.held[index]
         if beside is not NOTHING:
@@ -85,17 +85,17 @@ class QueueUsage:
         )
 
     def within_due(self, index: int, extra: Amounts, *, beside: Amounts = NOTHING) -> bool:
-        """Tell whether the project stays within its guaranteed quota or its fair share.
+        """Return whether the project stays within its guaranteed quota or its fair share.
 
         Args:
-            beside: What it holds and could give for that.
+            beside: Held amounts that the project could give up for it.
         """
         return self.within_quota(index, extra, beside=beside) or self.within_share(
             index, extra, beside=beside
         )
 
     def first_over(self, index: int, extra: Amounts) -> int:
-        """Return the first resource with which ``extra`` passes share and quota; GPUs else."""
+        """Return the first resource with which ``extra`` exceeds share and quota, or 0 (GPUs)."""
         held, share = self.ledger.held[index], self.shares[index]
         quota = self.guarantees[index]
         for r in range(3):
@@ -106,7 +106,7 @@ class QueueUsage:
         return 0
 
     def above_share(self, index: int, wanted: Amounts) -> bool:
-        """Tell whether it is above its fair share in something that is wanted."""
+        """Return whether the project is above its fair share in a wanted resource."""
         held, share = self.ledger.held[index], self.shares[index]
         if wanted[0] and held[0] > share[0]:
             return True
@@ -116,7 +116,7 @@ class QueueUsage:
         return any(wanted[r] and held[r] > share[r] and quota[r] is not None for r in (1, 2))
 
     def above_quota(self, index: int, wanted: Amounts) -> bool:
-        """Tell whether it is above its guaranteed quota in something that is wanted."""
+        """Return whether the project is above its guaranteed quota in a wanted resource."""
         held, quota = self.ledger.held[index], self.guarantees[index]
         if wanted[0] and quota[0] is not None and held[0] > quota[0]:
             return True
@@ -127,7 +127,7 @@ class QueueUsage:
         )
 
     def newly_above(self, path: Sequence[int], added: Amounts) -> bool:
-        """Tell whether what was added took any project of a path above its share or quota."""
+        """Return whether ``added`` took any project of a path above its share or quota."""
         for index in path:
             held, share = self.ledger.held[index].gpus, self.shares[index].gpus
             quota, before = self.guarantees[index][0], held - added.gpus
@@ -136,7 +136,7 @@ class QueueUsage:
         return False
 
     def is_above(self, path: Sequence[int]) -> bool:
-        """Tell whether any project of a path holds more GPUs than its share or quota."""
+        """Return whether any project of a path holds more GPUs than its share or quota."""
         for index in path:
             held, quota = self.ledger.held[index].gpus, self.guarantees[index][0]
             if held > self.shares[index].gpus or (quota is not None and held > quota):
@@ -144,7 +144,7 @@ class QueueUsage:
         return False
 
     def most_to_claim(self, index: int) -> float:
-        """Return the most GPUs, in thousandths, with which it keeps within share or quota (R15)."""
+        """Return the most GPUs, in thousandths, that stay within share or quota (R15)."""
         quota = self.guarantees[index][0]
         deserved = INFINITE if quota is None else max(quota, self.shares[index][0])
         return deserved - self.ledger.held[index][0]
@@ -152,7 +152,8 @@ class QueueUsage:
     def room_below(self, path: Sequence[int]) -> int:
         """Return how much a project may claim within shares or within quotas at every level.
 
-        Thousandths of a GPU, below 0 where it holds more (R15); of an unlimited quota all there is.
+        The unit is thousandths of a GPU. The result is negative if the project holds more (R15). An
+        unlimited quota counts as the whole pool.
         """
         held = self.ledger.held
         by_share = min(self.shares[index].gpus - held[index].gpus for index in path)
@@ -164,10 +165,10 @@ class QueueUsage:
         return max(by_share, by_quota)
 
     def dominant(self, index: int, extra: Amounts) -> float:
-        """Return the largest part of its deserved that the project holds with ``extra``.
+        """Return the dominant share of the project with ``extra``.
 
-        Its deserved is the larger of quota and fair share, within its limit; holding anything where
-        nothing is deserved is infinite.
+        This is its largest part of an amount due. The amount due is the larger of quota and fair
+        share, within the limit. If nothing is due, holding anything gives infinity.
         """
         branch, held = self.tree.branches[index], self.ledger.held[index]
         part = self._part(branch, 0, held[0] + extra[0])

@@ -1,11 +1,13 @@
-"""Reservations: GPUs that are kept for a project for a time, as a guaranteed quota that is raised.
+"""Reservations: GPUs kept for a project for a time, by raising its guaranteed quota.
 
-While one stands, its project and all above it have that much more quota and limit. Whoever else
-holds more than its own quota gives way when the project asks (R4, R15), and until then may use what
-is idle (R9). Nobody's own quota pays, since what does not fit beside all quotas is refused before.
-Work that may not be paused stays within the quota as it is without: it would outlast the time (R8).
+While a reservation is active, quota and limit of its project and all ancestors are raised by it.
+Jobs above the quotas of other projects are preempted when the project needs the GPUs (R4, R15).
+Until then they may use idle GPUs (R9). No project loses its own quota, since a reservation that
+does not fit beside all quotas is rejected. Non-preemptible jobs must stay within the quota without
+the reservation, since they could outlast it (R8).
 
-Pure: which stand at an instant, what projects have then, when that changes, and what does not fit.
+These functions are pure. They return the active reservations, the raised projects, the next change,
+and reservations that do not fit.
 """
 
 from __future__ import annotations
@@ -19,10 +21,10 @@ from benchpool_scheduler.core.model import Project, ProjectName
 
 @dataclass(frozen=True, slots=True)
 class QuotaReservation:
-    """GPUs for a project from one instant until another, in seconds of the epoch.
+    """GPUs for a project between two instants, in epoch seconds.
 
     Attributes:
-        name: What people call it; no two have the same.
+        name: Unique name shown to users.
     """
 
     name: str
@@ -32,14 +34,14 @@ class QuotaReservation:
     ends_s: float
 
     def stands(self, now_s: float) -> bool:
-        """Tell whether it stands at an instant; at its end it does not any more."""
+        """Return whether it is active at an instant. The end is exclusive."""
         return self.begins_s <= now_s < self.ends_s
 
 
 def standing(
     reservations: Iterable[QuotaReservation], now_s: float
 ) -> tuple[QuotaReservation, ...]:
-    """Return those that stand at an instant.
+    """Return the reservations that are active at an instant.
 
     >>> paper = QuotaReservation("paper", ProjectName("vision"), 4, 100.0, 200.0)
     >>> [len(standing([paper], at)) for at in (99.0, 100.0, 200.0)]
@@ -49,7 +51,7 @@ def standing(
 
 
 def next_edge_s(reservations: Iterable[QuotaReservation], now_s: float) -> float | None:
-    """Return the next instant after one at which a reservation begins or ends; None for none."""
+    """Return the next instant after ``now_s`` at which a reservation begins or ends, or None."""
     edges = (at for it in reservations for at in (it.begins_s, it.ends_s))
     return min((at for at in edges if at > now_s), default=None)
 
@@ -57,9 +59,9 @@ def next_edge_s(reservations: Iterable[QuotaReservation], now_s: float) -> float
 def raised(
     projects: Sequence[Project], reservations: Iterable[QuotaReservation]
 ) -> tuple[Project, ...]:
-    """Return the projects as they are while these reservations stand.
+    """Return the projects with quotas and limits raised by these reservations.
 
-    Weights stay what they were, also where they follow from the quota (R5).
+    Weights are unchanged, even if they are derived from the quota (R5).
 
     >>> vision = Project(ProjectName("vision"), quota=2, limit=4)
     >>> paper = QuotaReservation("paper", vision.name, 4, 100.0, 200.0)
@@ -100,12 +102,14 @@ def _by_project(
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """A reservation with which more would be promised than there is.
+    """A reservation with which the guarantees exceed the pool.
 
     Attributes:
-        quotas: GPUs that all projects are guaranteed without any reservation; None: one of them is
-            guaranteed all. ``reserved``: those of all reservations that stand then.
-        at_s: The first instant at which it is so.
+        quotas: GPUs guaranteed to all projects without reservations. None if one quota is
+        unlimited.
+        reserved: GPUs of all reservations that are active then.
+        gpus: GPUs that train may use.
+        at_s: First instant of the excess.
     """
 
     name: str
@@ -121,10 +125,11 @@ def unfit(
     gpus: int,
     now_s: float,
 ) -> Unfit | None:
-    """Return the first reservation that does not fit beside all quotas; None where all do.
+    """Return the first reservation that does not fit beside all quotas, or None.
 
     Args:
-        gpus: Those of all that train may use. ``now_s``: what is over by then does not count.
+        gpus: GPUs that train may use.
+        now_s: Reservations that have ended by then are ignored.
 
     >>> vision = Project(ProjectName("vision"), quota=6)
     >>> paper = QuotaReservation("paper", vision.name, 4, 100.0, 200.0)
@@ -135,7 +140,7 @@ def unfit(
     tops = [it.quota for it in projects if it.parent is None]
     quotas = None if None in tops else sum(quota or 0 for quota in tops)
     coming = [it for it in reservations if it.ends_s > now_s]
-    # The sum is largest where one begins.
+    # The sum is largest at the begin of a reservation.
     for at in sorted({max(it.begins_s, now_s) for it in coming}):
         there = standing(coming, at)
         reserved = sum(it.gpus for it in there)

@@ -1,8 +1,8 @@
-"""Whose turn it is (R11): the next job between projects, and inside one.
+"""Scheduling order (R11): the next job between projects, and inside a project.
 
-Siblings are compared at each level of the tree, departments before their projects, always with
-the job that each would start next. A start changes what its project holds, so the order moves
-within a pass: the keys on its path are made anew, all others stand.
+Siblings are compared at each level of the tree, parents before their children, by the job that each
+would start next. A start changes what its project holds, so that the order changes within a pass.
+The keys on its path are recomputed and all others stay.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PastUse = Mapping[tuple[int, str], float]
 
 
 class Cursor:
-    """The first job of a class that was not served yet in this pass."""
+    """Position of the first job of a class that was not served yet in this pass."""
 
     __slots__ = ("equal_jobs", "info", "position")
 
@@ -33,15 +33,15 @@ class Cursor:
 
     @property
     def workers(self) -> int:
-        """Return how many workers it already has; more than none when it could grow."""
+        """Return how many workers the job has already: more than 0 for a job that could grow."""
         return self.equal_jobs.workers
 
     def next(self) -> bool:
-        """Go on to the next job of the class; tell whether there is one."""
+        """Advance to the next job of the class. Return whether there is one."""
         return self.go_to(self.position + 1)
 
     def go_to(self, position: int | None) -> bool:
-        """Go on to a position of the class, None for its end; tell whether a job is there."""
+        """Advance to a position, or to the end if None. Return whether a job is there."""
         self.position = len(self.equal_jobs.ages) if position is None else position
         if self.position == len(self.equal_jobs.ages):
             return False
@@ -54,14 +54,14 @@ class Cursor:
 
 
 _Entry = tuple[int, int, int, Cursor]
-"""Workers that the job has, its age, and a running number: a job may be in the queue twice."""
+"""Workers that the job has, its age, a running number and the cursor. A job may be queued twice."""
 
 
 class SchedulingQueue:
-    """The waiting jobs of one pass, in the order of R11.
+    """Waiting jobs of one pass, in the order of R11.
 
     Args:
-        hopeless: Tells of a cursor that it cannot start as things are, cheaply; it is passed over.
+        hopeless: Cheap check whether a cursor cannot start at present. Such a cursor is skipped.
     """
 
     def __init__(
@@ -76,12 +76,12 @@ class SchedulingQueue:
         self._ranks: dict[int, _SiblingTurns] = {}
 
     def put(self, equal_jobs: EquivalenceClass) -> None:
-        """Let a class wait."""
+        """Add a class of jobs."""
         cursor = Cursor(equal_jobs)
         self.put_back(cursor)
 
     def put_back(self, cursor: Cursor) -> None:
-        """Let the rest of a class wait (again)."""
+        """Add the rest of a class again."""
         branch = cursor.info.branch
         queue = self.queues.get(branch.index)
         if queue is None:
@@ -91,7 +91,7 @@ class SchedulingQueue:
         self.changed(branch.path)
 
     def changed(self, path: tuple[int, ...]) -> None:
-        """The holdings or the waiting jobs of the projects on a path have changed."""
+        """Mark the projects on a path whose holdings or waiting jobs have changed."""
         above = -1
         for index in path:
             siblings = self._ranks.get(above)
@@ -101,7 +101,7 @@ class SchedulingQueue:
             above = index
 
     def take(self) -> Cursor | None:
-        """Remove and return the next cursor; None when nobody is left."""
+        """Remove and return the next cursor, or None if the queue is empty."""
         best = self._best(-1)
         if best is None:
             return None
@@ -112,12 +112,12 @@ class SchedulingQueue:
         return cursor
 
     def fail(self, cursor: Cursor) -> None:
-        """The job did not start, so nobody of its signature does, until somebody gives room."""
+        """Record that the job did not start. Its signature is skipped until capacity is freed."""
         self.failed.add(cursor.equal_jobs.signature)
         self.queues[cursor.info.branch.index].blocked.append(cursor)
 
     def retry(self) -> None:
-        """Somebody gave room: those who failed have another turn (R9)."""
+        """Queue all failed and skipped jobs again, since capacity was freed (R9)."""
         self.failed.clear()
         for index, queue in self.queues.items():
             if queue.blocked or queue.passed_over:
@@ -126,20 +126,20 @@ class SchedulingQueue:
                 self.changed(self.tree.branches[index].path)
 
     def reconsider(self) -> None:
-        """Holdings have moved: those who were passed over as hopeless are looked at again."""
+        """Queue the jobs again that were skipped as hopeless, since holdings have changed."""
         for index, queue in self.queues.items():
             if queue.passed_over:
                 queue.reconsider()
                 self.changed(self.tree.branches[index].path)
 
     def waiting(self) -> Iterator[Cursor]:
-        """Yield who is still waiting when nobody has a turn left."""
+        """Yield the jobs that still wait at the end of the pass."""
         for queue in self.queues.values():
             yield from queue.blocked
             yield from queue.passed_over
 
     def _best(self, above: int) -> tuple[TurnKey, Cursor] | None:
-        """Return the sibling below a project (-1: at the top) whose turn it is."""
+        """Return the next child of a project, or the next top project for -1."""
         siblings = self._ranks.get(above)
         if siblings is None:
             return None
@@ -157,7 +157,7 @@ class SchedulingQueue:
         return None if queue is None else queue.head()
 
     def _turn(self, index: int, cursor: Cursor) -> TurnKey:
-        """Return what siblings are compared by; the smaller goes first (R11)."""
+        """Return the sort key of a sibling. The smallest key goes first (R11)."""
         info = cursor.info
         branch, usage = self.tree.branches[index], self.usage
         extra = info.request if cursor.workers else info.min_gang
@@ -175,9 +175,9 @@ class SchedulingQueue:
 
 
 class _SiblingTurns:
-    """The children of one project that have a cursor, the one whose turn it is first.
+    """Children of one project that have a cursor, sorted by turn.
 
-    A heap whose outdated entries are thrown away when they come up.
+    Outdated entries of the heap are dropped when they reach the top.
     """
 
     __slots__ = ("heap", "stale", "turns")
@@ -203,16 +203,16 @@ class _SiblingTurns:
 
 
 class ProjectQueue:
-    """The cursors of one project: priority, then whose turn it is (R7), then age.
+    """Cursors of one project, sorted by priority, then by user (R7), then by age.
 
-    Jobs that wait for their first worker go before those that could grow.
+    Jobs that wait for their first worker go before jobs that could grow.
 
     Args:
-        failed: The shapes that have failed, as they are at any moment.
+        failed: Signatures that have failed, updated by the caller.
 
     Attributes:
-        blocked: Cursors that had their turn in vain, or none because their signature had failed.
-        passed_over: Cursors that were hopeless when their turn would have come.
+        blocked: Cursors that failed to start, or whose signature had failed.
+        passed_over: Cursors that were skipped as hopeless.
     """
 
     def __init__(
@@ -239,13 +239,13 @@ class ProjectQueue:
         heapq.heappush(users.setdefault(cursor.equal_jobs.user, []), entry)
 
     def unblock(self) -> None:
-        """Let the blocked wait again."""
+        """Queue the blocked cursors again."""
         blocked, self.blocked = self.blocked, []
         for cursor in blocked:
             self.put(cursor)
 
     def reconsider(self) -> None:
-        """Look at those again who were hopeless."""
+        """Queue the cursors again that were skipped as hopeless."""
         passed_over, self.passed_over = self.passed_over, []
         for cursor in passed_over:
             self.put(cursor)
@@ -271,7 +271,7 @@ class ProjectQueue:
             del users[cursor.equal_jobs.user]
 
     def _pass_over(self, users: dict[str, list[_Entry]], user: str) -> None:
-        """Take those from the front whose turn would be in vain."""
+        """Skip the leading cursors that cannot start."""
         entries = users[user]
         while entries:
             cursor = entries[0][-1]

@@ -1,10 +1,9 @@
-"""What each project deserves now: quota first, then its part of the surplus (R4-R7).
+"""Fair shares of projects: quota first, then a part of the surplus (R4-R7).
 
-The division of one parent's total among its children is ``divide``; ``fair_shares`` applies it
-level by level, each child's share being the total of its own children. What a parent is guaranteed
-beyond the quotas of its children is guaranteed to those of them that ask for more (R5a). Whole
-units only; what rounding cuts off goes to the largest remainders. A GPU of which a project wants
-only a part counts as one that it wants.
+``divide`` divides one parent's total among its children. ``fair_shares`` applies it level by level:
+each child's share is the total of its own children. A parent's guarantee beyond the quotas of its
+children is guaranteed to the children that request more (R5a). Only whole units are given. Rounding
+remainders go to the largest fractions. A requested part of a GPU counts as one GPU.
 """
 
 from __future__ import annotations
@@ -18,17 +17,19 @@ from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU, Amounts, Bounds
 from benchpool_scheduler.core.jobs.tree import Branch, Tree
 
 GRAIN = (WHOLE_GPU, 1, 1)
-"""How many of our units are divided in one piece, for each resource."""
+"""Amount divided as one unit, for each resource."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What one project may say of one resource; its position is its age, oldest first.
+    """Demand of one project for one resource. Its position among siblings is its age, oldest first.
 
     Attributes:
-        quota: Guaranteed units, None for unlimited. ``limit``: the most it may hold.
-        weight: Its part of the surplus; 0 for none. ``demand``: units held plus asked for.
-        young: The part of the demand that is not long-running; None for all of it.
+        quota: Guaranteed units. None means unlimited.
+        limit: Most units it may hold, or None.
+        weight: Weight for the surplus. 0 earns none.
+        demand: Units held plus requested.
+        young: Part of the demand that is not long-running, or None for all of it.
     """
 
     quota: int | None
@@ -40,21 +41,21 @@ class Demand:
 
     @property
     def most(self) -> int:
-        """Return the most it can use: its demand within its limit."""
+        """Return the most units it can use: its demand within its limit."""
         return self.demand if self.limit is None else min(self.demand, self.limit)
 
     @property
     def most_young(self) -> int:
-        """Return the most it can use without its long-running work."""
+        """Return the most units it can use without its long-running jobs."""
         return self.most if self.young is None else min(self.young, self.most)
 
 
 def divide(total: int, siblings: Sequence[Demand]) -> tuple[list[int], int]:
-    """Divide ``total`` units; return the shares in order and the rest that is nobody's share.
+    """Divide ``total`` units. Return the shares in order, and the unassigned rest.
 
-    Guarantees may exceed the total: each is served in full, and nothing is left over (R4). The
-    surplus goes by priority bucket, inside a bucket by weight (R5): first for what is young in the
-    demands, then for what is long-running.
+    Guarantees may exceed the total. Each is then served in full, and nothing is left (R4). The
+    surplus goes by priority bucket, and inside a bucket by weight (R5). Demand that is not
+    long-running is served first.
 
         >>> a = Demand(quota=2, limit=None, weight=1, priority=0, demand=6)
         >>> b = Demand(quota=2, limit=None, weight=3, priority=0, demand=6)
@@ -85,10 +86,10 @@ def divide(total: int, siblings: Sequence[Demand]) -> tuple[list[int], int]:
 def _serve(
     rest: int, bucket: list[int], siblings: Sequence[Demand], most: list[int], shares: list[int]
 ) -> int:
-    """Give the bucket its surplus by weight; return what it leaves.
+    """Divide the surplus among the bucket by weight. Return the rest.
 
-    Whoever wants no more than its slice is served and drops out, which makes the others' slices
-    larger; when nobody drops out, the slices are final up to rounding.
+    A sibling that needs no more than its slice is served and leaves the division. This enlarges the
+    slices of the other siblings. When no sibling leaves, the slices are final up to rounding.
     """
     wanting = [i for i in bucket if most[i] > shares[i]]
     weights = dict(zip(wanting, _whole([siblings[i].weight for i in wanting]), strict=True))
@@ -105,7 +106,7 @@ def _serve(
 
 
 def _whole(weights: Sequence[float]) -> list[int]:
-    """Return whole numbers in exactly the proportion of the weights."""
+    """Return integers in exactly the proportion of the weights."""
     if all(isinstance(weight, int) or weight.is_integer() for weight in weights):
         return [int(weight) for weight in weights]
     exact = [Fraction(weight) for weight in weights]
@@ -116,7 +117,7 @@ def _whole(weights: Sequence[float]) -> list[int]:
 def _round(
     rest: int, wanting: list[int], weights: dict[int, int], whole: int, shares: list[int]
 ) -> int:
-    """Give whole slices, then one unit each to the largest cut-off part, then to the older."""
+    """Give whole slices, then one unit each to the largest remainders, then to older projects."""
     left = rest
     cut_off: list[tuple[int, int]] = []
     for i in wanting:
@@ -130,14 +131,14 @@ def _round(
 
 
 def divide_guarantee(guarantee: int, siblings: Sequence[Demand]) -> list[int | None]:
-    """Return what each child of a parent is guaranteed, None for unlimited (R5a).
+    """Return the guarantee of each child of a parent. None means unlimited (R5a).
 
-    That is its quota, and its part of what the parent is guaranteed beyond the quotas of all its
-    children: divided as a surplus is (R5), among those that ask for more than their quota.
+    A guarantee is the child's quota plus its part of the parent's guarantee beyond all quotas. That
+    part is divided like a surplus (R5), among the children that request more than their quota.
 
     Args:
         guarantee: Units that the parent is guaranteed.
-        siblings: With weights that are 1 where none is written.
+        siblings: Demands of the children, with weight 1 if none is configured.
 
         >>> a = Demand(quota=0, limit=None, weight=1, priority=0, demand=6)
         >>> b = Demand(quota=2, limit=None, weight=1, priority=0, demand=3)
@@ -162,9 +163,9 @@ def divide_guarantee(guarantee: int, siblings: Sequence[Demand]) -> list[int | N
 
 @dataclass(frozen=True, slots=True)
 class Deserved:
-    """What every project deserves, by age: its fair share, and what of it is guaranteed.
+    """Fair share and guarantee of every project, by age.
 
-    A guarantee is a quota and a part of what is guaranteed above it (R5a); None is unlimited.
+    A guarantee is a quota plus a part of the parent's guarantee (R5a). None means unlimited.
     """
 
     shares: list[Amounts]
@@ -178,13 +179,13 @@ def fair_shares(
     usage_weight: float = 0.0,
     young: Sequence[Amounts] | None = None,
 ) -> Deserved:
-    """Return what every project deserves, by age.
+    """Return fair share and guarantee of every project, by age.
 
     Args:
-        total: What the pool has: ready nodes, less what is kept for benches.
-        demands: Held plus asked for, of each leaf; of a parent it is worked out here.
-        usage_weight: Strength of the memory of past use (R7); 0 is off.
-        young: The demands without that of long-running jobs; None where nothing runs long.
+        total: Amounts of the pool: ready nodes, less the GPUs kept for benches.
+        demands: Held plus requested amounts of each leaf. Those of parents are computed here.
+        usage_weight: Strength of past use (R7). 0 means off.
+        young: Demands without long-running jobs, or None if no job is long-running.
     """
     columns = [
         _column(tree, total, demands, young, resource, usage_weight)
@@ -207,7 +208,7 @@ def _column(
     resource: int,
     usage_weight: float,
 ) -> tuple[list[int], list[int | None]]:
-    """Return the shares of one resource and what is guaranteed of it, by age."""
+    """Return fair shares and guarantees of one resource, by age."""
     grain = GRAIN[resource]
     wanted = _wanted(tree, demands, resource)
     early = None if young is None else _wanted(tree, young, resource)
@@ -247,7 +248,7 @@ def _column(
 
 
 def _wanted(tree: Tree, demands: Sequence[Amounts], resource: int) -> list[int]:
-    """Return what every project asks for in whole units; a parent asks for its children."""
+    """Return the demand of every project in whole units, with that of its children."""
     wanted = [-(-demand[resource] // GRAIN[resource]) for demand in demands]
     for top in tree.tops:
         _climb(tree, wanted, resource, top)
@@ -259,7 +260,7 @@ def _whole_units(bound: int | None, grain: int) -> int | None:
 
 
 def _climb(tree: Tree, wanted: list[int], resource: int, index: int) -> int:
-    """Add up the demand of a project's children; return its own, within its limit."""
+    """Add the demand of a project's children to it. Return the sum, within the project's limit."""
     branch = tree.branches[index]
     for child in branch.children:
         wanted[index] += _climb(tree, wanted, resource, child)
@@ -270,11 +271,11 @@ def _climb(tree: Tree, wanted: list[int], resource: int, index: int) -> int:
 def bent_weights(
     branches: Sequence[Branch], asking: Sequence[bool], resource: int, strength: float
 ) -> list[float]:
-    """Return the weights of siblings for a resource, bent by past use (R7).
+    """Return the weights of siblings for a resource, adjusted by past use (R7).
 
-    With w a sibling's part of all weights and u its part of all past use, both among those that
-    ask for something (R6), the bent weight is ``max(0, w + strength * (w - u))``: who used more
-    than its part gets less now.
+    Let w be a sibling's part of all weights and u its part of all past use, both among requesting
+    siblings (R6). The adjusted weight is ``max(0, w + strength * (w - u))``. A project that used
+    more than its part thus gets less now.
     """
     weights = [branch.weights[resource] for branch in branches]
     among = [i for i, asks in enumerate(asking) if asks]

@@ -1,4 +1,4 @@
-"""When waiting jobs will start: learned run times, and the core run forward (R22).
+"""Estimates of job starts, from learned run times and a simulation of the core (R22).
 
-Door: ``forecast.forecast``; ``run_times.RunTimes`` learns.
+Entry points: ``forecast.forecast`` for estimates, ``run_times.RunTimes`` for run times.
 """

@@ -1,17 +1,16 @@
-"""Ranges that hold: how far estimates of starts were off, and what is said of the next ones (R22).
+"""Calibration of start estimates: ranges are corrected by the errors of earlier estimates (R22).
 
-A forecast knows nothing of what is still to be submitted or cancelled, so its bounds alone are no
-promise. Here every estimate that was said is held against the start that came. When a start comes
-before what was said, the next ranges like it begin earlier; when none does, later by
-about a tenth of that; the same for the late bound. So in the long run no more than one start in ten
-comes before its range and one after it (quantile tracking: A. Angelopoulos, E. Candes, R.
-Tibshirani, "Conformal PID control for time series prediction", 2023). This is done apart for how
-far the start seems to be and for what the estimate rests on, since these are off by different
-amounts.
+A forecast does not include future submissions and cancellations, so its bounds alone are not
+reliable. Here every published estimate is compared with the actual start. A start before its range
+makes the next similar ranges begin earlier. A start that is not before its range makes them begin
+later, by about a tenth of that. The late bound is treated in the same way. In the long run at most
+one start in ten comes before its range, and at most one after it (quantile tracking: A.
+Angelopoulos, E. Candes, R. Tibshirani, "Conformal PID control for time series prediction", 2023).
+Each horizon and each basis of an estimate has its own correction, since their errors differ.
 
-An estimate of a job that is cancelled says nothing, unless its range was over by then. A job's
-estimate is counted once for each horizon, and again only after as long as it spoke of: readers look
-at all times, and one long wait should not count a thousandfold. All is bounded; no clock.
+An estimate of a cancelled job counts only if its range had passed by then. A job's estimate counts
+once per horizon, and again only after the time that it predicted. Readers poll often, and one long
+wait should not count a thousand times. All sizes are bounded. There is no clock.
 """
 
 from __future__ import annotations
@@ -25,49 +24,56 @@ from typing import NamedTuple
 from benchpool_scheduler.core.forecast.forecast import BasisKind, Estimate
 
 HORIZONS = (600.0, 3600.0, 21_600.0, math.inf)
-"""Estimates are counted by their likely start: up to so many seconds."""
+"""Upper bounds of the horizons by which estimates are counted, in seconds to the likely start."""
 INSIDE = 0.8
-"""The part of starts that falls into its range: what is promised."""
+"""Promised share of starts that fall in their range."""
 OUTSIDE = 0.08
-"""The part that is to come before what is said, and the part after it: a little less than promised,
-since a pool changes faster than it is learned."""
+"""Target share of starts before the range, and of starts after it.
+
+It is a little less than promised, since a pool changes faster than it is learned.
+"""
 STEP = 0.01
-"""By how much one surprise moves a bound, in logarithms of seconds. Small: after a long wait
-hundreds start at once, and all were told the same before the first could teach anything."""
+"""Change of a bound per surprise, in logarithms of seconds.
+
+It is small because after a long wait hundreds of jobs start at once. All of them had the same
+estimate before the first could correct it.
+"""
 FURTHEST = 4.0
-"""No bound is moved further than by this; the wrong way no further than by ``BACK``."""
+"""Largest shift of a bound outward, as a logarithm. ``BACK`` is the largest shift inward."""
 BACK = 1.0
 NEWEST = 1000
-"""Of each horizon and basis so many of the newest starts are told."""
+"""Number of newest starts reported, per horizon and basis."""
 SHORT_S = 60.0
-"""A difference of less than this is none: times are compared with this much added."""
+"""Time added before bounds are compared, in seconds, so that shorter differences do not count."""
 LEAST_S = 30.0
-"""No range ends earlier than this."""
+"""Earliest end of a range, in seconds."""
 MOST_FOLLOWED = 16
-"""Of one job so many of the newest estimates are held against its start."""
+"""Limit on estimates of one job that are compared with its start. The newest count."""
 AGAIN_S = 600.0
-"""An estimate of the same job is not counted again before so long a time is over."""
+"""Least time between two counted estimates of the same job, in seconds."""
 
 AT_FIRST: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     BasisKind.LEARNED: ((0.5, 0.35, 0.12, 0.05), (2.0, 2.0, 2.0, 2.0)),
     BasisKind.TIME_LIMIT: ((0.02, 0.02, 0.02, 0.02), (1.0, 1.0, 1.0, 1.0)),
     BasisKind.RULES: ((1.0, 1.0, 1.0, 1.0), (1.0, 1.0, 1.0, 1.0)),
 }
-"""By which factor the early and the late bound are moved before anything is known, by horizon: as
-the recorded workloads had it. A time limit and a rule are late bounds already."""
+"""Initial factors for the early and the late bound, by horizon, from recorded workloads.
+
+A time limit and a rule are late bounds already.
+"""
 
 Cell = tuple[str, int]
-"""What an estimate rests on, and its horizon."""
+"""Basis and horizon of an estimate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """An estimate that was told, until the start comes.
+    """A published estimate that is followed until the job starts.
 
     Attributes:
-        at_s: When it was said, on any clock that the start is told on too.
-        cell: Where it counts.
-        earliest_s, latest_s: What was said, from ``at_s`` on.
+        at_s: Time of publication, on the same clock as the start.
+        cell: Basis and horizon.
+        earliest_s, latest_s: Published range, from ``at_s`` on.
     """
 
     at_s: float
@@ -77,7 +83,7 @@ class Prediction:
 
 
 class CalibrationRow(NamedTuple):
-    """How true estimates of one horizon were: of so many starts, how many fell where."""
+    """Accuracy of the estimates of one horizon: starts in total, inside and before the range."""
 
     up_to_s: float
     starts: int
@@ -86,16 +92,16 @@ class CalibrationRow(NamedTuple):
 
     @property
     def after(self) -> int:
-        """Return how many came later than was said."""
+        """Return how many starts came after their range."""
         return self.starts - self.inside - self.before
 
 
 class CalibrationCell(NamedTuple):
-    """What is kept of one basis and horizon, e.g. as JSON.
+    """State of one basis and horizon, e.g. for JSON.
 
     Attributes:
-        low, high: The logarithms by which bounds are moved.
-        outcomes: Of the newest starts, oldest first: ``i`` inside, ``b`` before, ``a`` after.
+        low, high: Logarithms by which the bounds are shifted.
+        outcomes: Newest starts, oldest first: ``i`` inside, ``b`` before, ``a`` after.
     """
 
     kind: str
@@ -120,13 +126,13 @@ class _Tracked:
 
 
 class Calibration:
-    """What is known of the errors of estimates. It changes only by ``learn``.
+    """Learned errors of estimates. Only ``learn`` changes them.
 
     Args:
-        newest: So many starts of each basis and horizon are told; None for all.
+        newest: Number of starts reported per basis and horizon, or None for all.
 
     Attributes:
-        telling: What comes of estimates is told in ``rows``; else it only teaches.
+        telling: Outcomes are counted in ``rows``. Otherwise they only shift the bounds.
     """
 
     def __init__(self, newest: int | None = NEWEST) -> None:
@@ -139,7 +145,7 @@ class Calibration:
         }
 
     def range_of(self, estimate: Estimate, at_s: float) -> Prediction | None:
-        """Return what is to be said: a range that holds four times in five; None without one.
+        """Return the range to publish, which holds four times in five, or None without an estimate.
 
         >>> from benchpool_scheduler.core.forecast.forecast import Basis
         >>> known = Calibration()
@@ -163,11 +169,11 @@ class Calibration:
         return Prediction(at_s, cell, min(_moved(low, tracked.low), latest), latest)
 
     def learn(self, said: Prediction, started_s: float) -> None:
-        """Count what was said of a job that starts, on the clock of ``Prediction.at_s``."""
+        """Count a published estimate of a job that starts, on the clock of ``Prediction.at_s``."""
         self._tracked[said.cell].count(max(0.0, started_s - said.at_s), said, told=self.telling)
 
     def rows(self) -> list[CalibrationRow]:
-        """Return how true the newest estimates were, by horizon."""
+        """Return the accuracy of the newest estimates, by horizon."""
         found = []
         for number, up_to in enumerate(HORIZONS):
             told = [of.outcomes for (_, at), of in self._tracked.items() if at == number]
@@ -176,7 +182,7 @@ class Calibration:
         return found
 
     def summary(self) -> tuple[CalibrationCell, ...]:
-        """Return all that was learned."""
+        """Return the learned state."""
         return tuple(
             CalibrationCell(*cell, it.low, it.high, "".join(it.outcomes))
             for cell, it in sorted(self._tracked.items())
@@ -184,7 +190,7 @@ class Calibration:
         )
 
     def restore(self, summary: Iterable[CalibrationCell]) -> None:
-        """Take up what ``summary`` told; what this version does not know is left out."""
+        """Load a ``summary``. Entries that this version does not support are skipped."""
         for kind, horizon, low, high, outcomes in summary:
             if (kind, horizon) in self._tracked:
                 kept = deque(outcomes, maxlen=self._newest)
@@ -192,7 +198,7 @@ class Calibration:
 
 
 def _horizon(seconds: float) -> int:
-    """Return the position among ``HORIZONS`` of a time from now.
+    """Return the index in ``HORIZONS`` of a time from now.
 
     >>> _horizon(600.0), _horizon(601.0), _horizon(1e9)
     (0, 1, 3)
@@ -201,19 +207,19 @@ def _horizon(seconds: float) -> int:
 
 
 def _moved(bound_s: float, by: float) -> float:
-    """Return a bound that is moved by the logarithm of a quotient; never before now."""
+    """Return a bound shifted by a logarithm, at least 0."""
     return round(max(0.0, (bound_s + SHORT_S) * math.exp(by) - SHORT_S), 3)
 
 
 class FollowedEstimates:
-    """What was said of jobs that still wait, until each starts or is taken back."""
+    """Published estimates of waiting jobs, until each job starts or is cancelled."""
 
     def __init__(self, calibration: Calibration) -> None:
         self.calibration = calibration
         self._open: dict[str, list[Prediction]] = {}
 
     def follow(self, job: str, said: Prediction) -> None:
-        """Remember what is said of a job now, where it is to be counted."""
+        """Record a published estimate of a job, if it is to be counted."""
         followed = self._open.setdefault(job, [])
         alike = [one for one in followed if one.cell[1] == said.cell[1]]
         if not alike or said.at_s - alike[-1].at_s >= max(AGAIN_S, alike[-1].latest_s):
@@ -221,11 +227,11 @@ class FollowedEstimates:
             del followed[:-MOST_FOLLOWED]
 
     def started(self, job: str, at_s: float) -> bool:
-        """A job starts now: learn from all that was said of it; tell whether there was anything."""
+        """Learn from all estimates of a job that starts. Return whether there were any."""
         return self._learn(self._open.pop(job, ()), at_s)
 
     def gone(self, job: str, at_s: float) -> bool:
-        """A job waits no more and has not started: only a range that is over counts."""
+        """Learn from expired estimates of a job that left unstarted. Return whether it had any."""
         over = [it for it in self._open.pop(job, ()) if at_s - it.at_s > it.latest_s + 1]
         return self._learn(over, at_s)
 

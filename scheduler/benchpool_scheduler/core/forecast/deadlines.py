@@ -1,8 +1,8 @@
-"""Whether a job will have ended by its deadline: pure, from what is known of its start and length.
+"""Check whether a job will end by its deadline, from its expected start and run time.
 
-A deadline changes nobody's turn. It is held against the range in which the job may end: the start
-as its readers are told it, and then as long as jobs like it ran, or as its own pace has it. Where
-neither is known, that is what is said.
+A deadline changes no scheduling order. It is compared with the range in which the job may end. The
+range is the published start plus the run time of similar jobs, or the end by the job's own pace. If
+neither is known, the result is "unknown". These functions are pure.
 """
 
 from __future__ import annotations
@@ -15,40 +15,40 @@ from benchpool_scheduler.core.forecast.run_times import Expectation
 from benchpool_scheduler.phrases import count, duration
 
 PACE_PART = 0.1
-"""An end by the job's own pace is taken for true to this part of what is left."""
+"""Relative uncertainty of an end computed from the job's own pace."""
 
 
 class DeadlineState(StrEnum):
-    """How a job stands against its deadline."""
+    """State of a job against its deadline."""
 
     WILL_BE_MET = "will-be-met"
-    """As things stand it ends in time."""
+    """It is expected to end in time."""
     AT_RISK = "at-risk"
-    """It may end in time, and it may end too late."""
+    """It may end in time or too late."""
     WILL_BE_MISSED = "will-be-missed"
-    """As things stand it ends too late."""
+    """It is expected to end too late."""
     CANNOT_BE_TOLD = "cannot-be-told"
-    """Nobody knows when it starts, or how long it runs."""
+    """Its start or its run time is unknown."""
     MET = "met"
-    """It ended well in time."""
+    """It succeeded in time."""
     MISSED = "missed"
-    """It had not ended well when the time came."""
+    """It had not succeeded by its deadline."""
 
 
 class Phase(Enum):
-    """How far a job is, as far as a deadline asks."""
+    """Phase of a job, as far as it matters for a deadline."""
 
     OPEN = auto()  # it has not ended
-    DONE = auto()  # it ended well
+    DONE = auto()  # it succeeded
     GONE = auto()  # it failed or was cancelled
 
 
 class Falls(Enum):
-    """Where the end falls against the deadline."""
+    """Position of the expected end relative to the deadline."""
 
-    BEFORE = auto()  # all of its range
-    AROUND = auto()  # it may be before, it may be after
-    AFTER = auto()  # all of its range
+    BEFORE = auto()  # the whole range
+    AROUND = auto()  # part of the range
+    AFTER = auto()  # the whole range
     UNKNOWN = auto()
     OVER = auto()  # the deadline has passed
 
@@ -66,25 +66,25 @@ STATES: Mapping[tuple[Phase, Falls], DeadlineState] = {
 }
 
 LOST = frozenset({DeadlineState.WILL_BE_MISSED, DeadlineState.MISSED})
-"""The states of a deadline that is not met as far as is known: its owner is told."""
+"""States of a missed or probably missed deadline. The job's owner is notified."""
 
 
 class LengthBasis(Enum):
-    """What is known of how long a job runs yet."""
+    """Source of a job's remaining run time."""
 
-    LEARNED = auto()  # how long jobs like it ran
-    PACE = auto()  # how far it is, and since when
-    TIME_LIMIT = auto()  # at most so long
+    LEARNED = auto()  # run times of similar jobs
+    PACE = auto()  # progress over time
+    TIME_LIMIT = auto()  # an upper bound only
     NOTHING = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class RunLength:
-    """How long a job runs yet, in seconds.
+    """Remaining run time of a job, in seconds.
 
     Attributes:
-        most_s: None where it has no known bound.
-        runs: From how many runs it was learned.
+        most_s: Upper bound, or None if unknown.
+        runs: Number of runs from which it was learned.
     """
 
     least_s: float = 0.0
@@ -95,7 +95,7 @@ class RunLength:
 
 @dataclass(frozen=True, slots=True)
 class RunStart:
-    """When a job starts or goes on, as instants; None for a bound that is not known.
+    """When a job starts or resumes, as instants. None means an unknown bound.
 
     ``waits``: it has no GPUs now.
     """
@@ -107,7 +107,7 @@ class RunStart:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A state, a sentence, and the instants between which the job ends, where that is known."""
+    """A state, a sentence, and the instants between which the job ends, if known."""
 
     state: DeadlineState
     text: str
@@ -121,12 +121,13 @@ def length_of(
     limit_left_s: float | None,
     pace_left_s: float | None = None,
 ) -> RunLength:
-    """Return how long a job runs yet.
+    """Return the remaining run time of a job.
 
     Args:
-        learned: How long it runs in all its attempts. ``ran_s``: of that it has run so long.
-        limit_left_s: After so long its time limit ends it; None without one.
-        pace_left_s: It will be done after so long at its own pace; None where that is not known.
+        learned: Expected run time of all its attempts.
+        ran_s: Run time so far, in seconds.
+        limit_left_s: Seconds until its time limit, or None without one.
+        pace_left_s: Seconds left at its own pace, or None if unknown.
 
     >>> length_of(None, 0.0, 600.0)
     RunLength(least_s=0.0, most_s=600.0, basis=<LengthBasis.TIME_LIMIT: 3>, runs=0)
@@ -146,7 +147,7 @@ def length_of(
 
 
 def judge_open(deadline_s: float, start: RunStart, length: RunLength, now_s: float) -> Judgement:
-    """Return how a job that has not ended stands against its deadline; all are instants.
+    """Return the state of an unfinished job against its deadline. All times are instants.
 
     >>> start = RunStart(100.0, 400.0)
     >>> judge_open(7600.0, start, RunLength(600.0, 1200.0, LengthBasis.LEARNED, 14), 0.0).text
@@ -170,7 +171,7 @@ def judge_open(deadline_s: float, start: RunStart, length: RunLength, now_s: flo
 
 
 def judge_ended(deadline_s: float, ended_s: float, *, well: bool) -> Judgement:
-    """Return whether a job that has ended met its deadline.
+    """Return the state of an ended job against its deadline.
 
     >>> judge_ended(3600.0, 1800.0, well=True).text
     'It ended 30 min before its deadline.'
@@ -189,7 +190,7 @@ def _falls(deadline_s: float, first: float, last: float | None, length: RunLengt
         return Falls.AFTER
     if last is not None and last <= deadline_s:
         return Falls.BEFORE
-    # Of a time limit alone follows no risk: most jobs end long before theirs.
+    # A time limit alone is no risk: most jobs end long before theirs.
     if last is None or length.basis is LengthBasis.TIME_LIMIT:
         return Falls.UNKNOWN
     return Falls.AROUND

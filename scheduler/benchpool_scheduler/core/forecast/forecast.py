@@ -1,12 +1,11 @@
-"""When waiting jobs will start: the core run forward in virtual time (R22).
+"""Estimates of job starts, by running the core forward in virtual time (R22).
 
-A few courses of things are played, from one in which all jobs end early to one in which all end
-late. A job's estimate is the range of its starts in them, and their median. A job whose end nobody
-knows never ends here, so that an estimate may lack its late bound, or be missing altogether.
+A few rollouts are simulated, from one in which all jobs end early to one in which all end late. A
+job's estimate is the range of its starts in them, and their median. A job without a known end never
+ends here, so that an estimate may lack its late bound or be missing.
 
-What the forecast does not know: jobs that are still to be submitted, and jobs that users will
-cancel. Its cost is bounded by ``MOST_PASSES`` passes for each course, the later ones shared by many
-ends. Keep it off the hot path.
+The forecast does not include future submissions and cancellations. Its cost is bounded by
+``MOST_PASSES`` passes per rollout. Later passes cover many ends at once. Keep it off the hot path.
 """
 
 from __future__ import annotations
@@ -33,18 +32,19 @@ MOST_PASSES = 256
 
 
 class BasisKind(StrEnum):
-    """What is known of the end that a start waits for."""
+    """Source of the end that a start waits for."""
 
-    LEARNED = "learned"  # how long such jobs ran
-    TIME_LIMIT = "time-limit"  # when it is stopped at the latest
-    RULES = "rules"  # others leave already, or have to give way by then
+    LEARNED = "learned"  # run times of similar jobs
+    TIME_LIMIT = "time-limit"  # time limit of the job
+    RULES = "rules"  # other jobs are leaving, or must leave by then
 
 
 class Basis(NamedTuple):
-    """What an estimate rests on.
+    """Basis of an estimate.
 
     Attributes:
-        level: Of what was learned, one of ``run_times.LEVELS``; ``examples``: how many runs.
+        level: Level of the learned run time, one of ``run_times.LEVELS``.
+        examples: Number of runs learned from.
     """
 
     kind: BasisKind
@@ -54,12 +54,12 @@ class Basis(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """When a job will start, in seconds from the snapshot's instant.
+    """Estimated start of a job, in seconds from the snapshot's instant.
 
     Attributes:
-        earliest_s, likely_s, latest_s: Ordered; None for a bound that is not known.
-        waits_for: The job whose end lets it start, in the course with the likely start.
-        basis: What the likely start rests on; None where it is not known.
+        earliest_s, likely_s, latest_s: Ordered bounds. None means unknown.
+        waits_for: Job whose end lets it start, in the rollout with the likely start.
+        basis: Basis of the likely start, or None if that is unknown.
     """
 
     earliest_s: float | None
@@ -81,19 +81,19 @@ def forecast(
     hours: HourOutlook | None = None,
     dependents: Sequence[Dependent] = (),
 ) -> dict[JobId, Estimate]:
-    """Return when jobs will start; a job of which nothing can be said is not in the answer.
+    """Return when jobs will start. Jobs without an estimate are left out.
 
     Args:
-        expected: Run times as ``RunTimes.expect`` gives them, for running and waiting jobs: a
-            waiting job that starts holds its GPUs so long. A job that is not in it ends by its
-            time limit, or never.
-        jobs: Whose starts are asked for; None for all that wait.
-        horizon_s: How far to look, in seconds.
-        most_passes: At most so many passes in each course.
-        resumes: Jobs that are leaving their GPUs and will queue again.
-        go_on: Asked before each pass; once it says no, the answer is what is known by then.
-        hours: Budgets of GPU-hours; a job that they hold back starts when a month begins.
-        dependents: Jobs that wait for others to end, and then in line.
+        expected: Run times from ``RunTimes.expect``, for running and waiting jobs. A waiting job
+            that starts holds its GPUs for this time. A job without one ends by its time limit, or
+            never.
+        jobs: Jobs to estimate, or None for all that wait.
+        horizon_s: Length of the simulated time, in seconds.
+        most_passes: Limit on the passes of each rollout.
+        resumes: Jobs that are leaving their GPUs and will be queued again.
+        go_on: Called before each pass. Once it returns False, the result so far is returned.
+        hours: Budgets of GPU-hours. A job that they block starts when a month begins.
+        dependents: Jobs that are queued once other jobs have ended.
 
     >>> from benchpool_scheduler.core.model import GpuId, JobFacts, Node, NodeName, Project
     >>> from benchpool_scheduler.core.model import ProjectName, Worker
@@ -141,17 +141,17 @@ def _estimate(
     expected: Mapping[JobId, Expectation],
     leaving: Collection[JobId],
 ) -> Estimate | None:
-    """Return the range and the median of a job's starts, None where it never starts.
+    """Return the range and the median of a job's starts, or None if it never starts.
 
-    A course in which it does not start counts as the latest. The late bound holds only when all
-    courses were played and it starts in every one.
+    A rollout without a start counts as the latest. The late bound is known only if all rollouts
+    were simulated and the job starts in every one.
     """
     starts = sorted((it for it in simulated if it is not None), key=lambda it: it.at_s)
     if not starts:
         return None
     middle = starts[len(simulated) // 2] if len(simulated) // 2 < len(starts) else None
     basis = None if middle is None else _basis(middle.after, expected, leaving)
-    # By the rules it starts then at the latest: any end before that lets it start sooner.
+    # The rules give the latest start: any earlier end lets the job start sooner.
     sooner = basis is not None and basis.kind is BasisKind.RULES
     return Estimate(
         earliest_s=0.0 if sooner else starts[0].at_s,
@@ -165,7 +165,7 @@ def _estimate(
 def _basis(
     after: JobId | None, expected: Mapping[JobId, Expectation], leaving: Collection[JobId]
 ) -> Basis:
-    """Return what a start rests on that comes after the end of a job, or after none."""
+    """Return the basis of a start that follows the end of a job, or of no job."""
     if after is None or after in leaving:
         return Basis(BasisKind.RULES)
     known = expected.get(after)
@@ -175,10 +175,10 @@ def _basis(
 
 
 def waits_for(estimate: Estimate, project: str | None) -> str | None:
-    """Return for whose end a job waits; the other job is named by the start of its id only.
+    """Return which job's end a job waits for. The other job is named by its shortened ID only.
 
     Args:
-        project: That of the other job; None where the reader may not see it.
+        project: Project of the other job, or None if the reader may not see it.
 
     >>> waits_for(Estimate(60, 900, 2400, JobId("3f2a9c1b7d")), "vision")
     'it waits for job 3f2a9c1b of project vision'
@@ -200,7 +200,12 @@ def estimate_basis(
     same_project: bool = False,
     yours: bool = False,
 ) -> str:
-    """Return what an estimate rests on; ``same`` is as of the job that waits, ``yours`` the reader.
+    """Return the basis of an estimate as text.
+
+    Args:
+        same_user: The runs are those of the waiting job's user.
+        same_project: The runs are those of the waiting job's project.
+        yours: The reader is that user.
 
     >>> estimate_basis("learned", "user-name", 14, same_user=True, yours=True)
     'learned from 14 runs of yours'

@@ -1,7 +1,7 @@
-"""One way in which the next hours of a pool may go: passes and ends of jobs in virtual time.
+"""Rollout of a pool in virtual time: passes and ends of jobs over the next hours.
 
-The decisions are the core's own. What is assumed beside them: when each job ends (``Quantile``),
-that who gives way leaves at once, and that its progress is kept as far as it would be now.
+The decisions are the core's own. The assumptions are the end of each job (``Quantile``), immediate
+leaves of preempted jobs, and progress kept as it would be now.
 """
 
 from __future__ import annotations
@@ -29,10 +29,13 @@ from benchpool_scheduler.core.model import (
 from benchpool_scheduler.core.plan import decide_on
 
 EXACT_PART = 1 / 4
-"""Of all passes of a course: so many instants, the first ones, have a pass each."""
+"""Share of a rollout's passes in which each instant, from the first, has its own pass."""
 LEAST_S = 60.0
-"""Later instants share passes, in steps that grow in proportion to the time that has passed, which
-counts as at least this; the proportion is such that the rest of the passes spans the horizon."""
+"""Least elapsed time from which the steps of later passes are computed, in seconds.
+
+Later instants share passes. The steps grow in proportion to the elapsed time, so that the remaining
+passes span the horizon.
+"""
 
 
 ROLLOUTS = 5
@@ -40,25 +43,25 @@ ROLLOUTS = 5
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
-    """How soon jobs end in one of ``ROLLOUTS`` courses.
+    """How soon jobs end in one of ``ROLLOUTS`` rollouts.
 
-    In every course some end early and some late, as they really do: of many jobs the first end soon
-    makes room, whatever the middle of their run times. From course to course all of them shift
-    together, since what is not known, e.g. that this week's runs are longer, is common to them.
+    In every rollout some jobs end early and some late, as in reality: among many jobs the first end
+    frees GPUs soon, whatever the median run time. Between rollouts all ends shift together, since
+    unknown influences, e.g. longer runs this week, are common to all jobs.
 
     Attributes:
-        number: Of the course, from 0; in the middle one the first job ends at its median.
+        number: Number of the rollout, from 0. In the middle one the first job ends at its median.
     """
 
     number: int
 
     @property
     def of_grace(self) -> float:
-        """Return the part of the grace period (R19) that those who leave need."""
+        """Return the share of the grace period (R19) that leaving jobs need."""
         return 1.0 if self.number == ROLLOUTS - 1 else 0.0
 
     def quantile(self, position: int) -> float:
-        """Return which quantile of its run time the job at a position gets.
+        """Return the quantile of its run time that the job at a position gets.
 
         >>> [round(Quantile(rollout).quantile(0), 2) for rollout in range(ROLLOUTS)]
         [0.1, 0.3, 0.5, 0.7, 0.9]
@@ -73,7 +76,7 @@ _NORMAL = NormalDist()
 
 
 def _halving(number: int) -> float:
-    """Return the van der Corput sequence to the base 2: 1/2, 1/4, 3/4, 1/8, ..."""
+    """Return an element of the base-2 van der Corput sequence: 1/2, 1/4, 3/4, 1/8, ..."""
     found, size = 0.0, 0.5
     while number:
         found += size * (number & 1)
@@ -85,10 +88,10 @@ def _halving(number: int) -> float:
 def left_s(
     job: JobFacts, expected: Expectation | None, now_s: float, quantile: float
 ) -> float | None:
-    """Return how long a job with GPUs will go on, in seconds; None where nobody knows.
+    """Return the remaining run time of a job with GPUs, in seconds, or None if unknown.
 
-    Where only its time limit is known, which counts from its last start, any time up to it is as
-    likely as any other, and the highest tenth stands for the limit itself.
+    If only its time limit is known, counted from its last start, every time up to it is equally
+    likely. The highest tenth stands for the limit itself.
     """
     ran = job.ran_at(now_s)
     limit = None if job.spec.time_limit_s is None else max(0.0, job.spec.time_limit_s - ran)
@@ -99,7 +102,7 @@ def left_s(
 
 
 def _part(quantile: float) -> float:
-    """Return which part of the time up to a limit is used.
+    """Return the used share of the time up to a limit.
 
     >>> [round(_part(quantile), 2) for quantile in (0.1, 0.5, 0.7, 0.95)]
     [0.1, 0.5, 0.75, 1.0]
@@ -110,7 +113,7 @@ def _part(quantile: float) -> float:
 
 
 def _total_s(expected: Expectation, quantile: float) -> float:
-    """Return a quantile of a run time from those that are known: run times differ by factors.
+    """Return a quantile of a run time, interpolated geometrically between the known quantiles.
 
     >>> known = Expectation(100.0, 200.0, 1800.0)
     >>> [round(_total_s(known, quantile)) for quantile in (0.125, 0.25, 0.5, 0.7, 0.95)]
@@ -132,8 +135,8 @@ class SimulatedStart:
 
     Attributes:
         at_s: Seconds from the snapshot's instant.
-        after: The job whose end made room, None when it starts in the first pass.
-        ended_s: When that job ended.
+        after: Job whose end freed the GPUs, or None for a start without one.
+        ended_s: When that job ended, in seconds from the snapshot's instant.
     """
 
     at_s: float
@@ -143,10 +146,11 @@ class SimulatedStart:
 
 @dataclass(frozen=True, slots=True)
 class Dependent:
-    """A job that is not in the snapshot: it joins the queue when others have ended.
+    """A job outside the snapshot that is queued once other jobs have ended.
 
     Attributes:
-        job: Queued. ``after``: those that have not ended, in the snapshot or dependents themselves.
+        job: The job, as queued.
+        after: Unfinished jobs of the snapshot, or other dependents, that it waits for.
     """
 
     job: JobFacts
@@ -154,13 +158,13 @@ class Dependent:
 
 
 class Rollout:
-    """A pool that runs on by itself.
+    """A simulated pool in virtual time.
 
     Args:
-        expected: What is known of run times, by job; waiting jobs too.
-        resumes: Jobs that are leaving and will queue again; the others of them end.
-        hours: Budgets of GPU-hours, by the snapshot's clock; None where there are none.
-        dependents: Jobs that join the queue when others have ended.
+        expected: Expected run times, by job, also of waiting jobs.
+        resumes: Leaving jobs that will be queued again. All other leaving jobs end.
+        hours: Budgets of GPU-hours on the snapshot's clock, or None.
+        dependents: Jobs that are queued once other jobs have ended.
     """
 
     def __init__(
@@ -191,7 +195,7 @@ class Rollout:
         self._agenda: list[tuple[float, int, JobId]] = []
         self._ends: dict[JobId, float] = {}
         self._left_now: dict[GpuId, JobId] = {}
-        # Those with GPUs come first, so that the only one that runs has the middle of each fifth.
+        # Jobs with GPUs come first, so that a single running job gets the middle of each fifth.
         in_order = sorted(snapshot.jobs, key=lambda job: not job.held)
         everybody = [*in_order, *(it.job for it in dependents)]
         self._positions = {job.id: position for position, job in enumerate(everybody)}
@@ -208,7 +212,7 @@ class Rollout:
         most_passes: int,
         go_on: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Go on until all wanted jobs have started, or as far as the bounds allow."""
+        """Simulate until all wanted jobs have started, or until a bound is reached."""
         missing = {job for job in wanted if job in self._state.jobs or job in self._dependents}
         self._exact = int(most_passes * EXACT_PART)
         spans = max(1.0, horizon_s / LEAST_S)
@@ -219,10 +223,10 @@ class Rollout:
             if not missing or not self._go_on(horizon_s):
                 return
 
-    # ------------------------------------------------------------------ what will happen
+    # ------------------------------------------------------------------ agenda
 
     def _expect(self, job: JobFacts) -> None:
-        """Put the end of a job with GPUs on the agenda, where it is known."""
+        """Add the end of a job with GPUs to the agenda, if it is known."""
         left: float | None = None
         if job.activity is Activity.TERMINATING:
             left = self.snapshot.policy.grace_s * self.quantile.of_grace
@@ -234,9 +238,9 @@ class Rollout:
             heapq.heappush(self._agenda, (at, self._state.jobs[job.id].age, job.id))
 
     def _go_on(self, horizon_s: float) -> bool:
-        """Jump to what happens next; tell whether there was anything within the horizon.
+        """Advance to the next event. Return whether there was one within the horizon.
 
-        An attempt may succeed when a protection ends, without any other event (R19).
+        The end of a protection is an event too, since an attempt may then succeed (R19).
         """
         while self._agenda and self._ends.get(self._agenda[0][2]) != self._agenda[0][0]:
             heapq.heappop(self._agenda)
@@ -256,7 +260,8 @@ class Rollout:
             if self._ends.get(job) == at:
                 ends[job] = at
         if ends:
-            # Some end late by this and some early; at the last of them all would be late.
+            # Use the mean: some ends come late by this and some early. With the last end all would
+            # be late.
             self._now_s = max(self._now_s, math.fsum(ends.values()) / len(ends))
         for job in ends:
             self._end(job)
@@ -277,7 +282,7 @@ class Rollout:
             self._free_dependents(name)
 
     def _free_dependents(self, ended: JobId) -> None:
-        """Let those join the queue that waited for this job alone, the oldest first."""
+        """Queue the dependents that waited only for this job, the oldest first."""
         for name, left in list(self._left_for.items()):
             if ended not in left:
                 continue
@@ -299,7 +304,7 @@ class Rollout:
         self._apply(plan)
 
     def _apply(self, plan: Plan) -> None:
-        """Let the commands take effect; who gives way has left at once."""
+        """Apply the commands. Preempted jobs leave at once."""
         for command in plan.commands:
             before = self._state.jobs[command.job].job
             after = apply(before, command, self._now_s, self._lost, self._state.releasing)
@@ -315,14 +320,14 @@ class Rollout:
             self._state.put(after)
 
     def _hold(self, before: JobFacts, gpus: int) -> None:
-        """A job has so many GPUs from now on."""
+        """Record that a job holds ``gpus`` GPUs from now on."""
         if self._hours is not None and gpus != _gpus(before):
             self._hours.hold(before, gpus - _gpus(before), self._now_s)
 
     def _lost(self, job: JobFacts, now_s: float) -> float:
-        """Return what a pause costs a job: its restart, and what it would not have saved.
+        """Return the cost of a pause for a job: its restart and its unsaved progress, in seconds.
 
-        What a job that saves loses at a pause is what it would lose by one at the first instant.
+        A job that saves checkpoints loses what it would lose by a pause at the first instant.
         """
         ran, first_s = job.ran_at(now_s), self.snapshot.now_s
         if job.since_checkpoint_s is None or not job.checkpoints:

@@ -1,13 +1,20 @@
-"""How long jobs run, learned from those that have ended (R14, R22).
+"""Run times of jobs, learned from ended jobs (R14, R22).
 
-For every kind of job there is a histogram of run times on a logarithmic scale. A question is
-answered from the most specific kind that has enough examples: the same user's job of the same name
-and size, then of that name, then that user's jobs of like size in the project, then the project,
-then the pool. The answer is conditional: of the examples that ran longer than the job has already
-run. That is why an estimate of a job that runs on and on grows with it.
+Each kind of job has a histogram of run times on a logarithmic scale. A query is answered from the
+most specific kind that has enough examples, in this order:
 
-Everything is bounded: kinds (those without news go first), examples (when a histogram is full all
-of it counts half, so the past fades) and buckets. The order of ``learn`` decides all; no clock.
+- jobs of the same user, project, series of names and size;
+- jobs of the same user, project and series;
+- jobs of the same user, project and size;
+- jobs of the project;
+- jobs of the pool.
+
+The answer counts only examples that ran longer than the job has run already. The estimate for a
+long job therefore grows with its run time.
+
+All sizes are bounded: kinds (the least recently updated are dropped), examples (a full histogram is
+halved, so that old examples fade) and buckets. Results depend only on the order of ``learn``. There
+is no clock.
 """
 
 from __future__ import annotations
@@ -21,15 +28,15 @@ from typing import NamedTuple
 from benchpool_scheduler.errors import InvalidInput
 
 PER_OCTAVE = 8
-"""Buckets between a run time and its double: one is 9 % wide."""
+"""Number of buckets between a run time and its double. Each is 9 % wide."""
 ENOUGH = 4.0
-"""At least this many examples that ran longer make an answer."""
+"""Least number of longer examples for an answer."""
 FULL = 128.0
-"""A histogram that holds so many examples is halved."""
+"""Number of examples at which a histogram is halved."""
 FADED = 1 / 16
-"""What is left of a bucket that is forgotten."""
+"""Weight below which a bucket is dropped."""
 MOST_KINDS = (2048, 2048, 2048, 1024, 1)
-"""How many kinds are remembered, from the most specific level to the whole pool."""
+"""Limit on kinds per level, from the most specific level to the whole pool."""
 LEVELS = ("user-name-size", "user-name", "user-size", "project", "pool")
 LOW, LIKELY, HIGH = 0.25, 0.5, 0.9
 
@@ -39,12 +46,12 @@ Summary = list[list[tuple[list[str], list[tuple[int, float, float]]]]]
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """How long a job will run in all, given how long it ran already, in seconds.
+    """Total run time of a job given its run time so far, in seconds.
 
     Attributes:
-        low_s, likely_s, high_s: Quantiles of 25, 50 and 90 %; ordered.
-        level: Which kind of job it was learned from, one of ``LEVELS``.
-        examples: How many examples stand behind it, faded ones in part.
+        low_s, likely_s, high_s: Quantiles of 25, 50 and 90 %, ordered.
+        level: Level of the kind it was learned from, one of ``LEVELS``.
+        examples: Number of examples. Faded ones count in part.
     """
 
     low_s: float
@@ -54,7 +61,7 @@ class Expectation:
     examples: float = 0.0
 
     def capped(self, longest_s: float | None) -> Expectation:
-        """Return it with no time beyond a bound, e.g. a time limit."""
+        """Return the expectation with all times capped, e.g. by a time limit."""
         if longest_s is None:
             return self
         low, likely, high = (min(s, longest_s) for s in (self.low_s, self.likely_s, self.high_s))
@@ -62,14 +69,14 @@ class Expectation:
 
 
 class RunTimeBucket(NamedTuple):
-    """Examples of nearly the same run time: how many, and the sum of their seconds."""
+    """Examples of nearly the same run time: their number, and the sum of their seconds."""
 
     number: float
     sum_s: float
 
     @property
     def mean_s(self) -> float:
-        """Return their mean run time."""
+        """Return the mean run time, in seconds."""
         return self.sum_s / self.number
 
 
@@ -83,7 +90,7 @@ class Histogram:
         self.count = 0.0
 
     def add(self, ran_s: float) -> None:
-        """Count one example; a full histogram fades first."""
+        """Count one example. A full histogram is halved first."""
         if self.count >= FULL:
             self._fade()
         index = math.floor(math.log2(max(ran_s, 1.0)) * PER_OCTAVE)
@@ -102,20 +109,20 @@ class Histogram:
 
 
 class RunTimes:
-    """What is known of run times. It changes only by ``learn``."""
+    """Learned run times. Only ``learn`` changes them."""
 
     def __init__(self) -> None:
         self._levels: tuple[dict[Kind, Histogram], ...] = tuple({} for _ in LEVELS)
 
     def learn(self, user: str, project: str, name: str, gpus: int, ran_s: float) -> None:
-        """Remember that a job ended by itself after it had run so long in all its attempts.
+        """Learn the run time of a job that ended by itself, over all its attempts.
 
         Args:
-            gpus: Those of all its workers.
-            ran_s: Seconds; what a pause lost and was done again counts once.
+            gpus: GPUs of all its workers.
+            ran_s: Run time in seconds. Work that a pause lost and that was repeated counts once.
 
         Raises:
-            InvalidInput: The run time is negative or not a number.
+            InvalidInput: The run time is negative or not finite.
         """
         if not 0 <= ran_s < math.inf:
             raise InvalidInput(f"a job cannot have run {ran_s} s; give 0 or more seconds")
@@ -123,7 +130,7 @@ class RunTimes:
         for table, most, kind in zip(self._levels, MOST_KINDS, kinds, strict=True):
             histogram = table.pop(kind, None) or Histogram()
             histogram.add(ran_s)
-            table[kind] = histogram  # the newest is last
+            table[kind] = histogram  # newest last
             if len(table) > most:
                 del table[next(iter(table))]
 
@@ -136,10 +143,10 @@ class RunTimes:
         ran_so_far_s: float = 0.0,
         time_limit_s: float | None = None,
     ) -> Expectation | None:
-        """Return how long a job will run in all, given that it ran so long already.
+        """Return the total run time of a job, given its run time so far.
 
-        None when nothing like it is known, or nothing like it ran that long: its end is then
-        unknown, unless it has a time limit, which is for the caller to use.
+        Returns None if no similar job is known, or none ran that long. The end is then unknown,
+        except for a time limit, which is left to the caller.
 
         >>> known = RunTimes()
         >>> for seconds in (60, 60, 600, 600, 600, 600):
@@ -163,7 +170,7 @@ class RunTimes:
         return None
 
     def summary(self) -> Summary:
-        """Return all of it as lists, strings and numbers, e.g. for JSON."""
+        """Return the learned state as lists, strings and numbers, e.g. for JSON."""
         return [
             [
                 (list(kind), [(i, *bucket) for i, bucket in sorted(histogram.buckets.items())])
@@ -174,7 +181,7 @@ class RunTimes:
 
     @classmethod
     def of(cls, summary: Summary) -> RunTimes:
-        """Return what ``summary`` was made from."""
+        """Return the run times from a ``summary``."""
         found = cls()
         for table, rows in zip(found._levels, summary, strict=True):
             for kind, buckets in rows:
@@ -185,7 +192,7 @@ class RunTimes:
 
 
 def _kinds(user: str, project: str, name: str, gpus: int) -> tuple[Kind, ...]:
-    """Return what a job is, from the most specific to the most general; as ``LEVELS``."""
+    """Return the kinds of a job, from the most specific to the most general, as in ``LEVELS``."""
     series = series_of(name)
     return (
         (user, project, series, str(gpus)),
@@ -197,7 +204,7 @@ def _kinds(user: str, project: str, name: str, gpus: int) -> tuple[Kind, ...]:
 
 
 def series_of(name: str) -> str:
-    """Return a name without its numbers: runs of one experiment are one series.
+    """Return a name with its numbers replaced, so that runs of one experiment form one series.
 
     >>> series_of("train-lr0.01-run12")
     'train-lr#.#-run#'
@@ -206,7 +213,7 @@ def series_of(name: str) -> str:
 
 
 def size_class(gpus: int) -> int:
-    """Return the power of two that holds so many GPUs.
+    """Return the smallest power of two that is at least ``gpus``, or 0.
 
     >>> [size_class(gpus) for gpus in (0, 1, 3, 8, 9)]
     [0, 1, 4, 8, 16]
@@ -215,7 +222,7 @@ def size_class(gpus: int) -> int:
 
 
 def _quantiles(buckets: list[RunTimeBucket], examples: float) -> Iterator[float]:
-    """Yield the low, likely and high quantile: the mean of the bucket that holds it."""
+    """Yield the low, likely and high quantile, each as the mean of its bucket."""
     wanted = iter((LOW, LIKELY, HIGH))
     rank = next(wanted)
     below = 0.0

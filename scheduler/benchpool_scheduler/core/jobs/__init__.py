@@ -1,5 +1,7 @@
-"""Jobs and projects as a pass sees them: exact amounts, the tree of projects, what a job requires,
-which waiting jobs are equal, and when jobs end as far as that is known.
+"""Jobs and projects as a pass uses them.
 
-Door: ``job_info.work_of``.
+The package holds exact amounts, the tree of projects, requirements of jobs, classes of equal
+waiting jobs, and known ends of jobs.
+
+Entry point: ``job_info.job_info_of``.
 """

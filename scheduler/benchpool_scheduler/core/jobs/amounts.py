@@ -1,7 +1,7 @@
-"""Amounts of resources as whole numbers, so that arithmetic is exact.
+"""Amounts of resources as integers, so that arithmetic is exact.
 
-GPUs count in thousandths of a GPU, CPUs in thousandths of a core, memory in MiB. GPUs lead: they
-come first wherever an order of resources matters (R6).
+GPUs count in thousandths of a GPU, CPUs in thousandths of a core, memory in MiB. GPUs come first
+wherever the order of resources matters (R6).
 
     >>> Amounts(2000, 4000, 0) + Amounts(1000, 0, 512)
     Amounts(gpus=3000, cpus=4000, memory=512)
@@ -12,16 +12,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 RESOURCES = ("GPUs", "CPUs", "memory")
-"""What the three numbers of an amount are, for sentences."""
+"""Names of the three resources of an amount, for sentences."""
 
 WHOLE_GPU = 1000
-"""One GPU in our units."""
+"""One GPU in internal units."""
 
 UNITS = (WHOLE_GPU, 1000, 1024)
-"""How many of our units make one GPU, one core, one GiB."""
+"""Internal units per GPU, core and GiB."""
 
 
-_new = tuple.__new__  # a sum is made ten thousands of times in a pass; saves a call each
+_new = tuple.__new__  # saves one call per sum: a pass makes tens of thousands
 
 
 class Amounts(NamedTuple):
@@ -49,11 +49,11 @@ class Amounts(NamedTuple):
 NOTHING = Amounts()
 
 Bounds = tuple[int | None, int | None, int | None]
-"""One bound a resource; None where there is none."""
+"""One bound per resource. None means no bound."""
 
 
 def exact(cpus: float, memory_gib: float) -> tuple[int, int]:
-    """Return cores and GiB in our units, rounded to the nearest.
+    """Return cores and GiB in internal units, rounded to the nearest.
 
     >>> exact(2.5, 0.5)
     (2500, 512)
@@ -62,7 +62,7 @@ def exact(cpus: float, memory_gib: float) -> tuple[int, int]:
 
 
 def within(amount: Amounts, bounds: Bounds) -> bool:
-    """Tell whether no resource passes its bound.
+    """Return whether every resource is within its bound.
 
     >>> within(Amounts(2000, 9), (2000, None, None)), within(Amounts(3000), (2000, None, None))
     (True, False)
@@ -71,7 +71,7 @@ def within(amount: Amounts, bounds: Bounds) -> bool:
 
 
 def first_over(amount: Amounts, bounds: Bounds) -> int | None:
-    """Return the index of the first resource that passes its bound, or None."""
+    """Return the index of the first resource above its bound, or None."""
     for index, bound in enumerate(bounds):
         if bound is not None and amount[index] > bound:
             return index

@@ -1,7 +1,7 @@
-"""When running jobs end, as far as that is known, the next end first (R14).
+"""Known ends of running jobs, soonest first (R14).
 
-A time limit bounds a run, counted from the job's last start. Where there is none, what is learned
-of its run time counts, less what earlier attempts have done.
+A time limit bounds a run from the job's last start. Without one, the learned run time counts, less
+the part done by earlier attempts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from benchpool_scheduler.core.model import Activity, JobFacts
 
 
 def run_s(job: JobFacts) -> float | None:
-    """Return how long a job runs after a start, in seconds; None where nothing is known.
+    """Return how long a job runs after a start, in seconds, or None if unknown.
 
     >>> from benchpool_scheduler.core.model import JobId, ProjectName
     >>> run_s(JobFacts(JobId("j"), ProjectName("p"), expected_run_s=90.0, done_s=30.0))
@@ -28,16 +28,16 @@ def run_s(job: JobFacts) -> float | None:
 
 
 def end_s(job: JobFacts) -> float | None:
-    """Return the instant at which a running job ends, on the clock of its ``as_of_s``."""
+    """Return when a running job ends, on the clock of its ``as_of_s``, or None if unknown."""
     run = run_s(job)
     return None if run is None else job.as_of_s - job.ran_s + run
 
 
 class Endings:
-    """The known ends of running jobs.
+    """Known ends of running jobs.
 
     Attributes:
-        waiting: How many jobs without workers would have a known end.
+        waiting: Number of jobs without workers that would have a known end.
     """
 
     def __init__(self) -> None:
@@ -49,17 +49,17 @@ class Endings:
         return bool(self._ends) or self.waiting > 0
 
     def put(self, info: JobInfo) -> None:
-        """The job is new in the cluster state."""
+        """Add a job of the cluster state."""
         self._count(info, 1)
 
     def drop(self, info: JobInfo) -> None:
-        """Take back ``put``."""
+        """Undo ``put``."""
         self._count(info, -1)
 
     def after(self, now_s: float) -> Iterator[tuple[float, JobInfo]]:
-        """Yield running jobs that are to end after an instant, with their ends, soonest first.
+        """Yield the ends after an instant, with their running jobs, soonest first.
 
-        One that should have ended already has no known end any more.
+        A job whose expected end has passed has no known end.
         """
         for at in range(bisect_left(self._ends, (now_s, -1)), len(self._ends)):
             end, age = self._ends[at]

@@ -1,8 +1,8 @@
-"""The jobs that wait, kept between passes in classes of equal jobs.
+"""Waiting jobs, kept between passes in classes of equal jobs.
 
-All jobs of a class have one project, one user, one priority and one signature, so in a pass they
-fare alike: when its first job cannot start, nobody in the class can. A running job that could grow
-is a class of its own.
+All jobs of a class have the same project, user, priority and signature. In a pass they have the
+same result: if the first job of a class cannot start, no job of it can. A running job that could
+grow is a class of its own.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ class EquivalenceClass:
     """Waiting jobs of one signature and user, by age.
 
     Attributes:
-        tier: Priority negated, whether this is a job that could grow, and whether it has run long;
-            the smallest goes first.
-        ages: By age, the oldest first; ``ids`` in the same order.
-        workers: How many workers each has: none, or those of the job that could grow.
-        shortest_s: The shortest known run of all; None until somebody asks.
+        tier: Negated priority, whether the job could grow, and whether it is long-running. The
+            smallest goes first.
+        ages: Ages of the jobs, oldest first.
+        ids: IDs of the jobs, in the same order.
+        workers: Workers of each job: 0, or the present workers of a job that could grow.
+        shortest_s: Shortest known run time of all jobs. None before the first query.
     """
 
     __slots__ = ("ages", "ids", "jobs", "shortest_s", "signature", "tier", "user", "workers")
@@ -50,7 +51,7 @@ class EquivalenceClass:
         return found
 
     def put(self, info: JobInfo) -> None:
-        """Add a job in its place."""
+        """Add a job in order of age."""
         if self.shortest_s is not None:
             self.shortest_s = min(self.shortest_s, _run_s(info))
         at = len(self.ages)
@@ -61,25 +62,25 @@ class EquivalenceClass:
         self.jobs[info.age] = info
 
     def drop(self, info: JobInfo) -> None:
-        """Take a job out."""
+        """Remove a job."""
         at = bisect_left(self.ages, info.age)
         del self.ages[at], self.ids[at], self.jobs[info.age]
         if self.shortest_s is not None and _run_s(info) <= self.shortest_s:
             self.shortest_s = None
 
     def at(self, position: int) -> JobInfo:
-        """Return the job at a position, the oldest at 0."""
+        """Return the job at a position. The oldest is at 0."""
         return self.jobs[self.ages[position]]
 
     def part(self, start: int, stop: int | None) -> EquivalenceClass:
-        """Return the jobs from one position up to another as a class that only a pass knows."""
+        """Return the jobs between two positions as a class that exists only within a pass."""
         some = EquivalenceClass(self.at(start), self.workers)
         some.ages, some.ids = self.ages[start:stop], self.ids[start:stop]
         some.jobs, some.shortest_s = self.jobs, self.shortest_s
         return some
 
     def no_longer_than(self, run_s: float, start: int) -> int | None:
-        """Return the first position from ``start`` on of a job that runs at most so long (R14)."""
+        """Return the first position from ``start`` of a job that runs at most ``run_s`` (R14)."""
         if run_s < self._shortest():
             return None
         return next(
@@ -93,13 +94,13 @@ class EquivalenceClass:
 
 
 class WaitingJobs:
-    """All classes, by project age."""
+    """All classes of waiting jobs, by project age."""
 
     def __init__(self) -> None:
         self.classes: dict[int, dict[tuple[str, Signature], EquivalenceClass]] = {}
 
     def put(self, info: JobInfo, workers: int = 0) -> None:
-        """Let a job wait; ``workers`` is how many it already has."""
+        """Add a waiting job. ``workers`` is the number of its present workers."""
         classes = self.classes.setdefault(info.branch.index, {})
         key = (info.user, (info.age, "grows") if workers else info.signature)
         equal_jobs = classes.get(key)
@@ -108,7 +109,7 @@ class WaitingJobs:
         equal_jobs.put(info)
 
     def drop(self, info: JobInfo, workers: int = 0) -> None:
-        """The job does not wait any more."""
+        """Remove a job that no longer waits."""
         classes = self.classes[info.branch.index]
         key = (info.user, (info.age, "grows") if workers else info.signature)
         equal_jobs = classes[key]
@@ -119,7 +120,6 @@ class WaitingJobs:
                 del self.classes[info.branch.index]
 
     def __iter__(self) -> Iterator[EquivalenceClass]:
-        """Yield every class."""
         for classes in self.classes.values():
             yield from classes.values()
 

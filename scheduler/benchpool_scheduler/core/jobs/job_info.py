@@ -1,4 +1,4 @@
-"""Jobs as one pass sees them: with their place in the tree and exact amounts."""
+"""Jobs as a pass uses them: with their place in the project tree and exact amounts."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from benchpool_scheduler.errors import InvalidInput
 
 
 class Requirements(NamedTuple):
-    """What decides where workers could go: jobs with equal requirements find the same places.
+    """Requirements that decide where workers fit. Jobs with equal requirements fit the same places.
 
     Attributes:
-        gpus: Whole GPUs of one worker; 0 where it takes part of one.
+        gpus: Whole GPUs of one worker, or 0 if it takes part of one.
         part: Thousandths of its one GPU, else 0 (R1).
-        cpus: Thousandths of a core; ``memory`` in MiB.
-        models: Accepted GPU models, best first; empty for any (R13).
-        owner: The project, where it takes part of a GPU: such GPUs are shared inside one (R1).
-        fixed: It may not be paused, so that it gets nothing that benches have lent (R3).
-        only: The nodes that it may use, None for any; ``barred``: those that it may not.
+        cpus: Thousandths of a core.
+        memory: Memory in MiB.
+        models: Accepted GPU models, best first. Empty for any (R13).
+        owner: Index of the project, if the worker takes part of a GPU: only one project shares it
+        (R1).
+        fixed: It may not be paused, so that it gets no GPUs lent by benches (R3).
+        only: Nodes that it may use, or None for any.
+        barred: Nodes that it may not use.
     """
 
     gpus: int
@@ -40,7 +43,7 @@ class Requirements(NamedTuple):
 
     @property
     def anywhere(self) -> bool:
-        """Whether no node is out for it by name."""
+        """Return whether no node is excluded by name."""
         return self.only is None and not self.barred
 
 
@@ -48,15 +51,20 @@ class JobInfo:
     """A job in a pass.
 
     Attributes:
-        age: Position among all jobs by submission; the smallest is the oldest.
-        branch: Its project. ``request``: what one worker takes; ``core``: its smallest gang.
-        user: Whose turn it is, inside the project (R7).
-        spec: What it asks for; ``least``: the fewest workers that it may run with.
+        age: Rank among all jobs by submission. The smallest is the oldest.
+        branch: Its project.
+        request: Amounts of one worker.
+        min_gang: Amounts of its smallest gang.
+        user: User for the order inside the project (R7).
+        spec: Its specification.
+        least: Fewest workers with which it may run.
         queued: It waits for its first worker.
-        requirements: What decides where its workers could go.
-        long: It has run long (``Policy.long_run_s``): younger work goes before it. Never where a
-            pause would lose all of its progress.
-        signature: What decides whether it can start: jobs of one signature fare alike in a pass.
+        requirements: Requirements that decide where its workers fit.
+        long: It is long-running (``Policy.long_run_s``), so that younger jobs go before it. Never
+        set
+            if a pause would lose all of its progress.
+        signature: Everything that decides whether it can start. Jobs of one signature have the same
+            result in a pass.
     """
 
     __slots__ = (
@@ -109,21 +117,21 @@ class JobInfo:
 
     @property
     def rank(self) -> tuple[int, bool]:
-        """Return who gives way last inside a project: the largest."""
+        """Return its rank inside the project. Jobs with the largest rank are preempted last."""
         return self.spec.priority, not self.long
 
     def anywhere(self) -> JobInfo:
-        """Return the same job as if no node were out for it by name."""
+        """Return the same job without exclusions of nodes by name."""
         free = replace(self.job, only=None, barred=frozenset())
         return JobInfo(free, self.age, self.branch, long=self.long)
 
     def with_gpus(self, gpus: int) -> JobInfo:
-        """Return the same job as if it asked for other GPUs per worker, for advice (R22)."""
+        """Return the same job with another number of GPUs per worker, for advice (R22)."""
         job = replace(self.job, spec=self.spec.changed(gpus=gpus), fraction=None)
         return JobInfo(job, self.age, self.branch, long=self.long)
 
     def with_models(self, models: tuple[str, ...]) -> JobInfo:
-        """Return the same job as if it accepted other GPU models, for advice (R22)."""
+        """Return the same job with other accepted GPU models, for advice (R22)."""
         job = replace(self.job, spec=self.spec.changed(gpu_models=models))
         return JobInfo(job, self.age, self.branch, long=self.long)
 
@@ -143,7 +151,7 @@ def _asked(
     only: frozenset[NodeName] | None,
     barred: frozenset[NodeName],
 ) -> tuple[Amounts, Requirements]:
-    """Return what one worker takes, and where it could go; most jobs ask for what others do."""
+    """Return amounts and requirements of one worker, cached since most jobs are alike."""
     millicores, mib = exact(cpus, memory_gib)
     request = Amounts(part or gpus * WHOLE_GPU, millicores, mib)
     whole = 0 if part else gpus
@@ -165,10 +173,10 @@ def _asked(
 
 
 def job_info_of(job: JobFacts, age: int, tree: Tree, long_run_s: float = 0.0) -> JobInfo:
-    """Return a job with its place in the tree, as it was at its ``as_of_s``.
+    """Return a job with its place in the tree, as of its ``as_of_s``.
 
     Args:
-        long_run_s: After how long it counts as long-running; 0 for never.
+        long_run_s: Run time from which it is long-running, in seconds. 0 means never.
 
     Raises:
         InvalidInput: It names no project that may hold jobs, or has impossible numbers.

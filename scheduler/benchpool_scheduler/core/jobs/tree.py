@@ -1,6 +1,6 @@
-"""The tree of projects with its bounds as exact amounts.
+"""Tree of projects, with bounds as exact amounts.
 
-Only leaves hold jobs. The position in the list is the age, oldest first, and decides every tie.
+Only leaves hold jobs. The position in the list is the age, oldest first. It decides every tie.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ Weights = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A project in its place.
+    """A project in the tree.
 
     Attributes:
-        index: Its age among all projects; 0 is the oldest.
+        index: Its age among all projects. 0 is the oldest.
         path: Its ancestors and itself, from the top.
-        quota: Guaranteed amounts, None for unlimited. ``limit``: the most it may hold.
-        firm_quota: What of the quota jobs may use that cannot be paused: without reservations.
-        weights: Part of the surplus for each resource (R5).
-        rest_weights: Part of what the parent is guaranteed beyond the quotas of its children (R5a):
-            as written, 1 where no weight is.
-        limited: Those of ``path`` that have any limit, the lowest level first.
-        gone: It has jobs left and starts none any more.
+        quota: Guaranteed amounts. None means unlimited.
+        limit: Most amounts that it may hold. None means no limit.
+        firm_quota: Quota for non-preemptible jobs, without reservations.
+        weights: Weight for the surplus, for each resource (R5).
+        rest_weights: Weight for the parent's guarantee beyond the quotas of its children (R5a): as
+            configured, else 1.
+        limited: Projects of ``path`` that have a limit, the lowest level first.
+        gone: It still has jobs, but starts no more.
     """
 
     name: ProjectName
@@ -50,12 +51,12 @@ class Branch:
 def with_sums(
     projects: Sequence[Project], unwritten: Collection[ProjectName]
 ) -> tuple[Project, ...]:
-    """Return projects in which a parent without a quota stands for the sum of its children's (R4).
+    """Return the projects, with the sum of the children's quotas for parents without a quota (R4).
 
-    What is reserved for the parent itself comes on top. A ring of parents is left as it is.
+    The parent's own reservations are added. Cycles of parents are left unchanged.
 
     Args:
-        unwritten: The projects for which no quota is written.
+        unwritten: Projects without a configured quota.
 
     >>> org = Project(ProjectName("org"))
     >>> teams = [Project(ProjectName(it), org.name, quota=2) for it in ("a", "b")]
@@ -81,18 +82,20 @@ def with_sums(
 
 
 class Tree:
-    """All projects.
+    """Tree of all projects.
 
     Attributes:
-        branches: By age. ``tops``: those without a parent.
-        gpus_alone: Nobody has a quota of CPUs or memory, so only GPUs make an attempt (R15).
+        branches: All projects, by age.
+        tops: Projects without a parent.
+        gpus_alone: No project has a quota of CPUs or memory, so that only GPUs justify a claim
+        (R15).
     """
 
     def __init__(self, projects: Sequence[Project]) -> None:
         """Build the tree.
 
         Raises:
-            InvalidInput: A name stands twice, a parent is unknown, or parents form a ring.
+            InvalidInput: A name occurs twice, a parent is unknown, or parents form a cycle.
         """
         self.numbers = {project.name: index for index, project in enumerate(projects)}
         if len(self.numbers) < len(projects):
@@ -133,7 +136,7 @@ class Tree:
         """Return the branch of a project.
 
         Raises:
-            InvalidInput: There is no such project.
+            InvalidInput: The project does not exist.
         """
         try:
             return self.branches[self.numbers[name]]
@@ -143,7 +146,7 @@ class Tree:
             ) from None
 
     def min_runtime_s(self, branch: Branch, default: float) -> float:
-        """Return the protection after a start: its own, else the nearest ancestor's (R19)."""
+        """Return the protection after a start in seconds: its own, else an ancestor's (R19)."""
         for index in reversed(branch.path):
             value = self.branches[index].min_runtime_s
             if value is not None:

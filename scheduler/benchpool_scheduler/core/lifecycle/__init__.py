@@ -1,4 +1,4 @@
-"""The life of a job: the tables of states, events and intents, and what applies them.
+"""Job lifecycle: tables of states, events and intents, and functions that apply them.
 
-Door: ``machine.apply``; ``states`` has the tables.
+Entry point: ``machine.apply``. ``states`` holds the tables.
 """

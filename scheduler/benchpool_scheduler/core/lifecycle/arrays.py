@@ -1,4 +1,4 @@
-"""An array that a job waits for as a whole: how far its tasks are, and how it ended.
+"""State of a job array that another job waits for: progress and outcome.
 
 >>> done, failed = JobState.SUCCEEDED, JobState.FAILED
 >>> def folds(*outcomes, size=4):
@@ -22,11 +22,12 @@ from benchpool_scheduler.core.lifecycle.states import JobState
 
 @dataclass(frozen=True, slots=True)
 class ArrayTask:
-    """A task that has begun.
+    """A task of an array that has begun.
 
     Attributes:
-        number: Its number in the array. ``job``: the id of its job.
-        outcome: The state in which it ended, None before.
+        number: Its number in the array.
+        job: ID of its job.
+        outcome: State in which it ended, or None before.
     """
 
     number: int
@@ -36,11 +37,12 @@ class ArrayTask:
 
 @dataclass(frozen=True, slots=True)
 class ArrayStanding:
-    """An array as it is now.
+    """Present state of an array.
 
     Attributes:
-        size: So many tasks it has. ``at_once``: so many of them run at most at a time.
-        tasks: Those that have begun, in the order in which they did.
+        size: Number of tasks.
+        at_once: Limit on concurrent tasks.
+        tasks: Tasks that have begun, in that order.
         stopped: No further task begins.
     """
 
@@ -54,35 +56,37 @@ class ArrayStanding:
 
     @property
     def open(self) -> list[ArrayTask]:
-        """The tasks that have begun and not ended."""
+        """Return the tasks that have begun and not ended."""
         return [task for task in self.tasks if task.outcome is None]
 
     @property
     def unbegun(self) -> int:
-        """So many tasks are still to begin."""
+        """Return the number of tasks that are still to begin."""
         return 0 if self.stopped else self.size - len(self.tasks)
 
     @property
     def left(self) -> int:
-        """So many tasks have not ended, and will."""
+        """Return the number of tasks that have not ended yet."""
         return len(self.open) + self.unbegun
 
     @property
     def cut_short(self) -> bool:
-        """Whether some of its tasks never begin."""
+        """Return whether some of its tasks will never begin."""
         return self.stopped and len(self.tasks) < self.size
 
     @property
     def unsuccessful(self) -> ArrayTask | None:
-        """The first task that has ended without success."""
+        """Return the first task that ended without success, or None."""
         ended = (JobState.FAILED, JobState.CANCELLED)
         return next((task for task in self.tasks if task.outcome in ended), None)
 
     def outcome(self, *, any_end: bool = False) -> JobState | None:
-        """Return how it ended, None before: failed or cancelled as its first such task.
+        """Return the outcome of the array, or None before its end.
+
+        An unsuccessful array ends like its first unsuccessful task.
 
         Args:
-            any_end: Wait until all tasks have ended; else one without success decides at once.
+            any_end: Wait until all tasks have ended. Otherwise one without success decides at once.
         """
         if any_end and self.left:
             return None

@@ -1,8 +1,8 @@
-"""When a node takes no starts because an administrator closed it: it drains, or it is maintained.
+"""Closing of a node by an administrator: draining, or a maintenance window.
 
-What runs there goes on. A node that drains takes no start; before a maintenance window it takes
-only jobs whose time limit ends before the window begins, as Slurm's reservations do. A job without
-a time limit ends at no known time, so that it is not started there.
+Running jobs continue. A draining node takes no starts. Before a maintenance window a node takes
+only jobs whose time limit ends before the window begins, as with Slurm's reservations. A job
+without a time limit has no known end, so that it is not started there.
 
 >>> drains, window = Closing(), Closing(begins_s=100.0, ends_s=200.0)
 >>> [drains.closed(0.0), window.closed(99.0), window.closed(100.0), window.closed(200.0)]
@@ -17,24 +17,25 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """A time in which a node takes no starts, in seconds on the pool's clock.
+    """Period in which a node takes no starts, in seconds on the pool's clock.
 
     Attributes:
-        begins_s: None for since ever. ``ends_s``: None for until somebody opens it.
+        begins_s: Begin, or None if it has always been closed.
+        ends_s: End, or None until an administrator opens it.
     """
 
     begins_s: float | None = None
     ends_s: float | None = None
 
     def closed(self, now_s: float) -> bool:
-        """Tell whether the node takes no starts at all now."""
+        """Return whether the node takes no starts now."""
         return self.keeps_off(now_s, 0.0)
 
     def keeps_off(self, now_s: float, limit_s: float | None) -> bool:
-        """Tell whether a job may not be started on the node now.
+        """Return whether a job may not be started on the node now.
 
         Args:
-            limit_s: The job's time limit, None for none.
+            limit_s: Time limit of the job in seconds, or None.
 
         >>> window = Closing(100.0, 200.0)
         >>> [window.keeps_off(0.0, limit) for limit in (100.0, 101.0, None)]
@@ -47,7 +48,7 @@ class Closing:
         return limit_s is None or now_s + limit_s > self.begins_s
 
     def changes(self, limit_s: float | None) -> Iterator[float]:
-        """Yield the instants at which ``keeps_off`` changes for a job with such a limit.
+        """Yield the instants at which ``keeps_off`` changes for a job with this time limit.
 
         >>> list(Closing(100.0, 200.0).changes(30.0)), list(Closing(100.0, 200.0).changes(None))
         ([70.001, 200.0], [200.0])
@@ -59,9 +60,9 @@ class Closing:
 
 
 SOON_S = 0.001
-"""A job that ends just when the window begins may still be started; a moment later it may not."""
+"""Delay after the last instant at which a job may start before a window, in seconds."""
 
 
 def keep_off(closings: Iterable[Closing], now_s: float, limit_s: float | None) -> bool:
-    """Tell whether any of the closings of a node keeps a job off."""
+    """Return whether any closing of a node bars a job."""
     return any(closing.keeps_off(now_s, limit_s) for closing in closings)

@@ -1,7 +1,7 @@
-"""Which jobs may join the queue that wait for others, and which are never run.
+"""Dependencies between jobs: which waiting jobs may be queued, and which never run.
 
-A job may name jobs that it waits for. Until they have ended as it asks, it is no claimant: passes
-do not see it, it asks for nothing and grows no older in the line.
+A job may name jobs that it waits for. Until they have ended as required, it is not a claimant. It
+is not part of a pass, adds no demand, and its waiting time in the queue does not begin.
 
 >>> from benchpool_scheduler.core.lifecycle.states import JobState
 >>> done, failed = JobState.SUCCEEDED, JobState.FAILED
@@ -20,22 +20,22 @@ from benchpool_scheduler.core.lifecycle.states import TERMINAL, JobState
 
 
 class DependencyVerdict(StrEnum):
-    """What becomes of a job that waits for others."""
+    """Decision on a job that waits for other jobs."""
 
     WAITS = "waits"
-    """Some of them have not ended."""
+    """Some of the other jobs have not ended."""
     FREE = "free"
-    """All have ended as it asks: it joins the queue."""
+    """All have ended as required: the job is queued."""
     NEVER = "never"
-    """One has ended otherwise: it is not run."""
+    """A required success has failed: the job never runs."""
 
 
 def verdict(outcomes: Iterable[JobState | None], *, any_end: bool = False) -> DependencyVerdict:
-    """Return what becomes of a job.
+    """Return the decision on a job.
 
     Args:
-        outcomes: Of each job that it waits for the state in which that ended, None before.
-        any_end: It asks only that they have ended.
+        outcomes: Final state of each job that it waits for, or None before its end.
+        any_end: The other jobs need only end, with any outcome.
     """
     found = list(outcomes)
     if not any_end and any(it is not None and it is not JobState.SUCCEEDED for it in found):

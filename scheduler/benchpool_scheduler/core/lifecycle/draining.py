@@ -1,9 +1,9 @@
 """Whether a machine takes starts, as one literal table (Slurm's drain).
 
-A machine whose own fault kept a worker from starting takes no more starts. After a pause a start of
-our own is tried, one at a time; each that fails makes the next pause longer. When one works, the
-machine takes jobs again, warily: until one of them has really started, another fault goes on with
-the pauses where they were.
+A machine whose own fault kept a worker from starting takes no more starts. After a pause a trial
+start is made, one at a time. Each failed trial doubles the pause, up to a limit. After a successful
+trial the machine takes jobs again in the state ``WARY``. Until a worker of a job has started,
+another fault continues with the pauses where they were.
 
 >>> after(Intake.OPEN, Sign.FAULT), after(Intake.CLOSED, Sign.DUE)
 (<Intake.CLOSED: 'closed'>, <Intake.TRYING: 'trying'>)
@@ -18,35 +18,35 @@ from enum import StrEnum
 from types import MappingProxyType
 
 PAUSE_S = (1.0, 60.0)
-"""The first pause before a trial, and the longest; each is twice the one before."""
+"""First and longest pause before a trial, in seconds. Each is twice the one before."""
 
 
 class Intake(StrEnum):
-    """What a machine takes."""
+    """Which starts a machine takes."""
 
     OPEN = "open"
-    """Every start."""
+    """All starts."""
     CLOSED = "closed"
-    """None; a trial comes after a pause."""
+    """None. A trial follows after a pause."""
     TRYING = "trying"
-    """None; a trial is under way."""
+    """None. A trial is running."""
     WARY = "wary"
-    """Every start; the pauses are not forgotten yet."""
+    """All starts. The length of the next pause is kept."""
 
 
 class Sign(StrEnum):
-    """What happens to a machine."""
+    """Event on a machine."""
 
     FAULT = "fault"
-    """A worker could not start, and the machine was why."""
+    """A worker could not start because of the machine."""
     STARTED = "started"
     """A worker of a job started."""
     DUE = "due"
-    """The pause is over."""
+    """The pause has ended."""
     FAILED = "failed"
     """The trial failed."""
     WORKED = "worked"
-    """The trial worked."""
+    """The trial succeeded."""
 
 
 TRANSITIONS: Mapping[Intake, Mapping[Sign, Intake]] = MappingProxyType(
@@ -59,16 +59,19 @@ TRANSITIONS: Mapping[Intake, Mapping[Sign, Intake]] = MappingProxyType(
         Intake.WARY: MappingProxyType({Sign.FAULT: Intake.CLOSED, Sign.STARTED: Intake.OPEN}),
     }
 )
-"""A sign that is not here changes nothing: starts that were under way may still end either way."""
+"""Next state by present state and event.
+
+Events that are not listed change nothing: earlier starts may still end either way.
+"""
 
 
 def after(intake: Intake, sign: Sign) -> Intake:
-    """Return what a machine takes after a sign."""
+    """Return the state of a machine after an event."""
     return TRANSITIONS[intake].get(sign, intake)
 
 
 def takes(intake: Intake) -> bool:
-    """Tell whether jobs may be started there.
+    """Return whether jobs may be started there.
 
     >>> [takes(intake) for intake in Intake]
     [True, False, False, True]
@@ -77,7 +80,7 @@ def takes(intake: Intake) -> bool:
 
 
 def pause_s(closings: int) -> float:
-    """Return the pause before the next trial, after so many closings in a row.
+    """Return the pause before the next trial in seconds, after ``closings`` closings in a row.
 
     >>> [pause_s(closings) for closings in (1, 2, 3, 6, 7, 1000)]
     [1.0, 2.0, 4.0, 32.0, 60.0, 60.0]

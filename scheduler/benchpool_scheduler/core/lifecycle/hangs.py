@@ -1,15 +1,15 @@
-"""Whether a running job hangs, and what is done then: pure, over what was measured.
+"""Detection of hanging jobs, and the action then. The functions are pure.
 
 Theory of operation
 -------------------
-Four things are signs of life: progress or values that a worker reports, output in a log, processor
-time, and kernels on a GPU. Of each the newest is known, of all workers together (``Signs``). A job
-hangs when the newest of them all is older than the rule has it. What was not measured is no sign;
-but where processor time was not measured nothing is decided: a program may compute in silence.
+There are four signs of life: progress or values reported by a worker, log output, processor time,
+and kernels on a GPU. The newest of each is known, for all workers together (``Signs``). A job hangs
+when the newest sign of all is older than the rule allows. An unmeasured sign counts as absent.
+Without measured processor time nothing is decided, since a program may compute silently.
 
-What spins is alive here: a collective of NCCL that waits for a lost rank keeps processors and GPUs
-busy. One of gloo sleeps, and is found. Stacks cannot tell a collective that never returns from many
-that follow each other: both stand in the same line whenever somebody looks.
+A busy loop counts as alive: an NCCL collective that waits for a lost rank keeps processors and GPUs
+busy. A gloo collective sleeps, and is detected. Stack traces cannot distinguish a collective that
+never returns from many in a row: both show the same line at every sample.
 """
 
 from __future__ import annotations
@@ -19,30 +19,32 @@ from dataclasses import dataclass
 from benchpool_scheduler.contract.spec import IfHanging
 
 USUAL_S = 1800.0
-"""Silence that is a hang where a job asks for it and the site has no rule, seconds."""
+"""Default silence that counts as a hang for jobs that request detection, in seconds."""
 
 LEAST_S, MOST_S = 10.0, 7 * 86_400.0
-"""Bounds of the silence that a site may choose, seconds."""
+"""Bounds of the configurable silence, in seconds."""
 
 QUIET_CORES = 0.05
-"""All workers together that use no more of one processor core than this are quiet: what libraries
-start in the background wakes now and then."""
+"""Processor cores up to which all workers together count as quiet.
+
+Background threads of libraries wake now and then.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class HangRule:
-    """What a site says of hangs.
+    """Hang detection of a site.
 
     Attributes:
-        after_s: Silence that is a hang, seconds; None looks at no job that does not ask for it.
-        act: What is done with a job that does not say it.
+        after_s: Silence that counts as a hang, in seconds. None means only jobs that request it.
+        act: Action for jobs that do not choose one.
     """
 
     after_s: float | None = None
     act: IfHanging = IfHanging.TELL
 
     def of_job(self, asked: IfHanging | None) -> HangRule:
-        """Return what holds for a job that asks for this.
+        """Return the rule for a job with this choice.
 
         >>> HangRule().of_job(IfHanging.REQUEUE)
         HangRule(after_s=1800.0, act=<IfHanging.REQUEUE: 'requeue'>)
@@ -60,13 +62,14 @@ class HangRule:
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """The newest signs of life of a running attempt, epoch seconds; None for none.
+    """Newest signs of life of a running attempt, in epoch seconds. None means no sign.
 
     Attributes:
-        watched: Since when it is watched: nothing before counts as silence.
-        reported: A worker reported progress or values. ``wrote``: one wrote into its log.
-        computed: They used more processor time than ``QUIET_CORES``; None where none of them is
-            measured. ``gpu``: a kernel ran on one of its GPUs.
+        watched: Start of the observation. Earlier silence does not count.
+        reported: A worker reported progress or values.
+        wrote: A worker wrote to its log.
+        computed: The workers used more processor time than ``QUIET_CORES``. None if unmeasured.
+        gpu: A kernel ran on one of its GPUs.
     """
 
     watched: float
@@ -77,7 +80,7 @@ class Signs:
 
     @property
     def newest(self) -> float | None:
-        """When it last showed a sign of life; None where that cannot be known.
+        """Return the time of the newest sign of life, or None if it cannot be known.
 
         >>> Signs(100.0, reported=50.0, wrote=160.0, computed=120.0).newest
         160.0
@@ -90,7 +93,7 @@ class Signs:
 
 
 def silent_since(signs: Signs, rule: HangRule, now: float) -> float | None:
-    """Return since when a job hangs; None while it does not, or where that cannot be known.
+    """Return since when a job hangs, or None if it does not or it cannot be known.
 
     >>> signs = Signs(100.0, computed=100.0)
     >>> silent_since(signs, HangRule(60.0), 159.0), silent_since(signs, HangRule(60.0), 160.0)

@@ -1,4 +1,4 @@
-"""Applies events to the life of a job by the tables of ``states``.
+"""State machine of a job: applies events by the tables of ``states``.
 
 >>> from benchpool_scheduler.core.lifecycle.states import JobState, PreemptAsked, StartChosen
 >>> apply(JobState.QUEUED, StartChosen())
@@ -32,15 +32,15 @@ from benchpool_scheduler.core.lifecycle.states import (
 WISHES: Mapping[str, type[Event]] = MappingProxyType(
     {"pause": PauseAsked, "resume": ResumeAsked, "cancel": CancelAsked}
 )
-"""What people may want of a job, by the name that the API gives it."""
+"""User requests for a job, by their API names."""
 
 
 class IllegalTransition(Exception):
-    """The event has no meaning in this state; nothing has changed.
+    """The event is not allowed in this state. Nothing has changed.
 
     Attributes:
-        state: The state, which still holds.
-        event: The event that was refused.
+        state: The unchanged state.
+        event: The rejected event.
     """
 
     def __init__(self, state: JobState, event: Event) -> None:
@@ -53,7 +53,7 @@ def apply(state: JobState, event: Event) -> JobState:
     """Return the state after the event.
 
     Raises:
-        IllegalTransition: The table has no such step.
+        IllegalTransition: The table has no such transition.
     """
     try:
         return TRANSITIONS[state][type(event)]
@@ -62,7 +62,7 @@ def apply(state: JobState, event: Event) -> JobState:
 
 
 def can(state: JobState, event: type[Event]) -> bool:
-    """Tell whether the event is legal now; for buttons and refusals.
+    """Return whether the event is allowed now, for buttons and refusals.
 
     >>> can(JobState.PAUSED, ResumeAsked), can(JobState.RUNNING, ResumeAsked)
     (True, False)
@@ -71,7 +71,7 @@ def can(state: JobState, event: type[Event]) -> bool:
 
 
 def open_wishes(state: JobState, intent: Intent | None) -> frozenset[str]:
-    """Return the wishes that would change something about a job now; for buttons and menus.
+    """Return the requests that would change something about a job now, for buttons and menus.
 
     >>> sorted(open_wishes(JobState.RUNNING, None)), sorted(open_wishes(JobState.PAUSED, None))
     (['cancel', 'pause'], ['cancel', 'resume'])
@@ -89,16 +89,16 @@ def open_wishes(state: JobState, intent: Intent | None) -> frozenset[str]:
 
 
 def intend(intent: Intent | None, event: Event) -> Intent | None:
-    """Return what is wished of the workers after the event.
+    """Return the intent after the event.
 
-    Events that are no wish leave it as it is. A job that holds nothing has no intent: forget it
-    when the state leaves ``states.HOLDS_GPUS``.
+    Events other than requests leave it unchanged. A job without workers has no intent: drop it when
+    the state leaves ``states.HOLDS_GPUS``.
     """
     return INTENTS.get(type(event), {}).get(intent, intent)
 
 
 def all_gone(intent: Intent | None, outcome: Outcome) -> Event:
-    """Return the event that the end of the last worker is.
+    """Return the event for the end of the last worker.
 
     >>> all_gone(Intent.PREEMPT, Outcome.FAILED)
     GaveWay()
@@ -109,7 +109,7 @@ def all_gone(intent: Intent | None, outcome: Outcome) -> Event:
 
 
 def outcome_of(workers: Iterable[Outcome]) -> Outcome:
-    """Return the outcome of a gang: a loss goes before a failure, a failure before success.
+    """Return the outcome of a gang. A loss outweighs a failure, and a failure outweighs success.
 
     >>> outcome_of([Outcome.OK, Outcome.FAILED, Outcome.LOST])
     <Outcome.LOST: 'lost'>
@@ -121,5 +121,5 @@ def outcome_of(workers: Iterable[Outcome]) -> Outcome:
 
 
 def is_over(state: JobState) -> bool:
-    """Tell whether the job is in a state that nothing leaves."""
+    """Return whether the state is final."""
     return state in TERMINAL

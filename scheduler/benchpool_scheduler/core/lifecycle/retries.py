@@ -1,16 +1,16 @@
-"""Whether a job is tried again after the end of an attempt, by its cause: pure.
+"""Decision whether a job is retried after an attempt, by cause. The functions are pure.
 
 Theory of operation
 -------------------
-``RULES`` has one row for each cause. Ends that are nobody's fault have no number: the job queues
-again each time, until so many of them follow one another that the job may be their reason
-(``RetryRule.in_a_row``); then it is paused. Failures have a number, each cause its own: after it is
-used up the job has failed. The site changes these rows (``retries`` of ``benchpool.yaml``), and a
-job asks for its own (``JobSpec.retries``, ``JobSpec.retry_on``).
+``RULES`` has one row per cause. Causes outside the job's responsibility have no number of retries:
+the job is queued again each time. After several in a row (``RetryRule.in_a_row``) the job itself
+may be the cause, and it is paused. Failures have a number of retries per cause. When it is used up,
+the job has failed. The site changes these rows (``retries`` of ``benchpool.yaml``), and a job sets
+its own (``JobSpec.retries``, ``JobSpec.retry_on``).
 
-Two bounds hold for failures whatever was asked: never more than ``MOST_RETRIES`` in all, and never
-after a traceback that it had before: the same program would fail in the same line.
-Everything that is counted comes from the job's record, so a restart of the service forgets nothing.
+Two bounds always apply to failures. A job has at most ``MOST_RETRIES`` in total. It is not retried
+after a traceback that it had before, since the program would fail in the same line. All counts come
+from the job's record, so that they survive a restart of the service.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from benchpool_scheduler.contract.spec import MOST_RETRIES, EndCause, JobSpec
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """What follows the end of an attempt by one cause.
+    """Consequences of an attempt that ended by one cause.
 
     Attributes:
-        times: The job is tried again so often; None is always, and no failure.
-        pause_s: Seconds that it waits before the next attempt.
-        avoid_s: Seconds that it keeps off the node, where there are others.
-        in_a_row: With ``times`` None: after so many in a row it is paused; None is never.
-        meant: A job that asks for retries and names no cause means this one, too.
+        times: Number of retries. None means unlimited, and that the end is no failure.
+        pause_s: Pause before the next attempt, in seconds.
+        avoid_s: Time for which it avoids the node if there are other nodes, in seconds.
+        in_a_row: With ``times`` None: number of ends in a row after which it is paused, or None.
+        meant: The cause is covered by a job that requests retries without naming causes.
     """
 
     times: int | None = 0
@@ -44,7 +44,7 @@ class RetryRule:
 
 
 MOST_WAIT_S = 86_400.0
-"""The longest pause before a retry, and the longest that a node is kept off, seconds."""
+"""Longest pause before a retry, and longest time for which a node is avoided, in seconds."""
 MOST_LOST = 5
 MOST_FAULTS = 20
 
@@ -64,19 +64,21 @@ RULES: Mapping[EndCause, RetryRule] = MappingProxyType(
         EndCause.EXIT_CODE: RetryRule(0, pause_s=10.0),
     }
 )
-"""What holds where neither the site nor the job says otherwise."""
+"""Default rules, which the site and the job can change."""
 
 FAILURES = tuple(cause for cause, rule in RULES.items() if rule.times is not None)
-"""The causes by which a job fails; after all others it queues again."""
+"""Causes by which a job fails. After all others it is queued again."""
 
 GPU_XIDS = frozenset({48, 62, 64, 74, 79, 92, 94, 95, 110, 119, 120, 140})
-"""Errors of the driver that are the GPU's own, after NVIDIA's catalogue of XIDs: its memory, links,
-bus and firmware. Others, such as 13 and 31, are mostly a program's."""
+"""NVIDIA XIDs that are the GPU's own errors: its memory, links, bus and firmware.
+
+Other XIDs, such as 13 and 31, are mostly caused by a program.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteRule:
-    """What a site says of one cause; None is what ``RULES`` has."""
+    """Rule of a site for one cause. None takes the value of ``RULES``."""
 
     times: int | None = None
     pause_s: float | None = None
@@ -85,12 +87,12 @@ class SiteRule:
 
 @dataclass(frozen=True, slots=True)
 class RetryRules:
-    """What a site says of failures; the rest is as in ``RULES``."""
+    """Rules of a site for failures. The rest is as in ``RULES``."""
 
     causes: Mapping[EndCause, SiteRule] = field(default_factory=dict)
 
     def rule(self, cause: EndCause) -> RetryRule:
-        """Return what holds for a job that asks for nothing.
+        """Return the rule for a job without retry settings.
 
         >>> RetryRules({EndCause.EXIT_CODE: SiteRule(times=1)}).rule(EndCause.EXIT_CODE)
         RetryRule(times=1, pause_s=10.0, avoid_s=0.0, in_a_row=None, meant=True)
@@ -102,11 +104,11 @@ class RetryRules:
         return replace(rule, **{name: value for name, value in given if value is not None})
 
     def of_job(self, cause: EndCause, spec: JobSpec) -> RetryRule:
-        """Return what holds for a job.
+        """Return the rule for a job.
 
-        Its ``retries`` are those of each cause that it means: those that it names, else those that
-        the table has as meant. What it names without a number is tried again at least once. Causes
-        without a number stay as they are.
+        The job's ``retries`` apply to each cause that it names, else to the causes that the table
+        marks as ``meant``. A named cause without a number is retried at least once. Causes with
+        unlimited retries are unchanged.
 
         >>> RetryRules().of_job(EndCause.EXIT_CODE, JobSpec(retries=3)).times
         3
@@ -128,11 +130,11 @@ class RetryRules:
 
 @dataclass(frozen=True, slots=True)
 class AttemptEnd:
-    """How an attempt ended.
+    """End of an attempt.
 
     Attributes:
-        traceback: A mark that equal tracebacks share; None where there was none.
-        in_a_row: This end and those like it that came directly before it.
+        traceback: Fingerprint of the traceback, or None without one.
+        in_a_row: Number of similar ends in a row, including this one.
     """
 
     cause: EndCause
@@ -142,36 +144,37 @@ class AttemptEnd:
 
 @dataclass(frozen=True, slots=True)
 class PastRetry:
-    """A failure after which the job was tried again."""
+    """A failure after which the job was retried."""
 
     cause: EndCause
     traceback: str | None = None
 
 
 class RetryVerdict(StrEnum):
-    """What becomes of the job."""
+    """Decision on a job after an attempt."""
 
     AGAIN = "again"
-    """It queues again."""
+    """It is queued again."""
     PAUSED = "paused"
-    """It is paused: it was lost too often in a row."""
+    """It is paused, because it was lost too often in a row."""
     NOT_ASKED = "not-asked"
-    """It has failed; such a failure is not tried again here."""
+    """It has failed. No retry is configured for this cause."""
     SAME_TRACEBACK = "same-traceback"
-    """It has failed, as before one of its retries."""
+    """It has failed with the same traceback as before one of its retries."""
     USED_UP = "used-up"
-    """It has failed; its retries of this cause are used up."""
+    """It has failed. Its retries for this cause are used up."""
     MOST = "most"
-    """It has failed; it was tried again ``MOST_RETRIES`` times."""
+    """It has failed after ``MOST_RETRIES`` retries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of a job after an attempt.
+    """Decision on a job after an attempt, with its rule.
 
     Attributes:
-        rule: That of the cause. ``number``: after a failure, how many retries of this cause there
-            were, with the one that begins now; after other ends, how many came in a row.
+        rule: Rule of the cause.
+        number: After a failure: retries for this cause, with the one that begins now. After another
+            end: number of such ends in a row.
     """
 
     verdict: RetryVerdict
@@ -180,14 +183,14 @@ class Decision:
 
     @property
     def again(self) -> bool:
-        """Whether it queues again."""
+        """Return whether the job is queued again."""
         return self.verdict is RetryVerdict.AGAIN
 
 
 def decide(
     end: AttemptEnd, past: tuple[PastRetry, ...], spec: JobSpec, policy: RetryRules
 ) -> Decision:
-    """Return what becomes of a job that nobody told to stop.
+    """Return the decision on a job that ended without a request to stop.
 
     Args:
         past: Its retries so far, oldest first.

@@ -1,33 +1,33 @@
-"""The life of a job as three literal tables; whatever changes a job's state is in this file.
+"""Job lifecycle as three literal tables. They define every change of a job's state.
 
 Theory of operation
 -------------------
-A job is born ``queued``, when its submission is on disk. A pass chooses its places and it is
-``starting``; when every worker runs it is ``running``. Work ends in one of three terminal states
-and never leaves them.
+A job is ``queued`` once its submission is on disk. When a pass has chosen its places it is
+``starting``. When every worker runs it is ``running``. It ends in one of three terminal states and
+never leaves them.
 
-Two things can happen to a job that holds GPUs. Its workers may end by themselves, or somebody may
-want them to end: the pool (preempt), its user (pause) or its user for good (cancel). A wish takes
-time: the workers get a notice, then a grace period. Until the last of them is gone the job keeps
-its GPUs and the wish is remembered beside the state as an ``Intent``. A later wish may replace an
-earlier one (``INTENTS``): cancel outdoes everything, the user's pause outdoes the pool's preempt,
-and a resume during a pause turns it into a mere preempt, so that the job queues again by itself.
+A job that holds GPUs can end in two ways. Its workers end by themselves, or a request ends them:
+the pool's (preempt), or the user's (pause, cancel). A request takes time: the workers get a notice,
+then a grace period. The job keeps its GPUs until the last worker is gone. Until then the request is
+stored beside the state as an ``Intent``. A later request may replace an earlier one (``INTENTS``).
+Cancel replaces every other request, and the user's pause replaces the pool's preempt. A resume
+during a pause turns it into a preempt, so that the job is queued again by itself.
 
-When all workers are gone, intent and outcome together say which event that is (``ENDS``):
+When all workers are gone, intent and outcome together determine the event (``ENDS``):
 
 - exit 0 during a pause or preemption is success: the work is done (the pause contract);
-- a cancelled job is cancelled whatever its exit status: many programs end a SIGTERM with 0;
-- any other end under a wish is that wish fulfilled, not a failure;
-- a machine that was lost is not the job's fault: it queues again and uses up no retry, unless its
-  user wanted it paused or cancelled;
-- a failure that is to be tried again (``retries``) queues again, too.
+- a cancelled job is cancelled whatever its exit status: many programs exit with 0 after SIGTERM;
+- any other end during a request fulfils the request and is not a failure;
+- after a loss of the machine the job is queued again and no retry is used, unless a request to
+  pause or cancel it was made;
+- a failure that is to be retried (``retries``) queues the job again, too.
 
-A cancel of a job that holds GPUs does not change the state at once: the job stays what it is until
-``Cancelled``. Nobody is told that a job is over while its processes still write.
+A cancel of a job that holds GPUs does not change the state at once. The job keeps its state until
+``Cancelled``. It is thus never reported as ended while its processes still write.
 
-After a restart of the service the stored state and intent are all there is; events that happened
-meanwhile are told again by the runtime and applied then. An event that is not in the table for
-the present state is an error of the caller and changes nothing (``machine.IllegalTransition``).
+After a restart of the service only the stored state and intent remain. The runtime reports missed
+events again, and they are applied then. An event that is not in the table for the present state is
+an error of the caller and changes nothing (``machine.IllegalTransition``).
 """
 
 from __future__ import annotations
@@ -39,57 +39,57 @@ from types import MappingProxyType
 
 
 class JobState(StrEnum):
-    """Where a job is in its life; the same words as on the wire."""
+    """State of a job, by its API name."""
 
     QUEUED = "queued"
-    """Waits for GPUs; goes on by itself. Has exactly one reason."""
+    """It waits for GPUs and starts by itself. It has exactly one reason."""
     STARTING = "starting"
-    """Its GPUs are chosen and held; not all of its workers run yet."""
+    """Its GPUs are chosen and held, but not all of its workers run yet."""
     RUNNING = "running"
     """All of its workers run."""
     PAUSING = "pausing"
-    """Its workers have their notice; it holds its GPUs until the last one is gone."""
+    """Its workers have their notice. It holds its GPUs until the last one is gone."""
     PAUSED = "paused"
-    """Holds nothing and waits to be resumed."""
+    """It holds nothing and waits to be resumed."""
     SUCCEEDED = "succeeded"
     """Every worker ended with exit status 0."""
     FAILED = "failed"
-    """A worker ended with another exit status, ran out of its time limit, or could not start."""
+    """A worker ended with another exit status, reached its time limit, or could not start."""
     CANCELLED = "cancelled"
-    """Its user, a lead or an administrator ended it."""
+    """Its user, a lead or an administrator cancelled it."""
 
 
 TERMINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
-"""States that no event leaves."""
+"""Final states."""
 
 HOLDS_GPUS = frozenset({JobState.STARTING, JobState.RUNNING, JobState.PAUSING})
 """States in which the job's workers hold their GPUs."""
 
 
 class Intent(StrEnum):
-    """Why the workers of a job have been told to stop."""
+    """Why the workers of a job have been asked to stop."""
 
     PREEMPT = "preempt"
-    """The pool needs the room; the job queues again by itself."""
+    """The pool needs the GPUs. The job is queued again by itself."""
     PAUSE = "pause"
-    """Somebody wants it to wait until it is resumed."""
+    """A user wants it to wait until it is resumed."""
     CANCEL = "cancel"
-    """It shall end for good."""
+    """It is to end for good."""
 
 
 class Outcome(StrEnum):
-    """How the last of the workers went, all of them taken together."""
+    """Joint outcome of all workers of a job."""
 
     OK = "ok"
     FAILED = "failed"
     LOST = "lost"
     AGAIN = "again"
-    """Failed, and to be tried again (``retries``)."""
+    """It failed and is to be retried (``retries``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartChosen:
-    """A pass gave the job its places."""
+    """A pass chose the job's places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +99,22 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class PreemptAsked:
-    """A pass wants the job's GPUs for somebody else."""
+    """A pass preempts the job for another job or a bench."""
 
 
 @dataclass(frozen=True, slots=True)
 class PauseAsked:
-    """Somebody wants it paused."""
+    """A user requests a pause."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeAsked:
-    """Somebody wants it to go on."""
+    """A user requests that it resumes."""
 
 
 @dataclass(frozen=True, slots=True)
 class CancelAsked:
-    """It shall end for good."""
+    """A user requests its end for good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """All workers are gone and the job's own fault ended it."""
+    """All workers are gone, and the end counts as the job's own failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class TriedAgain:
-    """All workers are gone after a failure that is to be tried again (``retries``)."""
+    """All workers are gone after a failure that is to be retried (``retries``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,7 @@ TRANSITIONS: Mapping[JobState, Mapping[type[Event], JobState]] = MappingProxyTyp
         _OFF: {},
     }
 )
-"""Every legal step: state, then event, gives the next state."""
+"""All allowed transitions: the next state, by state and event."""
 
 INTENTS: Mapping[type[Event], Mapping[Intent | None, Intent | None]] = MappingProxyType(
     {
@@ -259,7 +259,7 @@ INTENTS: Mapping[type[Event], Mapping[Intent | None, Intent | None]] = MappingPr
         },
     }
 )
-"""What is wished of the workers after a wish: event, then the wish so far, gives the wish now."""
+"""The next intent, by request and present intent."""
 
 ENDS: Mapping[Intent | None, Mapping[Outcome, type[Event]]] = MappingProxyType(
     {
@@ -289,4 +289,4 @@ ENDS: Mapping[Intent | None, Mapping[Outcome, type[Event]]] = MappingProxyType(
         },
     }
 )
-"""Which event it is when the last worker is gone: intent, then outcome."""
+"""The event after the end of the last worker, by intent and outcome."""

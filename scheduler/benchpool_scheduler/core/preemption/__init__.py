@@ -1,5 +1,5 @@
-"""Who gives way, so that a rightful claimant starts (R3, R15-R19).
+"""Preemption: choice of victims so that an entitled claimant starts (R3, R15-R19).
 
-Door: ``victims`` for room that others hold, ``consolidation`` for room that is made by moving, and
-``benches`` for what benches get back; ``reprieve`` ends a pass.
+Entry points: ``victims`` for GPUs of other jobs, ``consolidation`` for GPUs freed by moving jobs,
+and ``benches`` for GPUs that benches reclaim. ``reprieve`` ends a pass.
 """

@@ -1,8 +1,8 @@
-"""Room for benches: what train must give back to them (R3).
+"""Preemption for benches: GPUs that train must release to them (R3).
 
-Over-quota work gives way where a node keeps fewer free GPUs than benches need. Where an owner waits
-for GPUs that were lent, everything that can be paused gives way: over-quota work first, then what
-has just started or runs within quota. It took them on that condition.
+Over-quota jobs are preempted where a node keeps fewer free GPUs than benches need. Where an owner
+waits for lent GPUs, every job that can be paused may be preempted. Over-quota jobs go first, then
+jobs that have just started or run within quota. They took the GPUs on that condition.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Choose = Callable[
 
 
 def make_way_for_benches(state: ClusterState, candidates: VictimCandidates) -> list[PreemptionUnit]:
-    """Let work go where a node has fewer free GPUs than are kept for benches (R3).
+    """Preempt jobs where a node has fewer free GPUs than are kept for benches (R3).
 
-    Takes what is there even when it is not enough: every GPU is one bench more.
+    A partial result counts too: every freed GPU serves one more bench.
     """
     given: list[PreemptionUnit] = []
     lenient = VictimCandidates(state.units, candidates.now_s, protected=True)
@@ -43,7 +43,7 @@ def _clear(
     *,
     called: bool = False,
 ) -> list[PreemptionUnit]:
-    """Let units go until nothing is short, then keep those that were not needed after all."""
+    """Release units until enough is free, then spare the units that were not needed."""
     taken: list[PreemptionUnit] = []
 
     def enough() -> bool:
@@ -51,7 +51,7 @@ def _clear(
 
     def going() -> Iterator[Group]:
         while (unit := choose(node, state, candidates, taken)) is not None:
-            # With the smallest gang of a job goes all that it has.
+            # If the smallest gang of a job goes, all of its workers go.
             units = [unit, *(candidates.surplus_of(unit) if unit.is_gang else ())]
             group = [one for one in units if one not in taken]
             taken.extend(group)
@@ -79,7 +79,7 @@ def _over_quota_on(
     candidates: VictimCandidates,
     gone: list[PreemptionUnit],
 ) -> PreemptionUnit | None:
-    """Return what should go first: the worst unit of the project that is most above its due."""
+    """Return the unit to go first: the worst of the project furthest above its due, or None."""
     one_gpu = Amounts(gpus=WHOLE_GPU)
     found: list[tuple[tuple[object, ...], PreemptionUnit]] = []
     for unit in candidates.on_node(node.node.name):
@@ -97,7 +97,7 @@ def _pausable_on(
     candidates: VictimCandidates,
     gone: list[PreemptionUnit],
 ) -> PreemptionUnit | None:
-    """Return what should go first of all that can be paused, over-quota work before any other."""
+    """Return the first unit to go of all that can be paused, over-quota jobs first, or None."""
     if (over := _over_quota_on(node, state, candidates, gone)) is not None:
         return over
     found = [

@@ -1,7 +1,7 @@
-"""What a pass may still take from whom: the kept units, less those gone, and its own starts.
+"""Candidates for preemption in a pass: the kept units that are left, and the pass's own starts.
 
-The kept units of a project are merged only as far as attempts read them; what is gone for good at
-the front is never looked at again.
+The kept units of a project are merged only as far as attempts read them. Units at the front that
+are gone for good are never read again.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from benchpool_scheduler.core.model import NodeName, Worker
 
 
 class VictimCandidates:
-    """One pass's view of the units.
+    """Preemption units as one pass sees them.
 
     Args:
-        protected: Take protected gangs as if they were not, for explanations (R19).
+        protected: Include protected gangs, for explanations (R19).
     """
 
     def __init__(self, units: PreemptionUnits, now_s: float, *, protected: bool = False) -> None:
@@ -46,23 +46,23 @@ class VictimCandidates:
         self._freest: dict[object, list[NodeCapacity]] = {}
 
     def projects(self) -> list[int]:
-        """Return the projects that could give something."""
+        """Return the projects with units to take."""
         found = {*self.units.buckets, *self._fresh}
         if self.protected:
             found |= set(self.units.protected)
         return sorted(found)
 
     def on_nodes(self) -> Container[NodeName]:
-        """Return the nodes on which something could be taken."""
+        """Return the nodes with units to take."""
         fresh = (c for entries in self._fresh.values() for _, c in entries if not c.gone)
         started = {worker.node for unit in fresh for worker in unit.workers}
         return started.union(self.units.on_node) if started else self.units.on_node
 
     def freest(self, capacity: FreeCapacity, requirements: Requirements) -> Iterator[NodeCapacity]:
-        """Yield nodes that a job may use and something could be taken on, the freest first.
+        """Yield the nodes that a job may use and that have units to take, the freest first.
 
-        With protected gangs only their nodes: explanations come after an attempt that has looked at
-        all others in vain.
+        With ``protected``, only nodes of protected gangs are returned. An explanation follows a
+        failed attempt, which has tried all other nodes.
         """
         if not self.protected:
             giving = self.on_nodes()
@@ -72,7 +72,7 @@ class VictimCandidates:
             return
         where = (requirements.models, requirements.only, requirements.barred)
         known = self._freest.get(where)
-        if known is None:  # between two explanations nothing changes
+        if known is None:  # nothing changes between two explanations
             names = (name for name in self._protected_nodes if capacity.may_use(requirements, name))
             nodes = [capacity.by_name[name] for name in names]
             nodes.sort(key=lambda node: (-node.free_gpus(releasing=True), node.order))
@@ -85,14 +85,14 @@ class VictimCandidates:
         return {worker.node for unit in held for worker in unit.workers}
 
     def lost(self, unit: PreemptionUnit) -> float:
-        """Return the GPU seconds that taking the unit costs (R18)."""
+        """Return the cost of taking the unit, in GPU-seconds (R18)."""
         return self.units.lost(unit, self.now_s)
 
     def most(self, index: int, *, below: int | None = None) -> int:
-        """Return the GPUs, in thousandths, that a project could give at most.
+        """Return the most GPUs that a project could give, in thousandths.
 
         Args:
-            below: Only what jobs of lower priority hold.
+            below: Count only jobs with a priority below this one.
         """
         fresh = self._fresh.get(index, ())
         return self._kept_most(index, below) + sum(
@@ -100,7 +100,7 @@ class VictimCandidates:
         )
 
     def _kept_most(self, index: int, below: int | None) -> int:
-        """Return the same of what ran before this pass, whether it was taken since or not."""
+        """Return the same for units that ran before this pass, whether taken since or not."""
         known = self._most.get((index, below))
         if known is None:
             buckets = self.units.buckets.get(index, {}).items()
@@ -113,7 +113,7 @@ class VictimCandidates:
 
     @cached_property
     def overshoot(self) -> int:
-        """Return by how much what a branch gives can pass its surplus: units are not cut."""
+        """Return by how much a branch can give more than its surplus, since units are not split."""
         sizes = {bucket.size for buckets in self.units.buckets.values() for bucket in buckets}
         if self.protected:
             held = self.units.protected.values()
@@ -121,7 +121,7 @@ class VictimCandidates:
         return max(sizes, default=0) - gcd(*sizes, WHOLE_GPU) if sizes else 0
 
     def add_fresh(self, info: JobInfo, workers: Sequence[Worker], *, is_gang: bool) -> None:
-        """A plain start of this pass could still be given up for an attempt."""
+        """Add a plain start of this pass, which an attempt may still take."""
         if info.spec.preemptible:
             unit = PreemptionUnit(info, tuple(workers), is_gang=is_gang, fresh=True)
             entries = self._fresh.setdefault(info.branch.index, [])
@@ -129,12 +129,12 @@ class VictimCandidates:
             insort(entries, (order_of(unit, 0.0, -self._started), unit))
 
     def remove_fresh(self, unit: PreemptionUnit) -> None:
-        """A start of this pass was given up."""
+        """Remove a start of this pass that was taken."""
         entries = self._fresh[unit.info.branch.index]
         entries[:] = [entry for entry in entries if entry[1] is not unit]
 
     def lowest(self, index: int) -> PreemptionUnit | None:
-        """Return something of a project that nothing else it could give goes after."""
+        """Return a unit of a project with the lowest rank, or None."""
         known = self._lowest.get(index)
         if known is None or known.gone:
             kept = (
@@ -152,7 +152,11 @@ class VictimCandidates:
         return known
 
     def gives_below(self, info: JobInfo, *, by_youth: bool) -> bool:
-        """Tell whether the job's project could give something that goes after it."""
+        """Return whether the job's project has units that rank below the job.
+
+        Args:
+            by_youth: As for ``goes_after``.
+        """
         key = info.branch.index, info.spec.priority, info.long, by_youth
         below = self._below.get(key)
         if below is None:
@@ -163,7 +167,7 @@ class VictimCandidates:
         return any(goes_after(unit.info, info, by_youth=by_youth) for _, unit in fresh)
 
     def held_below(self, info: JobInfo) -> Amounts:
-        """Return what jobs of lower priority in the job's project hold and could give."""
+        """Return the preemptible amounts held by jobs of lower priority in the job's project."""
         found = self.units.held_below(info)
         for _, unit in self._fresh.get(info.branch.index, ()):
             if unit.info.spec.priority < info.spec.priority and not unit.claimed:
@@ -178,11 +182,12 @@ class VictimCandidates:
         *,
         smallest: bool = False,
     ) -> Callable[[], PreemptionUnit | None]:
-        """Return what hands out a project's useful units one by one, the first to go first.
+        """Return a function that returns a project's useful units one by one, in order.
 
         Args:
-            here: Only these, by project (``on_node_by_project``).
-            smallest: Small ones before large ones.
+            here: Only these units, by project (``on_node_by_project``).
+            useful: Filter of the units.
+            smallest: Return small units before large ones.
         """
         if here is not None:
             order = self._size if smallest else self.order
@@ -199,7 +204,7 @@ class VictimCandidates:
         return next_chunk
 
     def surplus_of(self, gang: PreemptionUnit) -> list[PreemptionUnit]:
-        """Return what else a job holds that nobody has taken yet, besides its smallest gang."""
+        """Return the surplus units of a job that are not taken yet."""
         fresh = self._fresh.get(gang.info.branch.index, ())
         others = chain(
             self.units.of(gang.info), (unit for _, unit in fresh if unit.info is gang.info)
@@ -207,22 +212,22 @@ class VictimCandidates:
         return [c for c in others if not c.is_gang and not c.gone and not c.claimed]
 
     def cheapest(self, index: int, but: Container[PreemptionUnit] = ()) -> Iterator[PreemptionUnit]:
-        """Yield of each priority and size the whole jobs of a project that lose least.
+        """Yield the smallest gangs of a project that lose least, of each priority and size.
 
         Args:
-            but: Not these.
+            but: Units to skip.
         """
         return self.units.cheapest(index, but)
 
     def on_node_by_project(self, where: NodeName) -> dict[int, list[PreemptionUnit]]:
-        """Return what could be taken on a node, by project."""
+        """Return the units to take on a node, by project."""
         found: dict[int, list[PreemptionUnit]] = {}
         for unit in self.on_node(where):
             found.setdefault(unit.info.branch.index, []).append(unit)
         return found
 
     def on_node(self, where: NodeName) -> list[PreemptionUnit]:
-        """Return what could be taken on a node, in no order."""
+        """Return the units to take on a node, unordered."""
         kept = [
             unit
             for unit in self.units.on_node.get(where, ())
@@ -237,7 +242,7 @@ class VictimCandidates:
         return kept + fresh
 
     def by_project(self, where: NodeName) -> dict[int, int]:
-        """Return how many GPUs of a node each project could give at most."""
+        """Return the most GPUs of a node that each project could give."""
         known = self._by_project.get(where)
         if known is None or not self.protected:
             known = self._by_project[where] = {}
@@ -251,7 +256,7 @@ class VictimCandidates:
         return unit in self.units.protected.get(unit.info.branch.index, ())
 
     def order(self, unit: PreemptionUnit) -> Order:
-        """Return by what units of a project are compared: the smaller is given up first."""
+        """Return the sort key of a unit inside its project. The smallest key is taken first."""
         return order_of(unit, self.lost(unit), -len(unit.workers))
 
     def _size(self, unit: PreemptionUnit) -> tuple[int, bool, int, Order]:
@@ -286,7 +291,7 @@ def _lower(priority: int, below: int | None) -> bool:
 
 
 class _Source:
-    """The merged units of one project, read as far as anybody has asked."""
+    """Merged units of one project, read on demand."""
 
     def __init__(self, merged: Iterator[tuple[Order, PreemptionUnit]]) -> None:
         self._merged = merged

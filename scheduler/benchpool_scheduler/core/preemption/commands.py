@@ -1,4 +1,4 @@
-"""The commands of a pass that make jobs give way, by job and claimant."""
+"""Preempt commands of a pass, by job and claimant."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from benchpool_scheduler.core.model import JobId, Preempt, Worker
 
 
 class PreemptCommands(dict[tuple[JobId, JobId | None], Preempt]):
-    """Who gives way in this pass, for whom and by which rule: one command a job and claimant."""
+    """Preempt commands of this pass: one per job and claimant."""
 
     def add(self, unit: PreemptionUnit, claimant: JobId | None, rule: str, lost: float) -> None:
-        """Let a unit give way to a claimant, None for benches; ``lost`` in GPU seconds (R18)."""
+        """Add a unit to the command for a claimant, or for benches if None.
+
+        Args:
+            lost: Cost of taking the unit, in GPU-seconds (R18).
+        """
         job = unit.info.job.id
         before = self.get((job, claimant))
         workers: tuple[Worker, ...] = unit.workers
@@ -24,7 +28,11 @@ class PreemptCommands(dict[tuple[JobId, JobId | None], Preempt]):
         self[job, claimant] = Preempt(job, workers, claimant, rule, lost)
 
     def spare(self, unit: PreemptionUnit, lost: float) -> None:
-        """Let a unit stay that was to give way, and would have lost so many GPU seconds."""
+        """Remove a unit that stays from its command.
+
+        Args:
+            lost: Cost that taking the unit had, in GPU-seconds.
+        """
         for key in self._of(unit.info):
             before = self[key]
             workers = tuple(worker for worker in before.workers if worker not in unit.workers)
@@ -34,12 +42,12 @@ class PreemptCommands(dict[tuple[JobId, JobId | None], Preempt]):
                 del self[key]
 
     def move(self, info: JobInfo) -> None:
-        """A job that gives way goes on elsewhere (R18)."""
+        """Mark the commands of a preempted job as a move (R18)."""
         for key in self._of(info):
             self[key] = replace(self[key], rule="R18")
 
     def leaving_for(self, claimant: JobInfo, more: Iterable[PreemptionUnit]) -> set[Departure]:
-        """Return who leaves for a claimant, with these units."""
+        """Return the departures for a claimant, with those of these units."""
         own = (one for one in self.values() if one.claimant == claimant.job.id)
         before = {Departure(one.job, worker) for one in own for worker in one.workers}
         return before.union(*(unit.departures for unit in more))

@@ -1,11 +1,11 @@
-"""Making room by moving running work, so that nobody is stopped (R18).
+"""Consolidation: free GPUs on one node by moving running jobs, so that no job is stopped (R18).
 
-Free GPUs on several nodes are no room for a job that needs them on one. If jobs of that node fit
-on what is free elsewhere, they go on there from their checkpoint and the waiting job starts. One
-node is cleared at a time, by the same rule as for victims: what is given up first moves first, and
-who turns out not to be needed stays. Nodes are compared by the highest priority that would have to
-move, then by how much that disturbs. Nobody loses room, so no share is asked about; but each move
-costs a restart, so nobody is moved who was paused or moved in the last hour.
+Free GPUs on several nodes do not help a job that needs them on one node. If jobs of a node fit on
+free GPUs elsewhere, they resume there from their checkpoint and the waiting job starts. One node is
+cleared at a time, by the same rule as for victims. Units move in the order in which they would be
+taken. Units that are not needed stay. Nodes are compared by the highest priority that would have to
+move, then by the disturbance. No project loses GPUs, so that shares are not checked. Each move
+costs a restart. A job that was paused or moved in the last hour is therefore not moved.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from benchpool_scheduler.core.preemption.disturbance import Disturbance, disturb
 from benchpool_scheduler.core.preemption.smallest_set import Group, latest_first, smallest_set
 
 MOST_MOVED = 16
-"""A job for which more than these would have to move waits instead."""
+"""Limit on the jobs that move for one waiting job."""
 
 MOST_NODES_TRIED = 32
-"""At most this many nodes are tried, those that lack least first."""
+"""Limit on the nodes tried. The freest nodes are tried first."""
 
 
 @dataclass(frozen=True, slots=True)
 class MovedUnit:
-    """A job that leaves its places, and the free places that it goes on at."""
+    """A job that leaves its places, and the free places where it resumes."""
 
     unit: PreemptionUnit
     to: tuple[Worker, ...]
@@ -42,7 +42,7 @@ class MovedUnit:
 
 @dataclass(frozen=True, slots=True)
 class Consolidation:
-    """A node with room for the claimant: its places there, and who moved away."""
+    """Places of the claimant on a cleared node, and the moved jobs."""
 
     assignment: Assignment
     moved: tuple[MovedUnit, ...]
@@ -51,7 +51,7 @@ class Consolidation:
 def consolidate(
     state: ClusterState, candidates: VictimCandidates, info: JobInfo, workers: int
 ) -> Consolidation | None:
-    """Clear a node for all of the job's new workers; None, and nothing changed, if none can be."""
+    """Clear a node for all of the job's new workers, or return None and change nothing."""
     best: tuple[tuple[int, Disturbance, int], NodeCapacity] | None = None
     for node in _nodes_to_try(state, candidates, info, workers):
         attempt = _Attempt(state, candidates, info, workers, node)
@@ -69,7 +69,7 @@ def consolidate(
 def _nodes_to_try(
     state: ClusterState, candidates: VictimCandidates, info: JobInfo, workers: int
 ) -> list[NodeCapacity]:
-    """Return the nodes that lack least, where enough is free in all (R18)."""
+    """Return the freest large nodes, if enough GPUs are free in total (R18)."""
     capacity, requirements, gpus = (
         state.capacity,
         info.requirements,
@@ -93,7 +93,7 @@ def _nodes_to_try(
 
 
 class _Attempt:
-    """One attempt at one node."""
+    """Attempt to clear one node."""
 
     def __init__(
         self,
@@ -114,12 +114,12 @@ class _Attempt:
 
     @property
     def cost(self) -> tuple[int, Disturbance, int]:
-        """Return by what nodes are compared; the smaller is cleared."""
+        """Return the sort key of the node. The node with the smallest key is cleared."""
         priority = max((unit.info.spec.priority for unit in self.gone), default=0)
         return priority, disturbance_of(self.gone, self.candidates), self.node.order
 
     def clear(self) -> bool:
-        """Move away what is in the way; tell whether the claimant fits, else undo everything."""
+        """Move jobs away until the claimant fits, or undo everything and return False."""
         movable = self._movable()
         if not movable:
             return False
@@ -137,7 +137,7 @@ class _Attempt:
         return True
 
     def _going(self, movable: list[PreemptionUnit]) -> Iterator[Group]:
-        """Yield who of them could go on elsewhere now, one by one."""
+        """Yield the units that fit elsewhere now, one by one."""
         found = 0
         for unit in movable:
             if found == MOST_MOVED:
@@ -147,7 +147,7 @@ class _Attempt:
                 yield (unit,)
 
     def _movable(self) -> list[PreemptionUnit]:
-        """Return whole jobs on this node alone that could go on elsewhere, first to go first."""
+        """Return whole jobs on this node alone that may move, in order."""
         found = [
             unit
             for unit in self.candidates.on_node(self.node.node.name)
@@ -179,7 +179,7 @@ class _Attempt:
         return True
 
     def undo(self) -> None:
-        """Everybody is where they were."""
+        """Undo all moves."""
         self.moved, self.gone = [], []
         if self._before is not None:
             self.state.changes.rollback(self._before)

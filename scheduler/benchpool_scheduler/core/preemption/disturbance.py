@@ -1,7 +1,7 @@
-"""What a set of victims costs the people whose work gives way (R18).
+"""Disturbance caused by a set of victims (R18).
 
-Equally fair sets are compared by the GPU seconds they lose, then by how many jobs stop, then by how
-many people lose anything. The smaller is the better.
+Equally fair sets are compared by lost GPU-seconds, then by the number of stopped jobs, then by the
+number of users who lose workers. The smaller is the better.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit
 from benchpool_scheduler.core.preemption.candidates import VictimCandidates
 
 DIGITS = 3
-"""GPU seconds are compared to so many digits: the same sum, added up otherwise, stays the same."""
+"""Digits to which lost GPU-seconds are compared, since the order of a sum changes its last
+digits.
+"""
 
 
 class Disturbance(NamedTuple):
-    """What some units cost together.
+    """Joint cost of some units.
 
     Attributes:
-        lost_gpu_s: Unsaved progress and restarts, GPU seconds.
-        jobs: Jobs that stop. ``people``: those who lose any worker.
+        lost_gpu_s: Unsaved progress and restarts, in GPU-seconds.
+        jobs: Number of jobs that stop.
+        people: Number of users who lose a worker.
     """
 
     lost_gpu_s: float
@@ -30,7 +33,7 @@ class Disturbance(NamedTuple):
 
 
 def disturbance_of(units: Iterable[PreemptionUnit], candidates: VictimCandidates) -> Disturbance:
-    """Return what it costs to take these units; what this very pass started costs nobody."""
+    """Return the cost of taking these units. Starts of this pass cost nothing."""
     lost, jobs, people = 0.0, 0, set[str]()
     for unit in units:
         if not unit.fresh:

@@ -1,18 +1,18 @@
-"""Who may take what from whom, and who should pay first (R15, R16).
+"""Entitlement: which units a claimant may take, and which project pays first (R15, R16).
 
-Whether a unit may be taken is asked before it is subtracted, with those already gone counted as
-gone (R15). Between projects the two branches are compared below the point where they part:
+Each unit is checked before it is subtracted, with the units already taken counted as gone (R15).
+Between projects, the two branches are compared below their lowest common ancestor:
 
 - *by share*: the claimant's side stays within its fair share at every level, and the paying side
   is above its own at every level;
 - *by quota*: the claimant's side stays within its guaranteed quota at every level, and the paying
   branch is above its quota.
 
-By share nobody is taken who could come back by quota: R16 holds for all victims together.
+By share, no unit is taken that could return by quota: R16 holds for all victims together.
 
-Inside a project only lower job priority pays, and at equal priority, as long as the project is
-above its quota, what has run long for what has not (``Policy.long_run_s``). A claimant that has run
-long itself has only its quota to stand on.
+Inside a project only jobs of lower priority pay. At equal priority, while the project is above its
+quota, long-running jobs pay for younger ones (``Policy.long_run_s``). A long-running claimant may
+claim only by quota.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.preemption.candidates import VictimCandidates
 
 BY_SHARE, BY_QUOTA, BY_PRIORITY = range(3)
-"""On what ground a unit may be taken, in the order in which grounds are used."""
+"""Grounds on which a unit may be taken, in the order in which they are used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Victim:
-    """A unit that is gone, and on what ground; ``level`` is where the two branches part."""
+    """A taken unit, and its ground. ``level`` is where the two branches part."""
 
     unit: PreemptionUnit
     ground: int
@@ -43,10 +43,10 @@ VictimOrder = tuple[object, ...]
 
 
 class Entitlement:
-    """What one job may claim for a number of workers.
+    """Entitlement of one job to a number of workers.
 
     Attributes:
-        left_out: What is not taken, though it might be.
+        left_out: Units that are not taken, although they could be.
     """
 
     def __init__(
@@ -61,23 +61,23 @@ class Entitlement:
         self.left_out: frozenset[PreemptionUnit] = frozenset()
 
     def rightful(self) -> bool:
-        """Tell whether there is any ground at all; room of leaving jobs is claimed by it too."""
+        """Return whether any ground exists. Releasing GPUs are claimed by it too."""
         depth = len(self.path) - 1
         return self.holds(BY_SHARE, depth) or self.holds(BY_QUOTA, depth) or self.own_gives()
 
     def own_gives(self) -> bool:
-        """Tell whether the claimant's own project could give something that goes after it."""
+        """Return whether the claimant's own project has units that rank below it."""
         return self.candidates.gives_below(self.info, by_youth=self._over_quota())
 
     def in_quota(self) -> bool:
-        """Tell whether the claimant keeps within the quotas at every level (R21)."""
+        """Return whether the claimant stays within the quotas at every level (R21)."""
         return self.holds(BY_QUOTA, 0)
 
     def _over_quota(self) -> bool:
         return self.usage.above_quota(self.path[-1], self.wanted)
 
     def holds(self, ground: int, level: int) -> bool:
-        """Tell whether the claimant's side is entitled from a level of the tree downwards."""
+        """Return whether the claimant's side is entitled, from a level of the tree downwards."""
         usage = self.usage
         if ground == BY_SHARE and self.info.long:
             return False
@@ -87,7 +87,7 @@ class Entitlement:
         )
 
     def lawful(self, unit: PreemptionUnit) -> Victim | None:
-        """Return the ground on which the unit may be taken now, if there is one (R15)."""
+        """Return the unit as a victim with its ground, or None if it may not be taken now (R15)."""
         mine, theirs = self.path, unit.info.branch.path
         if mine == theirs:
             lower = goes_after(unit.info, self.info, by_youth=self._over_quota())
@@ -103,15 +103,15 @@ class Entitlement:
         return None
 
     def comes_back(self, victim: Victim) -> bool:
-        """Tell whether a victim is work that is due, and goes for work that is not (R16).
+        """Return whether a victim is due work that stops for work that is not due (R16).
 
-        Asked when all victims are gone: projects give whole jobs, and so may have given more than
-        what they held beyond their quota. What then fits into the quota, with no more than what
-        does not go before it in its own project, would have the right to take its room back.
+        This is checked when all victims are gone. Projects give whole jobs, so that they may have
+        given more than they held beyond their quota. A victim that then fits into the quota could
+        reclaim its GPUs. Jobs of lower priority in its own project are not counted.
 
-        A job that only grows gives way to what fits into the share as well. So does a job that
-        takes its own project above quota and share, whatever its priority: a claim of another
-        project would undo it, and the same would begin again.
+        If the claimant only grows, a victim that fits into the share counts too. The same holds for
+        a claimant that takes its own project above quota and share, whatever its priority. A claim
+        of another project would undo it, and the cycle would repeat.
         """
         usage, theirs, within = self.usage, victim.unit.info.branch.path, self.usage.within_due
         if victim.ground == BY_PRIORITY:
@@ -129,15 +129,15 @@ class Entitlement:
         return all(within(index, asked, beside=lower) for index in theirs)
 
     def _keeps_its_due(self) -> bool:
-        """Tell whether the claimant's side stays within quota or share at every level."""
+        """Return whether the claimant's side stays within quota or share at every level."""
         return all(self.usage.within_due(index, self.wanted) for index in self.path)
 
     def order_of_victim(self, victim: Victim) -> VictimOrder:
-        """Return by what projects are compared for paying; the smaller pays first.
+        """Return the sort key of projects for paying. The smallest key pays first.
 
-        After the ground, the reverse of R11 at every level: above its share, above its quota,
-        lower priority, larger part of what it deserves. On the claimant's own path what it wants is
-        counted. Among those that are equal in all of it, who loses less (R18), then the younger.
+        After the ground it is the reverse of R11 at every level: above its share, above its quota,
+        lower priority, larger dominant share. On the claimant's own path its request is included.
+        On a tie the smaller loss pays first (R18), then the younger project.
         """
         usage, tree, wanted = self.usage, self.state.tree, self.wanted
         path = victim.unit.info.branch.path
@@ -156,31 +156,31 @@ class Entitlement:
     # ------------------------------------------------------------------ bounds
 
     def enough(self) -> bool:
-        """Tell whether what could be given at most makes up for the GPUs that are missing.
+        """Return whether the most that projects could give covers the missing GPUs.
 
-        A bound, so that a hopeless attempt costs little: a branch gives while it is above its share
-        or quota, so at most its surplus and what is left of one unit.
+        This bound makes hopeless attempts cheap. A branch gives while it is above its share or
+        quota, so at most its surplus and the rest of one unit.
         """
         free = self.state.capacity.free(self.info.requirements, releasing=True) * WHOLE_GPU
         missing = self.wanted.gpus - free
         return missing <= 0 or self._most_given(self.state.tree.tops) >= missing
 
     def may_give(self, index: int) -> bool:
-        """Tell whether a project could ever be made to pay by this attempt; a cheap bound."""
+        """Return whether a project could ever pay for this attempt. This is a cheap bound."""
         if not self.state.tree.gpus_alone:
             return True
         apart = next((i for i in self.state.tree.branches[index].path if i not in self.path), None)
         return apart is None or self._surplus(apart) > 0
 
     def most_from(self, index: int) -> int:
-        """Return how many whole GPUs a project gives at most."""
+        """Return the most whole GPUs that a project gives."""
         apart = next((i for i in self.state.tree.branches[index].path if i not in self.path), None)
         if apart is None or not self.state.tree.gpus_alone:
             return self.wanted.gpus
         return (self._surplus(apart) + self.candidates.overshoot) // WHOLE_GPU
 
     def _most_given(self, siblings: Sequence[int]) -> int:
-        """Return what the projects beside the claimant's path give at most, and its own."""
+        """Return the most that projects beside the claimant's path and its own project give."""
         tree = self.state.tree
         total = 0
         for index in siblings:
@@ -200,7 +200,7 @@ class Entitlement:
         return sum(map(self._most_below, children)) if children else self.candidates.most(index)
 
     def _surplus(self, index: int) -> int:
-        """Return by how much a branch is above its share or its quota, whichever is less."""
+        """Return by how much a branch is above its share or its quota, whichever is lower."""
         quota = self.usage.guarantees[index][0]
         share = self.usage.shares[index].gpus
         due = share if quota is None else min(share, quota)

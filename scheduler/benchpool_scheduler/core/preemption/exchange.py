@@ -1,11 +1,11 @@
-"""Several victims where fewer would do, or where others lose less (R18).
+"""Exchange of victims where fewer would suffice, or where other victims lose less (R18).
 
-Units pay in an order, one after the other, and so a set comes about of which none can be spared.
-Another set may still be better: one large job instead of two small ones. Here one more job of a
-project that pays is taken first, and of the others as few as then are needed, the largest first.
-If that loses less, or as much and stops fewer jobs or touches fewer people, it is the set to go on
-from. Only jobs of projects that pay are exchanged, each for others of its own project, so that the
-division between projects stays as it was; and of a higher rank only where that loses less.
+Units pay in order, one after the other, so that no unit of the resulting set can be spared. Another
+set may still be better: one large job instead of two small ones. Here one more job of a paying
+project is taken first, then as few of the others as are still needed, the largest first. The new
+set is kept if it loses less, or loses as much and stops fewer jobs or affects fewer users. Jobs are
+exchanged only for jobs of their own project, so that the division between projects is unchanged. A
+job of higher rank is taken only if that loses less.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from benchpool_scheduler.core.preemption.entitlement import Victim
 from benchpool_scheduler.core.preemption.payment import Payment
 
 MOST_TRIED = 64
-"""At most so many exchanges are tried for one claim."""
+"""Limit on exchanges tried for one claim."""
 
 FEW = 16
-"""Where more units than these pay, nothing is exchanged."""
+"""Most victims with which exchanges are tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A lawful set of victims that is enough, and what it costs."""
+    """An allowed and sufficient set of victims, and its cost."""
 
     victims: list[Victim]
     cost: Disturbance
 
     @property
     def ground(self) -> int:
-        """Return the last of the grounds that it needs."""
+        """Return the last ground that it needs."""
         return max(victim.ground for victim in self.victims)
 
 
 def exchange(payment: Payment) -> None:
-    """Exchange victims as long as that is better."""
+    """Exchange victims while that improves the set."""
     best, left = _Found(payment.victims, payment.disturbance), MOST_TRIED
     while left and 1 < len(best.victims) <= FEW:
         payment.undo()
@@ -55,7 +55,7 @@ def exchange(payment: Payment) -> None:
 
 
 def _instead(payment: Payment, victims: list[Victim]) -> Iterator[PreemptionUnit]:
-    """Yield the jobs that might pay instead of some of the victims of their own project."""
+    """Yield the jobs that might pay instead of victims of their own project."""
     gone = dict.fromkeys(victim.unit for victim in victims)
     people = {unit.info.user for unit in gone}
     nodes = dict.fromkeys(worker.node for unit in gone for worker in unit.workers)
@@ -73,7 +73,7 @@ def _instead(payment: Payment, victims: list[Victim]) -> Iterator[PreemptionUnit
 def _could_do(
     payment: Payment, unit: PreemptionUnit, own: list[PreemptionUnit], people: set[str]
 ) -> bool:
-    """Tell whether taking a unit may be better; a bound, so that little is tried in vain."""
+    """Return whether taking a unit may be better. This bound avoids most useless trials."""
     lost = payment.candidates.lost
     loses = lost(unit)
     if round(loses - sum(map(lost, own)), DIGITS) > 0:
@@ -86,7 +86,7 @@ def _could_do(
 
 
 def _with(payment: Payment, unit: PreemptionUnit, best: _Found) -> _Found | None:
-    """Return a better set with the unit in it; None, if there is none. Nothing stays changed."""
+    """Return a better set with the unit in it, or None. The state is unchanged."""
     project = unit.info.branch.index
     others = [v for v in best.victims if v.unit.info.branch.index != project]
     own = [v for v in best.victims if v.unit.info.branch.index == project]
@@ -104,7 +104,7 @@ def _with(payment: Payment, unit: PreemptionUnit, best: _Found) -> _Found | None
 
 
 def _pay(payment: Payment, unit: PreemptionUnit, others: list[Victim], own: list[Victim]) -> bool:
-    """Take the unit beside the other projects' victims, and of its own as few as are needed."""
+    """Take the unit and the other projects' victims, and as few of its own project's as needed."""
     for victim in others:
         if not _take(payment, victim.unit):
             return False
@@ -121,7 +121,7 @@ def _pay(payment: Payment, unit: PreemptionUnit, others: list[Victim], own: list
 
 
 def _take(payment: Payment, unit: PreemptionUnit) -> bool:
-    """Let the unit go, if it may be taken now (R15)."""
+    """Take the unit if that is allowed now (R15). Return whether it is taken."""
     if unit.claimed:
         return True
     victim = payment.entitled.lawful(unit)
@@ -131,16 +131,16 @@ def _take(payment: Payment, unit: PreemptionUnit) -> bool:
 
 
 def _turn(unit: PreemptionUnit, beside: PreemptionUnit) -> tuple[bool, bool, int]:
-    """Return who goes first beside a unit: surplus, then the largest.
+    """Return the sort key of a victim beside a unit: surplus first, then the largest.
 
-    Last goes that for which it can stand in: an equal job of somebody else.
+    An equal job of another user goes last, since the unit can replace it.
     """
     equal = unit.amounts.gpus == beside.amounts.gpus
     return unit.is_gang, equal and unit.info.user != beside.info.user, -unit.amounts.gpus
 
 
 def _as_fair(unit: PreemptionUnit, found: _Found, best: _Found, others: list[Victim]) -> bool:
-    """Tell whether one set is as fair as another, from which it differs by a unit."""
+    """Return whether one set is as fair as another that differs by a unit."""
     taken = {victim.unit for victim in found.victims}
     if not taken.issuperset(victim.unit for victim in others):
         return False

@@ -1,9 +1,8 @@
-"""Who gives way to one claimant: units are let go until it fits, and nobody beyond that (R17, R18).
+"""Payment for one claimant: units are taken until it fits, and none beyond that (R17, R18).
 
-Everything is tried out on the state. What is let go can be taken back as a whole (``undo``), or
-unit by unit where it turns out not to be needed (*reprieve*).
-
-Sparing a unit leaves the paying side with more, so it never makes another unit unlawful.
+Everything is tried on the state. Taken units can be returned together (``undo``), or one by one if
+they are not needed (*reprieve*). Sparing a unit leaves the paying side with more, and so never
+makes another unit unlawful.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from benchpool_scheduler.core.preemption.smallest_set import Group, smallest_set
 from benchpool_scheduler.core.preemption.victim_queue import VictimQueue
 
 MOST_TRIED = 5
-"""At most so many sets are looked for in one way: of each a victim could come back (R16)."""
+"""Limit on the sets tried in one way, since a victim of each could return (R16)."""
 
 
 class Payment:
-    """What others give so that a number of a job's workers have places.
+    """Units taken so that a number of a job's workers have places.
 
     Attributes:
-        victims: What was let go so far.
+        victims: Units taken so far.
     """
 
     def __init__(self, entitled: Entitlement, workers: int) -> None:
@@ -40,7 +39,7 @@ class Payment:
         self._before = state.changes.savepoint()
 
     def fits(self) -> bool:
-        """Tell whether the claimant could start once the leaving are gone."""
+        """Return whether the claimant could start once leaving jobs are gone."""
         state, wanted = self.state, self.entitled.wanted
         return state.ledger.over_limit(self.info, wanted, releasing=True) is None and fits(
             self.info, self.workers, state.capacity, releasing=True
@@ -48,35 +47,35 @@ class Payment:
 
     @property
     def disturbance(self) -> Disturbance:
-        """Return what it costs (R18)."""
+        """Return the cost of the victims (R18)."""
         return disturbance_of((victim.unit for victim in self.victims), self.candidates)
 
     @property
     def ground(self) -> int:
-        """Return the last of the grounds that it needs (R15)."""
+        """Return the last ground that the victims need (R15)."""
         return max((victim.ground for victim in self.victims), default=0)
 
     @property
     def projects(self) -> set[int]:
-        """Return the projects that give something."""
+        """Return the projects that pay."""
         return {victim.unit.info.branch.index for victim in self.victims}
 
     def undo(self) -> None:
-        """Everybody holds again."""
+        """Return all taken units."""
         self.victims = []
         self.state.changes.rollback(self._before)
 
     def repeat(self, victims: list[Victim]) -> None:
-        """Let go exactly of these, who were lawful victims before."""
+        """Take exactly these units, which were lawful victims before."""
         self.undo()
         for victim in victims:
             self.state.changes.release(victim.unit)
         self.victims = victims
 
     def pay(self, queue: VictimQueue) -> bool:
-        """Let units go until the claimant fits; without that, nothing has happened.
+        """Take units until the claimant fits. Change nothing and return False if it never does.
 
-        Who could come back is left out, and another set is looked for (R16).
+        Victims that could return are left out, and another set is tried (R16).
         """
         self.entitled.left_out = frozenset()
         for _ in range(MOST_TRIED):
@@ -91,9 +90,10 @@ class Payment:
         return False
 
     def comes_back(self) -> PreemptionUnit | None:
-        """Return a victim, the last to pay first, that could come back at once (R16).
+        """Return the last paying victim that could return at once, or None (R16).
 
-        Of a job that stops only its smallest gang is asked: nothing else of it can come first.
+        Of a stopped job only its smallest gang is checked, since no other unit of it can return
+        first.
         """
         stopped = {victim.unit.info.age for victim in self.victims if victim.unit.is_gang}
         for victim in reversed(self.victims):
@@ -104,18 +104,18 @@ class Payment:
         return None
 
     def take(self, victim: Victim) -> None:
-        """Let a unit go, and with the smallest gang of a job all that it has."""
+        """Take a unit. With the smallest gang of a job, take all of its units."""
         for unit in self._with_surplus(victim):
             self.state.changes.release(unit)
 
     def _next(self, queue: VictimQueue) -> Iterator[Group]:
-        """Yield who pays next."""
+        """Yield the groups that pay, in order."""
         while (victim := queue.next()) is not None:
             yield self._with_surplus(victim)
             queue.taken(victim)
 
     def _with_surplus(self, victim: Victim) -> Group:
-        """Count a unit as a victim, and with the smallest gang of a job all that it has."""
+        """Add a unit to the victims. With the smallest gang of a job, add all of its units."""
         self.victims.append(victim)
         if not victim.unit.is_gang:
             return (victim.unit,)
@@ -126,9 +126,9 @@ class Payment:
     # ------------------------------------------------------------------ reprieve
 
     def _reprieved(self, gone: list[Group]) -> list[Group]:
-        """Let every unit stay that is not needed, the last to pay first (R18).
+        """Spare every unit that is not needed, the last to pay first (R18).
 
-        The very last is needed: with all others gone the claimant did not fit.
+        The very last unit is needed: with all others gone the claimant did not fit.
         """
         if len(self.victims) < 2:
             return []
@@ -137,11 +137,11 @@ class Payment:
     def reprieve(
         self, order: Sequence[Victim], *, needed: PreemptionUnit | None = None
     ) -> list[Group]:
-        """Let every unit stay that is not needed, whole jobs before surplus; return those.
+        """Spare every unit that is not needed, whole jobs before surplus. Return the spared groups.
 
         Args:
-            order: The victims, the first to be spared first.
-            needed: One that is known to be needed.
+            order: The victims, in the order in which they are spared.
+            needed: A unit that is known to be needed.
         """
         stopped = {victim.unit.info.age for victim in order if victim.unit.is_gang}
         grounds = Counter((victim.ground, victim.level) for victim in order)
@@ -151,7 +151,7 @@ class Payment:
         for victim in (*gangs, *surplus):
             unit, ground = victim.unit, (victim.ground, victim.level)
             if unit is needed or (not unit.is_gang and unit.info.age in stopped):
-                continue  # where the whole job goes, its surplus goes with it
+                continue  # surplus goes with its whole job
             grounds[ground] -= 1
             if stays(self.state, (unit,), partial(self._enough_without, unit, grounds)):
                 stopped.discard(unit.info.age)
@@ -165,9 +165,9 @@ class Payment:
         return self.fits() and self._still_lawful(unit, grounds)
 
     def _still_lawful(self, spared: PreemptionUnit, grounds: Counter[tuple[int, int]]) -> bool:
-        """Tell whether the others may still be taken when this one is spared.
+        """Return whether the other victims stay lawful if this one is spared.
 
-        Only what counts on the claimant's own path matters: its project must stay entitled.
+        Only the claimant's own path matters: its project must stay entitled.
         """
         if self.info.branch.path[0] != spared.info.branch.path[0]:
             return True

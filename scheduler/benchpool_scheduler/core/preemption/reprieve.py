@@ -1,9 +1,9 @@
-"""What is left to spare when every attempt of a pass has its places (R18).
+"""Reprieve at the end of a pass: victims that no attempt needs any more are spared (R18).
 
-Attempts are served one after the other, so an early one may have taken a victim that a later one
-makes superfluous: its own victim leaves room over. At the end of the pass every victim is looked
-at once more, the last first: it stays if those who were to get its room find other room that is
-leaving anyway. Whoever cannot stay, but fits on what is free and nobody else wanted, goes on there.
+Attempts are served one after the other. An early attempt may take a victim that a later one makes
+superfluous, since the later victim frees more than needed. At the end of the pass every victim is
+checked again, the last first. It stays if its claimants fit on other releasing GPUs. A victim that
+cannot stay, but fits on GPUs that are still free, resumes there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchpool_scheduler.core.model import JobId
 
 
 def reprieve(state: ClusterState) -> Iterator[PreemptionUnit]:
-    """Let victims hold again where the attempt fit without them; yield those."""
+    """Spare victims that the attempts do not need, and yield them."""
     for unit in reversed([*state.changes.given]):
         if unit.fresh or unit.info.job.id in state.changes.assigned:
             continue
@@ -38,14 +38,14 @@ def reprieve(state: ClusterState) -> Iterator[PreemptionUnit]:
 
 
 def _stopped(state: ClusterState, unit: PreemptionUnit) -> bool:
-    """Tell whether this is surplus of a job whose smallest gang is going: all of it goes."""
+    """Return whether this is surplus of a stopped job, of which all units go."""
     return not unit.is_gang and any(c.is_gang and c.info is unit.info for c in state.changes.given)
 
 
 def _indifferent(state: ClusterState, entry: JobAssignment, victim: JobInfo) -> bool:
-    """Tell whether sparing leaves the attempt as rightful as it was (R15).
+    """Return whether the attempt stays as entitled without this victim (R15).
 
-    What the claimant's own side gives may entitle it to the rest.
+    A victim on the claimant's own side may entitle it to the rest.
     """
     claimant = entry.info
     if claimant.branch.path[0] != victim.branch.path[0]:
@@ -57,7 +57,7 @@ def _indifferent(state: ClusterState, entry: JobAssignment, victim: JobInfo) -> 
 def _placed_without(
     state: ClusterState, unit: PreemptionUnit, claimants: list[JobAssignment]
 ) -> bool:
-    """Place the claimants anew with the unit kept; without that, nothing has happened."""
+    """Place the claimants again with the unit kept, or change nothing and return False."""
     before = state.changes.savepoint()
     for entry in claimants:
         for part in entry.parts:
@@ -72,13 +72,13 @@ def _placed_without(
 
 
 def _short_for_benches(state: ClusterState, unit: PreemptionUnit) -> bool:
-    """Tell whether benches lack GPUs where the unit is (R3)."""
+    """Return whether benches lack GPUs on the nodes of the unit (R3)."""
     nodes = {worker.node for worker in unit.workers} & state.capacity.by_name.keys()
     return any(state.capacity.by_name[name].short_for_benches() > 0 for name in nodes)
 
 
 def _placed_again(state: ClusterState, entry: JobAssignment, spared: PreemptionUnit) -> bool:
-    """Place a claimant anew, for which one unit less leaves."""
+    """Place a claimant again, with one unit less that leaves. Return whether that succeeded."""
     info = entry.info
     if state.ledger.over_limit(info, NOTHING, releasing=True) is not None:
         return False
@@ -95,7 +95,7 @@ def _placed_again(state: ClusterState, entry: JobAssignment, spared: PreemptionU
 
 
 def go_on_elsewhere(state: ClusterState) -> Iterator[tuple[JobInfo, Assignment]]:
-    """Yield the jobs that lose all their workers but fit on what nobody else wanted (R18)."""
+    """Yield the stopped jobs that fit on GPUs that are still free (R18)."""
     lost: dict[JobId, int] = {}
     for unit in state.changes.given:
         if not unit.fresh:

@@ -1,4 +1,4 @@
-"""Which claims cost the claimant's own project more than they bring (R17, R20)."""
+"""Claims that cost the claimant's own project more than they bring (R17, R20)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ def self_defeating(
 ) -> set[int]:
     """Return the ages of jobs whose claims beyond quota cost their own project more (R17).
 
-    Projects give whole jobs, so one that pays may come to lie below its quota. What waits there
-    claims in its turn. Where that stops a job of the first claimant's own project that goes before
-    the claimant, nobody was served, and the same would begin again (R20).
+    Projects give whole jobs, so that a paying project may fall below its quota. Its waiting jobs
+    then claim in their turn. If that stops a job of the first claimant's project that ranks above
+    the claimant, no job gains, and the cycle would repeat (R20).
 
     Args:
-        jobs: All jobs, by id.
-        beyond_quota: Jobs that made others give way, without being within quota, and how many of
-            the commands had been given by then.
-        preempts: Who gives way in this pass, in the order in which that was decided.
+        jobs: All jobs, by ID.
+        beyond_quota: Jobs that preempted other jobs without being within quota, each with the
+        number
+            of earlier commands.
+        preempts: Preempt commands of this pass, in the order of their decisions.
     """
     return {
         info.age
@@ -33,7 +34,7 @@ def self_defeating(
 
 
 def _costs(info: JobInfo, jobs: Mapping[JobId, JobInfo], command: Preempt) -> bool:
-    """Tell whether another project's claim stops a job that goes before this one in its project."""
+    """Return whether another project's claim stops a higher-ranked job of this project."""
     if command.rule != "R15" or command.claimant is None:
         return False
     mine, victim = info.branch.index, jobs[command.job]

@@ -1,8 +1,8 @@
-"""Who must give way so that something is enough, and nobody beyond that (R17, R18).
+"""Smallest set of units that must go for a condition to hold (R17, R18).
 
-Groups of units are released one after the other until it is enough. Then comes *reprieve*, as in
-kube-scheduler: each is held again, and stays if it is still enough without it. What is left is a
-set of which nothing can be spared.
+Groups of units are released one after the other until the condition holds. Then comes *reprieve*,
+as in kube-scheduler: each group is held again, and stays if the condition holds without it. No
+group of the remaining set can be spared.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit
 
 Group = Sequence[PreemptionUnit]
-"""Units that go together, or stay together."""
+"""Units that go together or stay together."""
 
 
 def smallest_set(
@@ -24,14 +24,14 @@ def smallest_set(
     *,
     partly: bool = False,
 ) -> list[PreemptionUnit] | None:
-    """Release as little as is enough; None where all is not enough, then the caller rolls back.
+    """Release the fewest units that suffice, or return None if all do not. The caller rolls back.
 
     Args:
-        groups: What may go, the first to go first; the next is asked for after the last has gone.
-        enough: Tells whether what has gone is enough.
-        reprieved: Lets those of the groups that have gone stay which are not needed, see
-            ``latest_first``, and yields them.
-        partly: Take what there is where all of it is not enough.
+        groups: Groups that may go, in order. The next is read after the last has gone.
+        enough: Returns whether the released groups suffice.
+        reprieved: Spares the released groups that are not needed and yields them, see
+            ``latest_first``.
+        partly: Keep the released units even if all of them do not suffice.
     """
     gone: list[Group] = []
     while not enough():
@@ -48,7 +48,7 @@ def smallest_set(
 
 
 def stays(state: ClusterState, group: Group, enough: Callable[[], bool]) -> bool:
-    """Hold a group again if it is enough without it; tell whether it stays."""
+    """Hold a group again if the rest suffices without it. Return whether it stays."""
     before = state.changes.savepoint()
     for unit in group:
         state.changes.hold(unit)
@@ -59,5 +59,5 @@ def stays(state: ClusterState, group: Group, enough: Callable[[], bool]) -> bool
 
 
 def latest_first(state: ClusterState, gone: list[Group], enough: Callable[[], bool]) -> list[Group]:
-    """Let every group stay that is not needed, the last to go first; return those."""
+    """Spare every group that is not needed, the last to go first. Return the spared groups."""
     return [group for group in reversed(gone) if stays(state, group, enough)]

@@ -1,9 +1,9 @@
-"""Who pays next for an attempt (R15, R18).
+"""Queue of victims for an attempt (R15, R18).
 
-While units go, every project beside the claimant's path only becomes less due to pay. So the next
-payer is found with a heap whose entries are looked at again when they come up; only what the
-claimant's own side gives can entitle it to more, and then the heap is made anew. What was entered
-since something last went is taken as it is, and who is alone in giving is compared with nobody.
+While units go, every project beside the claimant's path only becomes less liable to pay. The next
+payer is therefore found with a heap whose entries are checked again when they reach the top. Only
+units of the claimant's own side can entitle it to more, and then the heap is rebuilt. Entries made
+since the last unit went are used as they are. A single payer is not compared.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from benchpool_scheduler.core.model import NodeName
 from benchpool_scheduler.core.preemption.entitlement import Entitlement, Victim, VictimOrder
 
 Entry = tuple[VictimOrder, int, int, Victim]
-"""What is compared, the project, how much had gone when it was made, and who would pay."""
+"""Sort key, project, number of units gone when the entry was made, and victim."""
 
 ALONE: VictimOrder = ()
-"""The order of a project that nobody else is compared with."""
+"""Sort key if only one project can pay."""
 
 
 class VictimQueue:
-    """The projects that could pay, with what each would give next.
+    """Projects that could pay, with the next unit of each.
 
-    While it is in use nothing changes but by what it hands out, and ``taken`` is told of each.
+    While it is in use, the state changes only by the returned units, each reported with ``taken``.
 
     Args:
-        where: Only what is on this node.
-        smallest: Let every project give small units before large ones.
+        where: Only units on this node, or None for all.
+        smallest: Every project gives small units before large ones.
     """
 
     def __init__(
@@ -55,16 +55,16 @@ class VictimQueue:
         self._compare()
 
     def again(self) -> VictimQueue:
-        """Return the same from the beginning."""
+        """Return a new queue with the same settings."""
         return VictimQueue(self.entitled, self.where, smallest=self.smallest)
 
     @property
     def projects(self) -> list[int]:
-        """Return the projects that may be made to pay now."""
+        """Return the projects that may have to pay now."""
         return [index for _, index, _, _ in self._heap]
 
     def next(self) -> Victim | None:
-        """Return what should pay next, or None when nothing more may be taken."""
+        """Return the next unit to pay, or None if no more may be taken."""
         while self._heap:
             key, index, made, victim = heapq.heappop(self._heap)
             if made == self._gone:
@@ -80,7 +80,7 @@ class VictimQueue:
         return None
 
     def taken(self, victim: Victim) -> None:
-        """The unit is gone; see what comes after it."""
+        """Record that the unit is gone, and read its project's next unit."""
         self._gone += 1
         index = victim.unit.info.branch.index
         self._read(index)
@@ -110,7 +110,7 @@ class VictimQueue:
 
 
 def _useful(entitled: Entitlement, unit: PreemptionUnit) -> bool:
-    """Tell whether the claimant could use its nodes, or is bound by a limit that it fills."""
+    """Return whether taking the unit helps: on its nodes, or for a limit that it fills."""
     state, info = entitled.state, entitled.info
     if unit in entitled.left_out:
         return False

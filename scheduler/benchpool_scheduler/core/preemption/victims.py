@@ -1,16 +1,15 @@
-"""Who gives way, so that a rightful claimant starts (R15-R19).
+"""Choice of victims so that an entitled claimant starts (R15-R19).
 
-One mechanism. What running jobs could give is cut into *units*: a surplus worker of an elastic
-job, or its smallest gang. Units are let go one after the other, the one that should pay first
-first, each only if it may be taken at that moment, until the claimant fits. Then comes *reprieve*:
-in reverse, every unit that turns out not to be needed holds again. What is left is the set: no unit
-of it can be spared (R18). If the claimant does not fit with all of them gone, nothing has happened
-(R17).
+There is one mechanism. Running jobs are split into *units*: a surplus worker of an elastic job, or
+its smallest gang. Units are taken one after the other in the order of paying, each only if it may
+be taken at that moment, until the claimant fits. Then comes *reprieve*: in reverse order, every
+unit that is not needed is returned. No unit of the remaining set can be spared (R18). If the
+claimant does not fit with all units gone, nothing changes (R17).
 
-A try looks at all nodes, and gives what loses least first. Where that fails, a try with small
-units first, then tries on single nodes may do. Where several units pay, other sets that are as fair
-may lose less, or as much and disturb fewer people: some of the units are exchanged for another one,
-and single nodes are tried. That is a bounded number of tries, whatever the pool.
+The first trial covers all nodes and takes the smallest loss first. If it fails, small units are
+tried first, then single nodes. If several units pay, other sets may be as fair and lose less, or
+lose as much and affect fewer users. To find them, some units are exchanged for another one, and
+single nodes are tried. The number of trials is bounded, whatever the size of the pool.
 """
 
 from __future__ import annotations
@@ -32,18 +31,18 @@ from benchpool_scheduler.core.preemption.payment import Payment
 from benchpool_scheduler.core.preemption.victim_queue import VictimQueue
 
 MOST_NODES_TRIED = 64
-"""At most this many nodes are looked at alone, where a wider look was led astray by other nodes."""
+"""Limit on single nodes tried after a wider search failed."""
 
 MOST_NODES_COMPARED = 8
-"""At most this many nodes are looked at alone, where a wider look stops several jobs."""
+"""Limit on single nodes compared when a wider search stops several jobs."""
 
 
 class PreemptionAttempt:
-    """One job's attempt to get room that others hold.
+    """Attempt of one job to get GPUs that other jobs hold.
 
     Attributes:
-        payment: What others give for it, from the search on: most attempts end before it.
-        delayed_until_s: When it may stop long-running work, where only that holds it up (R19).
+        payment: Units taken for it, set by the search. Most attempts end before it is set.
+        delayed_until_s: When it may stop long-running jobs, if only the delay is in the way (R19).
     """
 
     payment: Payment
@@ -61,19 +60,19 @@ class PreemptionAttempt:
 
     @property
     def victims(self) -> list[Victim]:
-        """Return what was let go for it so far."""
+        """Return the units taken so far."""
         return self.payment.victims
 
     def undo(self) -> None:
-        """Everybody holds again."""
+        """Return all taken units."""
         self.payment.undo()
 
     def search(self, *, best: bool = True, hint: NodeName | None = None) -> bool:
-        """Let go of what is needed; tell whether the claimant now fits, else undo everything.
+        """Take the needed units, or undo everything and return False if the claimant cannot fit.
 
         Args:
-            best: Compare ways; without it the first that does is good enough, for explanations.
-            hint: A node to look at first, where the first that does is good enough.
+            best: Compare several sets. Otherwise take the first that suffices, for explanations.
+            hint: Node to try first, used if the first set suffices.
         """
         wanted = self.entitled.wanted
         if self.state.ledger.over_guarantee(self.info, wanted, releasing=True) is not None:
@@ -94,9 +93,9 @@ class PreemptionAttempt:
         return True
 
     def is_patient(self) -> bool:
-        """Tell whether it shall first see if room comes free, before it stops long-running work.
+        """Return whether it waits for free GPUs before it stops long-running jobs.
 
-        Only beyond quota: an attempt within it never waits (R21).
+        Only an attempt beyond quota waits. An attempt within quota never does (R21).
         """
         waited_s = self.info.job.waited_at(self.candidates.now_s)
         return waited_s < self.state.policy.claim_delay_s and not self.entitled.in_quota()
@@ -124,7 +123,7 @@ class PreemptionAttempt:
         )
 
     def _could_pay(self) -> dict[int, int]:
-        """Return who may be made to pay, with its GPUs at most, without asking who goes first."""
+        """Return the projects that may have to pay, each with its most GPUs, unordered."""
         entitled, found = self.entitled, dict[int, int]()
         for index in self.candidates.projects():
             unit = self.candidates.lowest(index)
@@ -132,10 +131,10 @@ class PreemptionAttempt:
                 found[index] = entitled.most_from(index)
         return found
 
-    # ------------------------------------------------------------------ other ways
+    # ------------------------------------------------------------------ alternative sets
 
     def _alone_on_a_node(self) -> bool:
-        """Tell whether it is one worker with several GPUs, for which the node matters."""
+        """Return whether it is a single worker with several GPUs, for which the node matters."""
         return (
             self.workers == 1
             and self.info.requirements.gpus > 1
@@ -143,13 +142,13 @@ class PreemptionAttempt:
         )
 
     def _look_for_less(self) -> None:
-        """Several units pay: see whether others, or a node alone, are the better set (R18)."""
+        """Check whether other units, or a single node, are a better set (R18)."""
         exchange(self.payment)
         if len(self.victims) > 1 and self._alone_on_a_node():
             self._compare_nodes()
 
     def _compare_nodes(self) -> None:
-        """Let one node pay alone, where that is as fair and disturbs less."""
+        """Let one node pay alone if that is as fair and disturbs less."""
         payment = self.payment
         so_far, cost = payment.victims, payment.disturbance
         ground, projects = payment.ground, payment.projects
@@ -163,7 +162,7 @@ class PreemptionAttempt:
         payment.repeat(so_far)
 
     def _pay_on_one_node(self, most: int, *, best: bool) -> bool:
-        """Try nodes alone; keep the try on the best ground that disturbs least (R18)."""
+        """Try single nodes. Keep the set with the best ground, then the least disturbance (R18)."""
         payment = self.payment
         found: tuple[tuple[int, Disturbance, int], NodeCapacity] | None = None
         for node in self._nodes_to_try(most):
@@ -177,7 +176,7 @@ class PreemptionAttempt:
         return found is not None and self._pay_there(found[1])
 
     def _pay_there(self, node: NodeCapacity) -> bool:
-        """Let a node pay alone: what loses least first, else small units first, else one job."""
+        """Let a node pay alone: the smallest loss first, else small units first, else one job."""
         where, pay = node.node.name, self.payment.pay
         return (
             pay(VictimQueue(self.entitled, where))
@@ -186,7 +185,7 @@ class PreemptionAttempt:
         )
 
     def _pay_with_one(self, node: NodeCapacity) -> bool:
-        """Let one job of a node pay alone, where smaller ones would leave it within its due."""
+        """Let one job of a node pay alone, where smaller jobs would leave it within its due."""
         free = node.free_gpus(releasing=True)
         asked = self.info.requirements.gpus * self.workers
         jobs = [unit for unit in self.candidates.on_node(node.node.name) if unit.is_gang]
@@ -197,9 +196,9 @@ class PreemptionAttempt:
         return False
 
     def _pay_with_any_one(self) -> bool:
-        """Let one job pay alone, on whatever nodes, where others would leave it within its due.
+        """Let one job on any nodes pay alone, where other jobs would leave it within its due.
 
-        Only within quota, where somebody must pay if anybody can (R21).
+        Only within quota, where a job must pay if any can (R21).
         """
         if not self._payable or not self.entitled.in_quota():
             return False
@@ -210,7 +209,7 @@ class PreemptionAttempt:
         return any(map(self._pays_alone, islice(able, MOST_NODES_COMPARED)))
 
     def _pays_alone(self, unit: PreemptionUnit) -> bool:
-        """Let go of one job if it may be taken and makes room enough, else of nothing."""
+        """Take one job if that is allowed and suffices. Return whether it is taken."""
         payment = self.payment
         if (victim := self.entitled.lawful(unit)) is None:
             return False
@@ -223,7 +222,7 @@ class PreemptionAttempt:
     def _pay_node_by_node(self) -> bool:
         """Clear one node after another, for a gang whose workers need several GPUs on a node each.
 
-        The nodes that lose least first; what does not make room for a worker holds again.
+        Nodes with the smallest loss go first. Units that do not make a worker fit are returned.
         """
         payment, capacity, requirements = self.payment, self.state.capacity, self.info.requirements
         if (
@@ -254,7 +253,7 @@ class PreemptionAttempt:
         return sum(map(self.candidates.lost, here)), node.order
 
     def _clear(self, node: NodeCapacity) -> None:
-        """Let go on a node as long as that makes room for more workers."""
+        """Take units on a node while that makes more workers fit."""
         payment, queue = self.payment, VictimQueue(self.entitled, node.node.name)
         slots, useful = node.slots(self.info.requirements, releasing=True), len(payment.victims)
         before = self.state.changes.savepoint()
@@ -269,7 +268,7 @@ class PreemptionAttempt:
         self.state.changes.rollback(before)
 
     def _nodes_to_try(self, most: int) -> Iterator[NodeCapacity]:
-        """Return nodes that could do it alone, those that lack least first."""
+        """Yield the nodes that could suffice alone, the freest first."""
         gpus, capacity = self.info.requirements.gpus * self.workers, self.state.capacity
         if not gpus or len(capacity.nodes) < 2 or not self._payable:
             return iter(())
@@ -282,7 +281,7 @@ class PreemptionAttempt:
         return islice(able, most)
 
     def _gives_on(self, node: NodeCapacity) -> int:
-        """Return how many GPUs the node could have free at most."""
+        """Return the most GPUs that could be free on the node."""
         given = self.candidates.by_project(node.node.name)
         return node.free_gpus(releasing=True) + sum(
             min(gpus, self._payable[index])

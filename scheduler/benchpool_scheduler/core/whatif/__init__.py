@@ -1,4 +1,4 @@
-"""The same pool with another job, other quotas or more GPUs, decided by the same core.
+"""What-if: the same pool with another job, other quotas or more GPUs, decided by the same core.
 
-Door: ``preview.preview`` for one job, ``whatif.compare`` for two pools.
+Entry points: ``preview.preview`` for one job, ``whatif.compare`` for two pools.
 """

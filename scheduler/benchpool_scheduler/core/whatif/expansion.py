@@ -1,4 +1,4 @@
-"""The pool with more GPUs than it has: for what-if."""
+"""Expansion of the pool by more GPUs, for what-if."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeVar
 from benchpool_scheduler.core.model import GpuId, Node, NodeName, Snapshot
 
 NODE_GPUS = 8
-"""GPUs of an added node where the pool has none to go by."""
+"""Default number of GPUs of an added node, for a pool without nodes."""
 
 Value = TypeVar("Value")
 
@@ -22,16 +22,16 @@ DOMAIN = "what-if"
 def with_nodes(
     snapshot: Snapshot, gpus: int, model: str | None = None, per_node: int | None = None
 ) -> Snapshot:
-    """Return the pool with so many more GPUs, on new nodes.
+    """Return the pool with ``gpus`` more GPUs, on new nodes.
 
-    A new node is like the first one of that model and size; where there is none it has no bounds of
-    processors and memory. At each topology level the new nodes are a domain of their own: nobody
-    can know into which rack they will go.
+    A new node is like the first node of that model and size. Without such a node it has no bounds
+    of CPUs and memory. At each topology level the new nodes form a domain of their own, since their
+    racks are unknown.
 
     Args:
-        gpus: How many; the last node holds what is left.
-        model: GPU model; by default the one that the pool has most of.
-        per_node: GPUs of a node; by default the size that the pool has most of, else 8.
+        gpus: Number of GPUs to add. The last node holds the rest.
+        model: GPU model. By default the most frequent model of the pool.
+        per_node: GPUs per node. By default the most frequent size of the pool, else 8.
 
     >>> [len(node.gpus) for node in with_nodes(Snapshot((), (), ()), 11).nodes]
     [8, 3]
@@ -74,7 +74,7 @@ def _free_names(snapshot: Snapshot) -> Iterator[NodeName]:
 
 
 def _most(counted: Iterable[tuple[Value, int]], default: Value) -> Value:
-    """Return the value that most GPUs have, the first of several."""
+    """Return the value with the most GPUs, the first on a tie."""
     counts: Counter[Value] = Counter()
     for value, gpus in counted:
         counts[value] += gpus

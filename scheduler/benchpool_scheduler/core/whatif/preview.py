@@ -1,4 +1,4 @@
-"""What would happen if a job were submitted now: a pass over the pool with that job in it."""
+"""Preview of a job: the outcome of a pass over the pool if the job were submitted now."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ Starts = Literal["now", "after-reclaim", "waits", "never"]
 
 @dataclass(frozen=True, slots=True)
 class PreviewOutcome:
-    """What would come of the job.
+    """Outcome of a job that is submitted now.
 
     Attributes:
-        starts: ``now``; ``after-reclaim`` when others give back first, within the grace period;
-            ``waits``; ``never`` when it could not run even in an empty pool.
+        starts: ``now``; ``after-reclaim`` if other jobs must leave first, within the grace period;
+            ``waits``; ``never`` if it could not run even in an empty pool.
         within_quota: GPUs of the whole job that its project's guaranteed quota still covers.
-        over_quota: The rest, which others may take back.
-        reason: Why it would wait, or never run.
+        over_quota: The remaining GPUs, which may be reclaimed.
+        reason: Why it would wait or never run.
     """
 
     starts: Starts
@@ -45,7 +45,7 @@ class PreviewOutcome:
 
 
 def preview(snapshot: Snapshot, job: JobFacts) -> PreviewOutcome:
-    """Say what would come of a job that is not in the snapshot yet.
+    """Return the outcome of a job that is not in the snapshot yet.
 
     Raises:
         InvalidInput: The job names no project that may hold jobs, or has impossible numbers.
@@ -67,7 +67,7 @@ def preview(snapshot: Snapshot, job: JobFacts) -> PreviewOutcome:
 
 
 def preview_on(state: ClusterState, job: JobFacts, now_s: float) -> PreviewOutcome:
-    """Say what would come of a job that is not in a kept cluster state, which stays as it was.
+    """Return the outcome of a job that is not in a kept cluster state, which stays unchanged.
 
     Raises:
         InvalidInput: As ``preview``.
@@ -91,7 +91,7 @@ def _starts(state: ClusterState, job: JobFacts, plan: Plan) -> Starts:
     for command in plan.commands:
         if isinstance(command, Start) and command.job == job.id:
             return "after-reclaim" if command.after else "now"
-    # What an administrator closed is opened again.
+    # A node that an administrator closed will be opened again.
     closed = {node.name for node in state.nodes if node.closed}
     opened = replace(job, barred=job.barred - closed) if closed else job
     ever = _could_run_on(state.nodes, state.topology, state.tree, opened)
@@ -99,7 +99,7 @@ def _starts(state: ClusterState, job: JobFacts, plan: Plan) -> Starts:
 
 
 def could_ever_run(snapshot: Snapshot, job: JobFacts) -> bool:
-    """Tell whether the job could run if the pool were empty and all of its nodes ready."""
+    """Return whether the job could run in an empty pool with all nodes ready."""
     return _could_run_on(snapshot.nodes, snapshot.topology, Tree(snapshot.projects), job)
 
 
@@ -111,7 +111,7 @@ def _could_run_on(
 
 
 def _covered(state: ClusterState, job: JobFacts) -> int:
-    """Return how many of the job's GPUs are guaranteed beside what its project holds (R5a)."""
+    """Return how many of the job's GPUs are guaranteed beside its project's holdings (R5a)."""
     asked = job.spec.gpus * job.spec.workers
     branch = state.tree.of(job.project)
     quota = state.usage.guarantees[branch.index][0]
