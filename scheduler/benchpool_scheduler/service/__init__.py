@@ -1,4 +1,4 @@
-"""The service: durable submissions, the loop of passes, leases, rights and views."""
+"""Scheduler service: durable submissions, the pass loop, leases, permissions and views."""
 
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration.audit_trail import AuditEvent

@@ -1,4 +1,4 @@
-"""Who asks, and what that caller may see and do.
+"""Identity and permissions of callers.
 
-Doors: ``caller.Caller``, the questions in ``rights``, the projects of a caller in ``membership``.
+Entry points: ``caller.Caller``, the checks in ``rights``, a caller's projects in ``membership``.
 """

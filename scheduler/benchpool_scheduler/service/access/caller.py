@@ -1,4 +1,7 @@
-"""Who asks: made by ``api`` from the Hub's answer, never from what a client says of itself."""
+"""The authenticated caller of a request.
+
+``api`` builds it from the Hub's answer, never from data that the client sends.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ class Caller:
 
     Attributes:
         name: The Hub's user or service name.
-        admin: Whether the Hub calls it an administrator.
+        admin: Whether the Hub reports the caller as an administrator.
         groups: The Hub groups of the user.
         kind: ``service`` is the Hub itself or one of its services (the spawner's token), ``node``
-            the agent of a node of a cluster, ``cluster`` pods of others that it lets in.
+            the agent of a cluster node, ``cluster`` a foreign workload that the cluster admits.
     """
 
     name: str
@@ -26,5 +29,5 @@ class Caller:
     kind: Literal["user", "service", "node", "cluster"] = "user"
 
     def as_hub_user(self) -> HubUser:
-        """Return what the Hub's own list says of a user, without what groups grant."""
+        """Return the caller as a Hub user, without the quotas that groups grant."""
         return HubUser(self.name, self.admin, dict.fromkeys(self.groups))

@@ -1,4 +1,4 @@
-"""Which projects a caller belongs to, where a submission goes, which services it may open."""
+"""Projects of a caller, the project of a submission, and access to services."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from benchpool_scheduler.store.service_files import ServiceRecord
 
 
 def usable_projects(caller: Caller, configuration: Configuration) -> tuple[ProjectSettings, ...]:
-    """Return the projects that the caller belongs to; those that only group others are none.
+    """Return the projects to which the caller can submit jobs, without parent projects.
 
-    Whoever belongs to none by name or group belongs to those that are for everybody.
+    A user who belongs to no project by name or group belongs to the projects for everyone.
     """
     named = tuple(
         settings
@@ -34,15 +34,16 @@ def usable_projects(caller: Caller, configuration: Configuration) -> tuple[Proje
 
 
 def belongs_to(caller: Caller, project: str, configuration: Configuration) -> bool:
-    """Tell whether the caller is a member of a project or leads it, by name or group."""
+    """Return whether the caller is a member or a lead of a project, by name or group."""
     settings = configuration.project(project)
     return settings is not None and is_among(caller, (*settings.members, *settings.leads))
 
 
 def may_open_service(caller: Caller, service: ServiceRecord, configuration: Configuration) -> bool:
-    """Tell whether the caller may open the address of a service of people.
+    """Return whether the caller may open the address of a user's service.
 
-    Whoever may change it may; else those for whom its owner has opened it.
+    Callers who may change the service may open it. Its access setting decides about all other
+    users.
     """
     if may_use_of(caller, service.user, service.project, configuration):
         return True
@@ -127,7 +128,7 @@ def _named_project(
 def _one_below(
     caller: Caller, name: str, own: tuple[ProjectSettings, ...], configuration: Configuration
 ) -> str:
-    """Return which of the projects below one the caller can send a job to, or how to get one."""
+    """Return which projects below a parent project accept the caller's job, or how to join one."""
     mine = [p.name for p in own if any(it.name == name for it in configuration.upwards(p.name))]
     below = configuration.below(name)
     if mine:

@@ -1,4 +1,4 @@
-"""What administrators do: a new configuration, what-if questions, the recorded history.
+"""Functions for administrators: configuration changes, what-if questions, recorded history.
 
-Doors: ``reconfiguration.Reconfiguration``, ``whatifs.WhatIfs``, ``history.history``.
+Entry points: ``reconfiguration.Reconfiguration``, ``whatifs.WhatIfs``, ``history.history``.
 """

@@ -1,7 +1,7 @@
-"""Jobs that run and that the database does not know: listed, taken in, or ended.
+"""Recovery of running jobs that the database does not contain: list, adopt or end them.
 
-They are there after a database was lost, damaged, or put back from an older copy. Nobody ends
-them unasked: what they hold is kept out of the pool until an administrator decides.
+Such jobs exist after a database was lost, damaged, or restored from an older copy. They are never
+ended automatically. Their GPUs stay out of the pool until an administrator decides.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ ADVICE = (
 
 
 class OrphanRecovery:
-    """What is not known, and what is decided about it.
+    """Unknown jobs and unreadable records, and the administrator's decisions about them.
 
     Args:
-        want_pass: Called when something was decided.
+        want_pass: Called after a decision.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class OrphanRecovery:
         self._origins: dict[WorkerId, StartNote] = {}
 
     def refresh(self) -> bool:
-        """Look at what runs and is not known, and say it; tell whether it is something new."""
+        """Look for unknown jobs and report them; return whether anything has changed."""
         before = self._observed.now.safe_mode
         hub = hold.read(hub_database.path_in(self._observed.settings.state))
         now = SafeMode(self._ledger.lost, tuple(self._unknown()), self._ledger.unreadable, hub)
@@ -85,7 +85,7 @@ class OrphanRecovery:
         self._observed.report("hub-database", now.hub)
         self._observed.report("unknown-jobs", _say_unknown(now.unknown))
         self._observed.report("unreadable", _say_unreadable(now.unreadable))
-        # Those that were held back may be decided about again, and others wait for another reason.
+        # Jobs that were held back may be scheduled again, and queued jobs have another wait reason.
         told = set(before.held_jobs) ^ set(now.held_jobs)
         if before.hold != now.hold:
             told |= {job.id for job in self._ledger.live() if job.state is JobState.QUEUED}
@@ -94,7 +94,7 @@ class OrphanRecovery:
         return True
 
     def doubts(self, caller: Caller) -> contract.SafeModeIssues:
-        """Return what is not known. Errors: Forbidden for others than administrators."""
+        """Return unknown jobs and unreadable records. Errors: Forbidden for non-administrators."""
         rights.require_admin(caller, "see what is not known")
         self.refresh()
         return _doubts(self._observed.now.safe_mode)
@@ -102,10 +102,9 @@ class OrphanRecovery:
     async def act(
         self, caller: Caller, request: contract.AdoptionRequest
     ) -> contract.SafeModeIssues:
-        """Take in or end what is not known; an empty request only lists.
+        """Adopt or end an unknown job; an empty request only lists.
 
-        Errors: Forbidden for others than administrators; InvalidInput, NotFound, Refused,
-        Unavailable.
+        Errors: Forbidden for non-administrators; InvalidInput, NotFound, Refused, Unavailable.
         """
         rights.require_admin(caller, "decide about what is not known")
         if request.end and request.id is None:
@@ -122,7 +121,7 @@ class OrphanRecovery:
             self._want_pass()
         return _doubts(self._observed.now.safe_mode)
 
-    # ------------------------------------------------------------------ deciding
+    # ------------------------------------------------------------------ decisions
 
     async def _decide(self, caller: Caller, named: str, *, end: bool) -> None:
         safe_mode = self._observed.now.safe_mode
@@ -200,7 +199,7 @@ class OrphanRecovery:
                 self._forget(record)
 
     def _over(self, there: JobRecord, job: UnknownJob, caller: Caller) -> tuple[Change, ...]:
-        """Return that an attempt of a job of the database is over; the job stays in line."""
+        """Return the changes that end the attempt of a known job; the job itself stays queued."""
         now = self._observed.settings.clock.now()
         attempt = self._origin(job, caller).attempt
         ended = tuple(replace(it, ended=now, ended_by="notice") for it in attempt.workers)
@@ -208,7 +207,7 @@ class OrphanRecovery:
         return SaveAttempt(over), SaveJob(replace(there, attempt=attempt.attempt))
 
     async def _go_on(self) -> None:
-        """Let new work begin, after the benches that were lost are on record again."""
+        """Leave safe mode and allow new work, after lost leases of benches are restored."""
         await self._observed.ask_hub()
         await self._leases.reconcile()
         if isinstance(self._ledger.store, Held):
@@ -220,7 +219,7 @@ class OrphanRecovery:
         left = (it for it in self._ledger.unreadable if it is not record)
         self._ledger.unreadable = tuple(left)
 
-    # ------------------------------------------------------------------ what they are
+    # ------------------------------------------------------------------ unknown jobs
 
     def _unknown(self) -> Iterable[UnknownJob]:
         if not isinstance(self._runtime, Strangers):
@@ -252,7 +251,7 @@ class OrphanRecovery:
             )
 
     def _gpus(self, them: Iterable[Stranger]) -> tuple[str, ...] | None:
-        """Return what workers hold; None where that cannot be told of one of them."""
+        """Return the GPUs that these workers hold, or None if that is unknown for one of them."""
         found: list[str] = []
         for it in them:
             known = self._note(it)
@@ -274,7 +273,7 @@ class OrphanRecovery:
         return self._origins[it.worker]
 
     def _origin(self, job: UnknownJob, caller: Caller) -> StartNote:
-        """Return the job as its folder tells it, else as far as its processes do."""
+        """Return the job as recorded at its start, or a guess from its processes."""
         them = [it for it in self._strangers() if it.worker in job.workers]
         for it in them:
             known = self._note(it)
@@ -324,7 +323,7 @@ class OrphanRecovery:
 
 
 def _objects(submission: JobSubmission) -> tuple[str, ...]:
-    """Return the contents that a job names: they are kept for as long as it is there."""
+    """Return the hashes of the contents that a job names; they are kept as long as the job is."""
     own = (submission.entry.notebook,) if isinstance(submission.entry, NotebookEntry) else ()
     return (*own, *(file.sha256 for file in submission.files))
 

@@ -1,7 +1,7 @@
-"""The audit trail as a part of the pool: what is written into it, and who may read it.
+"""The audit trail of the pool: what is recorded, and who may read it.
 
-Whatever changes something is on disk here before it is answered. Refusals do not wait for the
-disk; of one caller's at most 60 a minute are written singly, the rest is counted.
+Changes are on disk before the request is answered. Refusals do not wait for the disk. At most 60
+refusals a minute are recorded singly per caller, and the rest is counted.
 """
 
 from __future__ import annotations
@@ -34,19 +34,21 @@ log = logging.getLogger(__name__)
 DAY_S = 24 * 3600.0
 
 REFUSALS_A_MINUTE = 60
-"""At most this many refusals a minute of one caller are written singly, and of all strangers."""
+"""Limit of refusals a minute recorded singly per caller; requests without a user share it."""
 
 LONGEST = 500
-"""Reasons and values are cut to this many characters."""
+"""Maximum length of reasons and values, in characters; longer ones are cut."""
 
 _PROBLEM = "audit"
 DAMAGED = "audit-damaged"
-"""Action of the record, and topic of the problem, that part of the trail was set aside."""
+"""Action of the record, and topic of the problem, when a damaged part of the trail was set
+aside.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
-    """What somebody did or tried, and what became of it."""
+    """An action or an attempt, with its caller and outcome."""
 
     caller: Caller
     address: str
@@ -60,7 +62,7 @@ class AuditEvent:
 
 
 class AuditTrail:
-    """Who did what, from where, why; read by administrators."""
+    """Record of who did what, from where and why; readable by administrators."""
 
     def __init__(self, observed: SchedulerState, files: AuditFiles) -> None:
         self._observed = observed
@@ -70,7 +72,7 @@ class AuditTrail:
         self._later: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Open the files; a trail that cannot be written is a problem that is told."""
+        """Open the files; report a problem if the trail cannot be written."""
         try:
             await self._files.open()
         except OSError as failed:
@@ -78,12 +80,12 @@ class AuditTrail:
         self._tell_damage()
 
     async def close(self) -> None:
-        """Write what waits."""
+        """Write the pending records and close the files."""
         await asyncio.gather(*self._later, return_exceptions=True)
         await self._files.close()
 
     async def record(self, deed: AuditEvent) -> None:
-        """Write what was done; it is on disk when this returns, or the problem is told."""
+        """Record an action; it is on disk when this returns, or a problem is reported."""
         self._files.keep_s = self._observed.now.configuration.retention.audit_days * DAY_S
         try:
             await self._files.append(self._record(deed))
@@ -94,7 +96,7 @@ class AuditTrail:
         self._tell_damage()
 
     def _tell_damage(self) -> None:
-        """Write and report what was set aside because it was no record."""
+        """Record and report the damaged parts that were set aside."""
         found, self._files.damage = self._files.damage, []
         for sentence in found:
             self._soon(
@@ -103,18 +105,18 @@ class AuditTrail:
             self._observed.report(DAMAGED, f"The audit trail was damaged: {sentence}.")
 
     def tell(self, deed: AuditEvent) -> None:
-        """Write what the pool did by itself, without waiting for it."""
+        """Record an automatic action of the pool, without waiting for the disk."""
         self._soon(deed)
 
     def note(self, deed: AuditEvent) -> None:
-        """Write what was refused, without waiting for it."""
+        """Record a refusal, without waiting for the disk."""
         self._begin_minute()
         self._refusals[deed.caller.name] += 1
         if self._refusals[deed.caller.name] <= REFUSALS_A_MINUTE:
             self._soon(deed)
 
     async def login(self, report: LoginReport) -> None:
-        """Write what the Hub tells about a login or a logout."""
+        """Record a login or logout that the Hub reports."""
         who = Caller(report.user if report.outcome is AuditOutcome.DONE else "")
         deed = AuditEvent(
             who, report.address, report.action, report.user, report.outcome, reason=report.way
@@ -125,18 +127,18 @@ class AuditTrail:
             self.note(deed)
 
     async def read(self, caller: Caller, query: AuditQuery) -> AuditPage:
-        """Return records, the newest first. Errors: Forbidden for others than administrators."""
+        """Return records, newest first. Errors: Forbidden for non-administrators."""
         rights.require_admin(caller, "read the audit trail")
-        await asyncio.gather(*self._later, return_exceptions=True)  # what was refused just now
+        await asyncio.gather(*self._later, return_exceptions=True)  # include the latest refusals
         return await asyncio.to_thread(self._files.read, query)
 
     async def verify(self, caller: Caller, query: AuditVerifyQuery) -> AuditCheck:
-        """Follow the whole chain. Errors: Forbidden for others than administrators."""
+        """Verify the whole chain. Errors: Forbidden for non-administrators."""
         rights.require_admin(caller, "verify the audit trail")
         return await asyncio.to_thread(self._files.verify, query.number, query.hash)
 
     def _begin_minute(self) -> None:
-        """Write how many refusals of the last minute were not written singly, for each actor."""
+        """When a new minute begins, record for each actor how many refusals were only counted."""
         minute = int(self._observed.settings.clock.now() // 60)
         if minute == self._minute:
             return

@@ -1,4 +1,4 @@
-"""Copies of databases and configuration: when asked, and once a day."""
+"""Backups of databases and configuration, on request and once a day."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ long after the start: a copy competes for the disk with servers that are startin
 
 
 class Backups:
-    """Copies of what the service and the Hub keep in files.
+    """Backups of the files of the service and the Hub.
 
     Args:
-        configuration_file: ``benchpool.yaml``, None where there is none.
-        kept: How many daily copies are kept; 0 makes none.
+        configuration_file: ``benchpool.yaml``, or None if there is none.
+        kept: Number of daily copies to keep; 0 makes none.
     """
 
     def __init__(
@@ -53,18 +53,19 @@ class Backups:
         self._kept = kept
         self._lock = asyncio.Lock()
         self.contents: Callable[[], Awaitable[set[str]]] | None = None
-        """Returns the hashes of what jobs need that have not ended."""
+        """Returns the content hashes that jobs need that have not ended."""
 
     async def make_for(self, caller: Caller) -> contract.BackupMade:
-        """Make a copy for somebody who takes it away; the one before is replaced.
+        """Make a copy on request; it replaces the previous requested copy.
 
-        Errors: Forbidden, Unavailable; Refused on a cluster, where the facts are in its API server.
+        Errors: Forbidden for non-administrators; Unavailable; Refused on a cluster, whose facts are
+        in the API server.
         """
         rights.require_admin(caller, "make a backup")
         return await self._make(ASKED, 1)
 
     async def make_daily(self) -> None:
-        """Make a copy where the newest is a day old; what is wrong with that is a problem."""
+        """Make a copy if the newest one is a day old, and report problems."""
         if not self._kept or not isinstance(self._ledger.store, Copied):
             return
         newest = await asyncio.to_thread(copies.newest, self._folder, DAILY)
@@ -123,7 +124,9 @@ class Backups:
         return []
 
     def _copy_rest(self, folder: Path) -> list[str]:
-        """Copy what is not in the pool's database; return what of it could not be."""
+        """Copy all files except the pool's database and contents; return a sentence for each
+        failure.
+        """
         missing: list[str] = []
         hub = self._observed.settings.state / "hub" / "jupyterhub.sqlite"
         if hub.exists():

@@ -1,4 +1,4 @@
-"""Every bench that is given back as a record of the audit trail: whose, why, by which numbers."""
+"""Audit records for benches that are stopped, released or parked: whose, why, and the numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchpool_scheduler.service.administration.preemption_trail import POOL
 from benchpool_scheduler.service.benches.idle.acting import BenchGiven
 
 RULE = "idle_benches"
-"""The section of the configuration by which it happens."""
+"""Section of the configuration with the rule."""
 
 ACTIONS = {
     (BenchAct.STOP, False): "bench-stop",
@@ -20,19 +20,22 @@ ACTIONS = {
     (BenchAct.PARK, False): "bench-park",
     (BenchAct.PARK, True): "bench-parked",
 }
-"""What begins, and what is over: by our own look at the GPUs, if ``gpus_seen_free`` says so."""
+"""Audit actions by (act, done). In a done record, ``gpus_seen_free`` states whether the pool itself
+saw the GPUs free.
+"""
 
 
 class BenchTrail:
-    """Writes what was given back."""
+    """Writer of audit records about idle benches."""
 
     def __init__(self, trail: AuditTrail) -> None:
         self._trail = trail
 
     def given(self, one: BenchGiven) -> None:
-        """Write an act, without waiting for the disk.
+        """Record an act, without waiting for the disk.
 
-        What an owner asks for stands in the trail already, as everything that is asked for.
+        The start of an act that the owner requested is skipped: the request is in the trail
+        already.
         """
         if one.done or not one.asked:
             self._trail.tell(_deed(one))

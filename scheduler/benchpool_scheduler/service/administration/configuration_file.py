@@ -1,4 +1,4 @@
-"""``benchpool.yaml`` as a file: what somebody saved in it meanwhile is never written over."""
+"""``benchpool.yaml`` as a file; edits made by hand are never overwritten."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchpool_scheduler.errors import InvalidInput, Refused, Unavailable
 
 
 def read(file: Path) -> str:
-    """Return what it says. Errors: InvalidInput."""
+    """Return the text of the file. Errors: InvalidInput."""
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -20,10 +20,10 @@ def read(file: Path) -> str:
 
 
 def refuse_edited(file: Path, *known: str) -> None:
-    """Refuse to write over what somebody typed into it. Errors: Refused.
+    """Refuse to overwrite edits made by hand. Errors: Refused.
 
     Args:
-        known: Texts that are not lost when it is replaced. One that is not there loses nothing.
+        known: Texts that may be overwritten. A missing file may be written, too.
     """
     if _edited(file, known):
         raise Refused(
@@ -35,12 +35,12 @@ def refuse_edited(file: Path, *known: str) -> None:
 
 
 def replace(file: Path, text: str, *known: str) -> None:
-    """Let it say ``text``, whole, where it says nothing else than what is known.
+    """Replace the file atomically by ``text``, unless it was edited by hand.
 
-    Who may read it stays as it was, and a new one is its owner's alone. One that says the text
-    already is not touched.
+    The file keeps its mode; a new file has mode 0600. A file that contains the text already is not
+    touched.
 
-    Errors: Refused where somebody has changed it; Unavailable.
+    Errors: Refused if the file contains neither ``text`` nor a known text; Unavailable.
     """
     refuse_edited(file, text, *known)
     temporary = file.with_name(f".{file.name}.new")
@@ -55,7 +55,7 @@ def replace(file: Path, text: str, *known: str) -> None:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
-        refuse_edited(file, text, *known)  # a disk takes its time, in which people save files
+        refuse_edited(file, text, *known)  # it may have been edited during the slow write
         temporary.rename(file)
     except Refused:
         temporary.unlink(missing_ok=True)
@@ -66,9 +66,10 @@ def replace(file: Path, text: str, *known: str) -> None:
 
 
 def keep_edit(file: Path, *known: str) -> tuple[Path, str] | None:
-    """Keep a text that somebody typed in under a name of its own too; return name and text.
+    """Save a text edited by hand under a name of its own; return the new path and the text.
 
-    None where it says what is known. Errors: InvalidInput where it cannot be read, Unavailable.
+    Return None if the file contains a known text. Errors: InvalidInput if it is unreadable,
+    Unavailable.
     """
     if not _edited(file, known):
         return None

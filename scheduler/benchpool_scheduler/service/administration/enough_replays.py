@@ -1,4 +1,6 @@
-"""How many GPUs would have been enough for what this pool ran lately, and for static shares."""
+"""Number of GPUs that would have been enough for the recent jobs, in one pool and in static
+shares.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from benchpool_scheduler.simulation.replay.refusals import Accepted, accepted
 
 
 class EnoughReplays:
-    """Answers by replaying the recorded history in pools of several sizes, one at a time."""
+    """Replays of the recorded history in pools of several sizes, one query at a time."""
 
     def __init__(self, observed: SchedulerState, history: RecordedHistory) -> None:
         self._observed = observed
@@ -25,10 +27,10 @@ class EnoughReplays:
         self._busy = asyncio.Lock()
 
     async def ask(self, caller: Caller, query: EnoughQuery) -> EnoughGpus:
-        """Say how many GPUs would have been enough.
+        """Return how many GPUs would have been enough.
 
-        Errors: Forbidden for others than administrators, InvalidInput without a history, TooMany
-        while another question is being answered.
+        Errors: Forbidden for non-administrators; InvalidInput without a history; TooMany while
+        another query is being answered.
         """
         rights.require_admin(caller, "ask how many GPUs would have been enough")
         if self._busy.locked():
@@ -90,7 +92,7 @@ def _answer(found: Enough, query: EnoughQuery, let_in: Accepted, present: int) -
 
 
 def _held_back(let_in: Accepted) -> str:
-    """Return what budgets of GPU-hours hold back, in sentences; nothing where they do not.
+    """Return the effect of GPU-hour budgets in sentences; empty if there is none.
 
     >>> _held_back(Accepted((), refused=2))
     ' Budgets of GPU-hours would refuse 2 of them until the next month: waits count from then.'

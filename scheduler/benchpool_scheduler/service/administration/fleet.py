@@ -1,6 +1,6 @@
-"""The pool at a glance: the last hour of every GPU, and where the GPU-hours of a day went.
+"""Overview of the pool: the last hour of every GPU, and the GPU-hours of the last day and week.
 
-What is made is kept for some seconds, so that many readers cost no more than one.
+Results are cached for 15 to 60 seconds, so that many readers cost no more than one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from benchpool_scheduler.store.past_jobs import PastJobs
 HOUR_S = 3600.0
 STEP_S = 600.0
 STEPS = 7
-"""Whole steps of the last hour, and the one that has begun."""
+"""Number of steps in the grid: the whole steps of the last hour and the current one."""
 
 HOURS = 24
 WEEK_HOURS = 7 * 24
@@ -41,7 +41,7 @@ KEPT_S, WEEK_KEPT_S = 15.0, 60.0
 
 @dataclass(frozen=True, slots=True)
 class HourOfUse:
-    """One hour of all GPUs; ``begin`` in the time zone of the pool."""
+    """Use of all GPUs in one hour; ``begin`` is in the time zone of the pool."""
 
     begin: datetime
     row: UseRow
@@ -49,11 +49,11 @@ class HourOfUse:
 
 @dataclass(frozen=True, slots=True)
 class DayOfUse:
-    """The last 24 whole hours and the one that has begun.
+    """Use in the last 24 whole hours and the current one.
 
     Attributes:
-        text: The answer in a sentence; ``notes``: what one must know to read it.
-        total: All hours together.
+        text: Summary in a sentence; ``notes``: remarks that help to interpret it.
+        total: Sum of all hours.
     """
 
     text: str
@@ -64,11 +64,11 @@ class DayOfUse:
 
 @dataclass(frozen=True, slots=True)
 class WeekOfUse:
-    """The last 7 days.
+    """Use in the last 7 days.
 
     Attributes:
-        rows: What each project held, by its name; benches have none.
-        total: All of it together. ``hours``: the same hour by hour.
+        rows: Use of each project by name; the empty name is benches and unheld GPUs.
+        total: Sum of all rows. ``hours``: the same by the hour.
     """
 
     rows: Mapping[str, UseRow]
@@ -78,10 +78,10 @@ class WeekOfUse:
 
 @dataclass(frozen=True, slots=True)
 class HourGrid:
-    """The last hour of every GPU that has any record, by its UUID.
+    """Last hour of every GPU that has a record, by UUID.
 
     Attributes:
-        begins: Where the cells begin, epoch seconds; each is ``STEP_S`` long.
+        begins: Begin of each cell, in epoch seconds; each cell is ``STEP_S`` long.
     """
 
     begins: tuple[float, ...]
@@ -89,10 +89,10 @@ class HourGrid:
 
 
 class Fleet:
-    """Pictures of the whole pool, each made for one reader at a time and kept for some seconds.
+    """Cached overviews of the whole pool, computed for one reader at a time.
 
     Args:
-        settle: Writes what was measured until now.
+        settle: Writes pending measurements.
     """
 
     def __init__(
@@ -115,7 +115,8 @@ class Fleet:
         self._week: tuple[float, WeekOfUse] | None = None
 
     async def make_ready(self) -> None:
-        """Divide the hours of a week once, so that the first reader waits for the newest alone.
+        """Compute the hours of a week in advance, so that the first reader waits only for the
+        newest.
 
         Errors: those of the store.
         """
@@ -123,7 +124,7 @@ class Fleet:
             await self._hourly.hours(WEEK_HOURS, self._observed.settings.clock.now())
 
     async def day(self) -> DayOfUse:
-        """Return where the GPU-hours of the last day went; it names nobody."""
+        """Return where the GPU-hours of the last day went, without names."""
         async with self._busy:
             now = self._observed.settings.clock.now()
             if self._day is None or not _is_fresh(self._day[0], now):
@@ -131,10 +132,10 @@ class Fleet:
             return self._day[1]
 
     async def grid(self, caller: Caller | None) -> HourGrid:
-        """Return the last hour; who had a GPU is named only to those who may see it.
+        """Return the last hour; holders of GPUs are named only to callers who may see them.
 
         Args:
-            caller: None names nobody.
+            caller: None names no user.
         """
         async with self._busy:
             now = self._observed.settings.clock.now()
@@ -153,7 +154,7 @@ class Fleet:
         )
 
     async def week(self, caller: Caller) -> WeekOfUse:
-        """Return what projects held. Errors: Forbidden for others than administrators."""
+        """Return the use of each project. Errors: Forbidden for non-administrators."""
         rights.require_admin(caller, "see what all projects use")
         async with self._busy:
             now = self._observed.settings.clock.now()
@@ -162,7 +163,7 @@ class Fleet:
             return self._week[1]
 
     def preemptions(self, caller: Caller, at_most: int) -> tuple[Sequence[PreemptionCost], int]:
-        """Return the newest preemptions of 7 days, and how many there were. Errors: Forbidden."""
+        """Return the newest preemptions of 7 days, and their total number. Errors: Forbidden."""
         now = self._observed.settings.clock.now()
         return preemption_ledger.newest(self._ledger, caller, now, at_most)
 

@@ -1,11 +1,11 @@
-"""The recorded history as a workload that can be replayed: what ended, as rows of a trace.
+"""The recorded history as a workload for replays: ended jobs as rows of a trace.
 
-A row is what the scheduler could not know beforehand and what happened later cannot change: when
-the job was submitted, how long it had to run, on how many GPUs. The run time is that of all
-attempts less the progress that preemptions cost; what it waited is not in it.
+A row holds facts that scheduling does not change: the submission time, the run time and the number
+of GPUs. The run time is the sum of all attempts minus the progress that preemptions cost. Waiting
+time is not part of it.
 
-Not in the history: jobs that never started, jobs that are still there, and pauses by users, whose
-length nobody could replay. Jobs whose records were removed by age stay in it as long as their use
+Left out are jobs that never started, jobs that have not ended, and pauses by users, whose length
+cannot be replayed. Jobs whose records were removed by age stay in the history as long as their use
 is kept (``store.past_jobs``).
 """
 
@@ -37,13 +37,13 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What ended in some time before now.
+    """Jobs that ended within a period before now.
 
     Attributes:
-        jobs: By submission; times count from the first of them.
-        begun: When that was, epoch seconds.
-        costs: Of one preemption: the policy's restart, and the mean progress that those of these
-            jobs lost.
+        jobs: Jobs in order of submission; times count from the first submission.
+        begun: Time of the first submission, in epoch seconds.
+        costs: Cost of one preemption: the policy's restart cost, and the mean progress that the
+            preemptions of these jobs lost.
     """
 
     jobs: tuple[TraceJob, ...]
@@ -52,7 +52,7 @@ class History:
 
 
 class RecordedHistory:
-    """The history as administrators read it.
+    """Recorded history, readable by administrators.
 
     Attributes:
         past: Jobs whose records were removed.
@@ -64,9 +64,9 @@ class RecordedHistory:
         self.past = past
 
     async def read(self, caller: Caller, days: float) -> str:
-        """Return what ran and ended in the last ``days`` as a trace (formats, section 2).
+        """Return the jobs that ran and ended in the last ``days`` as a trace (formats, section 2).
 
-        Errors: Forbidden for others than administrators.
+        Errors: Forbidden for non-administrators.
         """
         rights.require_admin(caller, "read the recorded history")
         return as_csv((await self.of(days)).jobs)
@@ -83,11 +83,11 @@ async def history(
 ) -> History:
     """Return the jobs that ran and ended in the last ``days``; see the module.
 
-    What has ended does not change any more, so it is read beside the loop.
+    Records of ended jobs no longer change, so a thread reads them outside the event loop.
 
     Args:
         now: Epoch seconds.
-        restart_s: What one restart costs by the policy in force.
+        restart_s: Cost of one restart by the policy in force, in seconds.
         past: Jobs whose records were removed.
     """
     records, since = list(ledger.jobs()), now - days * DAY_S
@@ -105,7 +105,7 @@ async def history(
 
 
 def past_job(ledger: Ledger, record: JobRecord) -> PastJob:
-    """Return what is kept of an ended job when its record is removed."""
+    """Return the summary of an ended job that is kept when its record is removed."""
     return PastJob(
         id=record.id,
         submitted=record.in_line_since,
@@ -115,7 +115,7 @@ def past_job(ledger: Ledger, record: JobRecord) -> PastJob:
             for attempt in ledger.attempts(record.id)
             if attempt.started is not None and attempt.ended is not None
         ),
-        # Recorded as GPU seconds of unsaved progress and one restart (R18).
+        # Recorded as GPU-seconds of unsaved progress plus one restart (R18).
         lost_s=tuple(
             it.lost_gpu_s / max(1, it.gpus)
             for it in ledger.preemptions(record.id)
@@ -159,7 +159,7 @@ def _history(ended: list[PastJob], restart_s: float) -> History:
 
 
 def as_csv(jobs: Iterable[TraceJob]) -> str:
-    """Return the jobs as a trace, as ``benchpool replay`` reads it; seconds to a tenth."""
+    """Return the jobs as a trace for ``benchpool replay``; times are rounded to 0.1 s."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

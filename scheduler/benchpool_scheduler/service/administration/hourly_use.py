@@ -1,4 +1,4 @@
-"""GPU time by the hour and project. An hour that is over is divided once, and kept."""
+"""GPU time by hour and project; finished hours are computed once and cached."""
 
 from __future__ import annotations
 
@@ -12,34 +12,38 @@ from benchpool_scheduler.accounting.totals import HOUR_S, Total, totals
 from benchpool_scheduler.contract.use import UseBy
 
 LATE_S = 600.0
-"""So long after its end an hour may still change: samples are written once a minute."""
+"""Time after the end of an hour until its totals are final, in seconds. Samples are written once a
+minute.
+"""
 
 KEPT_DAYS, DAY_S = 8, 86_400.0
 
 PIECE_H = 24
-"""At most so many hours are read at once."""
+"""Maximum number of hours read at once."""
 
 ByProject = Mapping[str, Total]
-"""Totals by project; that of benches and of what nobody held has no name."""
+"""Totals by project; the empty name holds benches and unheld GPUs."""
 
 
 class HistoryReader(Protocol):
-    """What reads the recorded history: ``UseReader``."""
+    """Reader of the recorded history: ``UseReader``."""
 
     async def read(self, begin: float, end: float, *, step_s: float) -> RecordedUse:
-        """Return what is recorded of a range."""
+        """Return the recorded use of a range, in epoch seconds."""
 
     def losses(self, begin: float) -> Iterable[Loss]:
-        """Return what pauses discarded whose workers had gone after this time."""
+        """Return the work discarded by pauses that ended after this time."""
 
 
 class HourlyUse:
-    """Totals of whole hours, and of the one that has begun.
+    """Totals of whole hours and of the current one.
 
-    A pause tells at its end what it discarded, maybe hours back: those hours are divided again.
+    A pause reports at its end the work that it discarded, possibly of earlier hours. Those hours
+    are computed again.
 
     Attributes:
-        begun: When the record begins, as far as it was read, epoch seconds; infinite for never.
+        begun: Begin of the record as far as it was read, in epoch seconds; infinite if none was
+            read.
     """
 
     def __init__(self, reader: HistoryReader) -> None:
@@ -49,9 +53,9 @@ class HourlyUse:
         self.begun = float("inf")
 
     async def hours(self, number: int, now: float) -> Sequence[tuple[float, ByProject]]:
-        """Return the last whole hours and the one that has begun, by their begin.
+        """Return the last ``number`` whole hours and the current one, each with its begin.
 
-        Not to be called again before it has answered.
+        Concurrent calls are not allowed.
         """
         last = now // HOUR_S * HOUR_S
         begins = [last - HOUR_S * ago for ago in range(number, -1, -1)]
@@ -68,7 +72,7 @@ class HourlyUse:
         return [(at, found[at]) for at in begins if at < now]
 
     def _forget(self, since: float, now: float) -> None:
-        """Forget the hours in which a pause that has ended since discarded work."""
+        """Drop cached hours in which pauses that have ended since the last call discarded work."""
         losses = frozenset(self._reader.losses(since))
         for loss in losses - self._losses:
             for at in [at for at in self._kept if at < loss.end and at + HOUR_S > loss.begin]:
@@ -78,7 +82,7 @@ class HourlyUse:
 
 
 def _pieces(begins: Sequence[float]) -> Iterator[Sequence[float]]:
-    """Yield runs of hours that follow one another, the newest first."""
+    """Yield runs of consecutive hours, newest run first; a run has at most ``PIECE_H`` hours."""
     run: list[float] = []
     for at in reversed(begins):
         if run and (run[0] - at > HOUR_S or len(run) == PIECE_H):

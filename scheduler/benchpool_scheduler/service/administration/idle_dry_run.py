@@ -1,9 +1,9 @@
-"""What would have been free if idle benches had been given back: the ladder over what was measured.
+"""Dry run of the rule for idle benches: the GPU-hours it would have freed by the recorded use.
 
-It is the same ladder that decides about a bench (``core.benches.idle``), with the times of the
-site, and one look for each stretch of the record. Whom an exemption spares is left out. What
-kernels and terminals did is not recorded, so a bench that worked on processors alone counts as idle
-here; the answer says so.
+It uses the ladder that decides about benches (``core.benches.idle``) with the times of the site,
+and one sample for each bucket of the record. Benches under an exemption are left out. The activity
+of kernels and terminals is not recorded, so a bench that used only processors counts as idle. The
+answer states this.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from benchpool_scheduler.telemetry import ActivityBucket, Database
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
 FINEST_S = 900.0
-"""The record is read as finely as a rule of this length needs, and no finer."""
+"""Lower bound of the idle time that sets the resolution of the record, in seconds."""
 LOOKS = 12
-"""Looks in the time until a bench is due, at least, where the record is so fine."""
+"""Minimum number of samples until a bench is due, where the record is fine enough."""
 
 NOT_RECORDED = (
     "What kernels and terminals did is not recorded: some of these hours may have been work on "
@@ -46,7 +46,7 @@ SIMULATED = "GPUs are simulated here: they are as busy as the processors of thei
 
 @dataclass(slots=True)
 class _Bench:
-    """One lease: what its GPUs did in each stretch of the record."""
+    """Recorded activity of the GPUs of one lease, by the begin of each bucket."""
 
     user: str
     server: str
@@ -55,7 +55,7 @@ class _Bench:
 
 
 class IdleDryRun:
-    """Answers from the record, one question at a time."""
+    """Dry runs on the record, one at a time."""
 
     def __init__(self, observed: SchedulerState, record: Database) -> None:
         self._observed = observed
@@ -63,7 +63,7 @@ class IdleDryRun:
         self._busy = asyncio.Lock()
 
     async def ask(self, caller: Caller, query: IdleBenchesQuery) -> IdleBenches:
-        """Say what would have been free. Errors: Forbidden for others than administrators."""
+        """Return the GPU-hours that would be free. Errors: Forbidden for non-administrators."""
         rights.require_admin(caller, "ask what idle benches would have given back")
         end = self._observed.settings.clock.now()
         begin = end - query.days * DAY_S
@@ -120,7 +120,7 @@ class IdleDryRun:
 
 
 def _ladder(site: IdleLadder, query: IdleBenchesQuery) -> IdleLadder:
-    """Return the times of the site; those of ``minutes`` where they are asked for."""
+    """Return the ladder of the site, or one scaled to ``minutes`` if the query sets it."""
     if query.minutes is None:
         return site
     act_s = query.minutes * 60.0
@@ -141,7 +141,7 @@ def _benches(found: Iterable[ActivityBucket]) -> Mapping[str, _Bench]:
 def _freed(
     bench: _Bench, span_s: int, end: float, ladder: IdleLadder, spared_until: float
 ) -> tuple[int, float]:
-    """Return how often a bench would have been given back, and for how many GPU seconds."""
+    """Return how often a bench would have been reclaimed, and for how many GPU-seconds."""
     watch, times, freed_s, until = IdleWatch(), 0, 0.0, None
     for seen in _sightings(bench, span_s, end):
         watch = looked(watch, replace(seen, spared=seen.at < spared_until), ladder)
@@ -155,7 +155,7 @@ def _freed(
 
 
 def _sightings(bench: _Bench, span_s: int, end: float) -> Iterator[Sighting]:
-    """Yield a look at the end of each stretch; what is not told of all GPUs is not known."""
+    """Yield a sample at the end of each bucket; it is unmeasured unless all GPUs were measured."""
     first = min(bench.stretches)
     yield Sighting(at=float(first))
     for begin in sorted(bench.stretches):
@@ -174,7 +174,7 @@ def _most(bucket: ActivityBucket) -> float:
 
 
 def _rows(freed: Iterable[tuple[_Bench, tuple[int, float]]]) -> list[IdleBench]:
-    """Return what each server would have given back, the most first."""
+    """Return the GPU-hours that the rule would have freed of each server, largest first."""
     found: dict[tuple[str, str], IdleBench] = {}
     for bench, (times, freed_s) in freed:
         if not times:

@@ -1,4 +1,4 @@
-"""Whom the exemptions of the configuration keep from the dry run of the rule for idle benches."""
+"""Exemptions of the configuration in the dry run of the rule for idle benches."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Server = tuple[str, str]
 
 
 class Sparing:
-    """Counts for each exemption what it spared; of several, the one that ends last counts.
+    """Counter of what each exemption spared; if several apply, the one that ends last counts.
 
-    >>> from datetime import date
-    >>> sparing = Sparing([IdleExemption("group:exam", date(2026, 12, 31))], "UTC")
-    >>> sparing.spared({"ann", "group:exam"}, ("ann", ""), 12.0)
-    >>> print(next(sparing.notes()))
-    1 server is left out in part or whole, with 12.0 GPU-hours, for an exemption spares it: \
-group:exam until 2026-12-31. Groups and profiles are as the Hub has them now.
+        >>> from datetime import date
+        >>> sparing = Sparing([IdleExemption("group:exam", date(2026, 12, 31))], "UTC")
+        >>> sparing.spared({"ann", "group:exam"}, ("ann", ""), 12.0)
+        >>> print(next(sparing.notes()))
+        1 server is left out in part or whole, with 12.0 GPU-hours, for an exemption spares it: \
+    group:exam until 2026-12-31. Groups and profiles are as the Hub has them now.
     """
 
     def __init__(self, exempt: Sequence[IdleExemption], zone: str) -> None:
@@ -31,23 +31,23 @@ group:exam until 2026-12-31. Groups and profiles are as the Hub has them now.
         self._spared: dict[IdleExemption, dict[Server, float]] = defaultdict(dict)
 
     def until(self, names: Collection[str]) -> float:
-        """Return until when one of these names is spared; minus infinity for never."""
+        """Return the end of the exemption of these names; minus infinity if there is none."""
         one = self._longest(names)
         return float("-inf") if one is None else self._ends[one]
 
     def spared(self, names: Collection[str], server: Server, gpu_h: float) -> None:
-        """Learn that so much less would have been given back by a server of these names."""
+        """Count GPU-hours of a server that the exemption of these names spared."""
         one = self._longest(names)
         if one is not None and gpu_h > 0:
             self._spared[one][server] = self._spared[one].get(server, 0.0) + gpu_h
 
     @property
     def servers(self) -> int:
-        """How many servers were spared."""
+        """Number of servers that were spared."""
         return len({server for each in self._spared.values() for server in each})
 
     def notes(self) -> Iterator[str]:
-        """Yield one sentence on who is left out, and by which exemptions."""
+        """Yield one sentence that names the exemptions that applied; nothing if none did."""
         if not self._spared:
             return
         hours = sum(sum(each.values()) for each in self._spared.values())
@@ -62,7 +62,7 @@ group:exam until 2026-12-31. Groups and profiles are as the Hub has them now.
         )
 
     def answer(self, now: float) -> list[IdleExempt]:
-        """Return all exemptions with what each spared, as the configuration has them."""
+        """Return all exemptions of the configuration, with what each spared."""
         return [
             IdleExempt(
                 who=one.who,

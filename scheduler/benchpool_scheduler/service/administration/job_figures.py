@@ -1,4 +1,4 @@
-"""What became of jobs in a range of time: waits, and preemptions given and taken."""
+"""Waits of jobs, and preemptions of and for them, in a range of time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def figures_of(
     """Return waits and preemptions of the jobs that the caller may see; epoch seconds.
 
     Args:
-        removed: What is kept of jobs whose records were removed, and that ended in the range or
+        removed: Summaries of jobs whose records were removed and that ended in the range or
             later.
     """
     gone = {job.id: job for job in removed if ledger.job(job.id) is None}
@@ -66,7 +66,7 @@ def _count_gone(
     span: tuple[float, float],
     seen: Callable[[str, str], bool],
 ) -> None:
-    """Count a job whose record was removed, as it was counted before."""
+    """Count a job whose record was removed, in the same way as one with a record."""
     begin, end = span
     sees, began = seen(job.user, job.project), job.began
     if sees and began is not None and begin <= began < end:

@@ -1,7 +1,7 @@
-"""What administrators say of machines: drain, open, note, maintenance window.
+"""Node settings by administrators: drain, uncordon, note, maintenance window.
 
-The rule is ``core.lifecycle.closing``. What is said is on disk before it is answered, and the next
-pass knows it. What runs on a machine goes on.
+The rule is ``core.lifecycle.closing``. A setting is on disk before the request is answered, and
+applies from the next pass. Running jobs and benches on the machine continue.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from benchpool_scheduler.service.process.shielded import shielded
 from benchpool_scheduler.store.records import NodeRecord, NodeWindowRecord, SaveNodes
 
 NAMED = 8
-"""At most so many machines are named to who asks for one that is not there."""
+"""Maximum number of machines named in the error about an unknown one."""
 
 LONGEST_S = 60.0
-"""The clock may be set: it is looked at again after so long at most."""
+"""Maximum interval between checks of the windows, in seconds; the clock may be set meanwhile."""
 
 
 class NodeAdmin:
-    """The machines of the pool, and what is said of them.
+    """The machines of the pool and their settings by administrators.
 
     Args:
-        want_pass: Called when machines take other jobs than before.
+        want_pass: Called when machines accept other jobs than before.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class NodeAdmin:
         self._said = asyncio.Event()
 
     def restore(self) -> None:
-        """Go on with what was said before the service was started."""
+        """Apply the saved settings after a start."""
         self._put({node.name: node for node in self._ledger.saved_nodes})
 
     async def run(self) -> None:
-        """Close and open machines when their windows begin and end, for ever."""
+        """Close and open machines when their windows begin and end; runs until cancelled."""
         while True:
             self._said.clear()
             self._put(self._observed.now.nodes)
@@ -72,10 +72,10 @@ class NodeAdmin:
                 async with asyncio.timeout(wait_s):
                     await self._said.wait()
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ reading
 
     def nodes(self, caller: Caller) -> list[PoolNode]:
-        """Return the machines of the pool by name; everybody may know which take starts."""
+        """Return the machines of the pool by name, for any caller."""
         return [self._view(name) for name in sorted(self._observed.now.inventory.nodes)]
 
     def _view(self, name: str) -> PoolNode:
@@ -125,7 +125,7 @@ class NodeAdmin:
         return NodeIntake.OPEN, f"{name} {said}." if said else f"{name} takes starts."
 
     def _goes_beyond(self, job: str, begins: float) -> bool:
-        """Tell whether a job that runs may go on beyond an instant."""
+        """Return whether a running job may continue beyond an instant."""
         record = self._ledger.job(job)
         if record is None or record.spec.time_limit_s is None:
             return True
@@ -133,10 +133,13 @@ class NodeAdmin:
         started = None if attempt is None else attempt.started or attempt.decided
         return started is None or started + record.spec.time_limit_s > begins
 
-    # ------------------------------------------------------------------ saying
+    # ------------------------------------------------------------------ changes
 
     async def drain(self, caller: Caller, name: str, said: NodeReason) -> PoolNode:
-        """Let nothing more start there. Errors: Forbidden, NotFound, InvalidInput, Unavailable."""
+        """Drain a machine: nothing more starts there.
+
+        Errors: Forbidden, NotFound, InvalidInput, Unavailable.
+        """
         now, reason = self._observed.settings.clock.now(), _words(said.reason)
 
         def drained(node: NodeRecord) -> NodeRecord:
@@ -154,7 +157,7 @@ class NodeAdmin:
         )
 
     async def note(self, caller: Caller, name: str, said: NodeNote) -> PoolNode:
-        """Write down what people should know of it. Errors: Forbidden, NotFound, Unavailable."""
+        """Set the note that users see. Errors: Forbidden, NotFound, Unavailable."""
         text = one_line(said.text)
         return await self._say(caller, name, lambda node: replace(node, note=text))
 
@@ -198,7 +201,7 @@ class NodeAdmin:
             )
 
     def _put(self, nodes: Mapping[str, NodeRecord]) -> None:
-        """Let everybody see this; what is over is left out."""
+        """Publish the settings without expired windows, and request a pass if they have changed."""
         nodes = self._current(nodes)
         closed = closings.closed_now(nodes, self._observed.settings.clock.now())
         seen = self._observed.now
@@ -220,7 +223,7 @@ def _moment(at: float) -> datetime:
 
 
 def _words(reason: str) -> str:
-    """Return a reason without line ends. Errors: InvalidInput for one of blanks."""
+    """Return a reason as one line. Errors: InvalidInput if it is blank."""
     words = one_line(reason)
     if not words:
         raise InvalidInput("Give a short reason: whoever waits for it reads it.", field="reason")

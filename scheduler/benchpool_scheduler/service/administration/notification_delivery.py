@@ -1,8 +1,8 @@
-"""The loop that finds what people are to be told outside of pages, and sends it.
+"""Background task that finds due notifications and sends them.
 
-What is to be told is found in the facts, again and again, and what was told is kept by its id: a
-restart loses nothing that was due. An id is kept only after its message was sent, so that a crash
-between the two sends it once more, with the same id.
+Notifications are derived from the facts again in each round, and sent ones are recorded by ID. A
+restart therefore loses none that are due. An ID is recorded only after its message was sent, so a
+crash in between sends the message again with the same ID.
 """
 
 from __future__ import annotations
@@ -44,27 +44,30 @@ from benchpool_scheduler.service.observed.observed import SchedulerState
 log = logging.getLogger(__name__)
 
 TICK_S = 30.0
-"""Time alone brings messages, too: it is looked for so often."""
+"""Maximum interval between rounds, in seconds; some notifications become due by time alone."""
 SETTLE_S = 0.5
-"""What changes within so many seconds goes together."""
+"""Time in which changes are collected into one round, in seconds."""
 AGAIN_S = (0.0, 10.0, 60.0, 300.0)
-"""Pauses before the first try to reach an address, and before each further one; then it is given up
-and said on the user's page."""
+"""Delays before each try to reach an address, in seconds. After the last one the address is given
+up, and the user's page shows the failure.
+"""
 TOLD_FOR_S = 2 * job_messages.FRESH_S
 
 POOL = ""
-"""Who hears by the addresses of the site what administrators hear."""
+"""Recipient for the site's own addresses, which get the notifications for administrators."""
 
 _PROBLEM = "notifications"
 
 
 class NotificationDelivery:
-    """What is on its way to people.
+    """Notifications that are due or being sent.
 
     Attributes:
-        site: What the administrator allows, as read last.
-        quiet: Tells whether a job is a replica whose service has failed before; nobody is told.
-        kept: Subscriptions, and what was told. ``again_s``: pauses before each try.
+        site: Settings of the site, as last read.
+        quiet: Returns whether a job is a replica whose service has failed before; then no user is
+            notified.
+        kept: Subscriptions, and the record of sent notifications.
+        again_s: Delays before each try, in seconds.
     """
 
     def __init__(
@@ -92,14 +95,15 @@ class NotificationDelivery:
         self._wake = asyncio.Event()
 
     async def open(self) -> None:
-        """Read what is kept and what the site allows; what cannot be read is reported."""
+        """Read the record and the site's settings; report what is unreadable."""
         with contextlib.suppress(InvalidInput):
             await self.reload()
 
     async def reload(self) -> bool:
-        """Read what the site allows again; return whether it is something else than before.
+        """Read the site's settings again; return whether they have changed.
 
-        Errors: InvalidInput with line and key: what was in force stays, and it is reported.
+        Errors: InvalidInput with line and key. The settings in force stay, and the problem is
+        reported.
         """
         try:
             found = await asyncio.to_thread(site.load, self._file)
@@ -120,7 +124,7 @@ class NotificationDelivery:
         return True
 
     async def _know(self) -> None:
-        """Read what is kept, once. Errors: InvalidInput."""
+        """Read subscriptions and record, once. Errors: InvalidInput."""
         if self._known:
             return
         try:
@@ -135,7 +139,7 @@ class NotificationDelivery:
         self.jobs_changed([job.id for job in jobs])
 
     def jobs_changed(self, jobs: Collection[str]) -> None:
-        """Note jobs whose owners may be told something."""
+        """Mark jobs for the next round, if their owners have a subscription."""
         if not self.kept.subscriptions:
             return
         records = filter(None, map(self._ledger.job, jobs))
@@ -145,16 +149,16 @@ class NotificationDelivery:
             self._wake.set()
 
     def seen(self, now: Observations) -> None:
-        """Look soon at what lasts: something else was observed."""
+        """Start a round soon, because an observation has changed."""
         if self.kept.subscriptions or self.site.pool:
             self._wake.set()
 
     def subscribed(self, user: str) -> None:
-        """Look at the jobs of somebody whose wishes have changed."""
+        """Mark the live jobs of a user whose subscription has changed."""
         self.jobs_changed([job.id for job in self._ledger.live() if job.user == user])
 
     async def run(self) -> None:
-        """Find and send, for ever; while the site sends nothing, wait until it does."""
+        """Find and send notifications until cancelled; wait while the site sends none."""
         while True:
             if self.site.sends:
                 self._gather(self.now())
@@ -168,17 +172,17 @@ class NotificationDelivery:
             self._wake.clear()
 
     async def close(self) -> None:
-        """Stop; what is on its way is sent again after the next start."""
+        """Stop; notifications being sent are sent again after the next start."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self.sender.close()
 
     def now(self) -> float:
-        """Return the present time."""
+        """Return the present time, in epoch seconds."""
         return self._observed.settings.clock.now()
 
-    # ------------------------------------------------------------------ what is to be told
+    # ------------------------------------------------------------------ due notifications
 
     def _gather(self, now: float) -> None:
         looked, self._changed = self._changed | self._timed, set()
@@ -221,7 +225,7 @@ class NotificationDelivery:
 
     def _who_hears(self, one: conditions.PoolCondition) -> Iterable[str]:
         if self.site.pool and one.event is not NotificationEvent.IDLE_BENCH:
-            yield POOL  # an idle bench is its owner's own business
+            yield POOL  # an idle bench concerns its owner only
         configuration = self._observed.now.configuration
         for name, wish in self.kept.subscriptions.items():
             found = self._observed.now.hub_user(name)
@@ -243,7 +247,7 @@ class NotificationDelivery:
     # ------------------------------------------------------------------ sending
 
     def _send(self, now: float) -> None:
-        """Begin what is due; a person's next bundle waits for the one that is on its way."""
+        """Start sending due bundles; each recipient has at most one bundle being sent."""
         allowed = pace.SendingPace(self.site.bundle_minutes * 60.0, self.site.per_hour)
         for person, messages in self._pending.items():
             gone = person != POOL and self._observed.now.hub_user(person) is None
@@ -260,7 +264,7 @@ class NotificationDelivery:
             task.add_done_callback(self._tasks.discard)
 
     async def _deliver(self, person: str, messages: Mapping[str, Message]) -> None:
-        """Send a bundle to all addresses of a person, again where it fails; then remember it."""
+        """Send a bundle to all addresses of a recipient with retries, then record it as sent."""
         bundle, left = self.bundle(messages.values()), self._addresses(person)
         try:
             for pause_s in self.again_s:
@@ -276,7 +280,7 @@ class NotificationDelivery:
     async def attempt(
         self, person: str, to: Sequence[KeptAddress], bundle: Bundle
     ) -> Sequence[KeptAddress]:
-        """Return those addresses that a bundle did not reach; what came of it is kept."""
+        """Send a bundle and return the addresses that it did not reach; results are stored."""
         now = self.now()
         results = await asyncio.gather(*(self._try(person, one, bundle, now) for one in to))
         came = {one.id: why for one, why in zip(to, results, strict=True)}
@@ -315,7 +319,7 @@ class NotificationDelivery:
             log.warning("what was told cannot be kept: %s", failed.strerror)
 
     def bundle(self, messages: Iterable[Message]) -> Bundle:
-        """Return messages as one."""
+        """Return the messages as one bundle."""
         return bundled(list(messages), self._observed.settings.base_url)
 
     def _addresses(self, person: str) -> Sequence[KeptAddress]:

@@ -1,4 +1,4 @@
-"""What each user is told outside of pages, and where: read, changed, tried."""
+"""Notification settings of each user: read, change, test."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ MOST_ADDRESSES = 5
 
 
 class Notifier:
-    """Subscriptions of users.
+    """Notification settings of users.
 
     Args:
-        delivery: Sends.
+        delivery: Sends the notifications.
     """
 
     def __init__(self, delivery: NotificationDelivery) -> None:
         self._delivery = delivery
 
     def settings(self, caller: Caller) -> NotificationSettings:
-        """Return what the caller is told, and where; nothing that is secret."""
+        """Return the caller's subscriptions and addresses, without secrets."""
         kept = self._delivery.kept.subscriptions.get(caller.name)
         own = self._subscription(caller, kept if caller.kind == "user" else None)
         return NotificationSettings(
@@ -52,15 +52,20 @@ class Notifier:
         )
 
     async def reload(self, caller: Caller) -> SiteKinds:
-        """Read `notifications.yaml` again. Errors: Forbidden; InvalidInput: the old one stays."""
+        """Read `notifications.yaml` again.
+
+        Errors: Forbidden; InvalidInput, and then the old settings stay.
+        """
         rights.require_admin(caller, "read `notifications.yaml` again")
         changed, site = await self._delivery.reload(), self._delivery.site
         return SiteKinds(changed, list(site.offered), len(site.pool))
 
     async def change(self, caller: Caller, asked: NotificationChange) -> NotificationSettings:
-        """Change the caller's own. Errors: Forbidden, InvalidInput, Refused; Unavailable."""
+        """Change the caller's own settings. Errors: Forbidden, InvalidInput, Refused,
+        Unavailable.
+        """
         _require_user(caller)
-        if asked.add is not None:  # the library of services is read from disk
+        if asked.add is not None:  # reads a library of services from disk
             await asyncio.to_thread(addresses.check, asked.add, self._delivery.site)
         await self._delivery.kept.change(
             caller.name, lambda own: self._changed(self._subscription(caller, own), caller, asked)
@@ -69,10 +74,10 @@ class Notifier:
         return self.settings(caller)
 
     async def test(self, caller: Caller) -> NotificationSettings:
-        """Send a message to all addresses of the caller, once.
+        """Send a test message once to all addresses of the caller.
 
-        Errors: Forbidden; InvalidInput where the site sends nothing; Refused without an address;
-        TooMany past the bound for all messages.
+        Errors: Forbidden; InvalidInput if the site sends no notifications; Refused without an
+        address; TooMany beyond the rate limit for all messages.
         """
         _require_user(caller)
         addresses.require_set_up(self._delivery.site)
@@ -135,7 +140,7 @@ class Notifier:
 
 
 def _with_new(there: tuple[KeptAddress, ...], asked: NotificationChange) -> tuple[KeptAddress, ...]:
-    """Return the addresses with the one that is asked for; its secret may be a new one."""
+    """Return the addresses with the added one; a known address gets the new secret."""
     new = asked.add
     if new is None:
         return there

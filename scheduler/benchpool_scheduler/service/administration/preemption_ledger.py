@@ -1,4 +1,4 @@
-"""Who paid to whom: the latest preemptions with what they cost, as far as it is known."""
+"""The latest preemptions with their costs, as far as these are known."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ DAYS_S = 7 * 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class PreemptionCost:
-    """One preemption.
+    """Cost of one preemption.
 
     Attributes:
         at: Epoch seconds.
-        job, name, user, project: Of the job that made way.
-        to_job, to_user, to_project: Of the job that got the GPUs; empty for benches.
-        lost_gpu_s: GPU seconds that it cost; ``final`` where no more is to come.
-        resumed_on: Where the job goes on, empty while it waits.
+        job, name, user, project: The paused job.
+        to_job, to_user, to_project: The job that got the GPUs; empty for benches.
+        lost_gpu_s: Cost in GPU-seconds; ``final`` if it no longer grows.
+        resumed_on: Node on which the job resumed; empty while it waits.
     """
 
     at: float
@@ -44,9 +44,9 @@ class PreemptionCost:
 def newest(
     ledger: Ledger, caller: Caller, now: float, at_most: int
 ) -> tuple[Sequence[PreemptionCost], int]:
-    """Return the newest preemptions of the last 7 days, and how many there were.
+    """Return the newest preemptions of the last 7 days, and their total number.
 
-    Errors: Forbidden for others than administrators.
+    Errors: Forbidden for non-administrators.
     """
     rights.require_admin(caller, "see all preemptions")
     found = list(ledger.preemptions_since(now - DAYS_S))

@@ -1,4 +1,4 @@
-"""Every preemption as a record of the audit trail: who had to give way, for whom, by which rule."""
+"""Audit records for preemptions: the victim, the claimant and the rule."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from benchpool_scheduler.service.administration.audit_trail import AuditEvent, A
 from benchpool_scheduler.service.ledger.ledger import Ledger
 
 POOL = Caller("benchpool", kind="service")
-"""Who acts when nobody asked: the pool itself, by its rules."""
+"""Caller for actions of the pool itself, which no user requested."""
 
 
 class PreemptionTrail:
-    """Writes what passes have preempted."""
+    """Writer of audit records about preemptions."""
 
     def __init__(self, ledger: Ledger, trail: AuditTrail) -> None:
         self._ledger = ledger
         self._trail = trail
 
     def preempted(self, commands: Sequence[Preempt]) -> None:
-        """Write what was just committed, without waiting for the disk."""
+        """Record committed preemptions, without waiting for the disk."""
         for one in commands:
             self._trail.tell(self._deed(one))
 

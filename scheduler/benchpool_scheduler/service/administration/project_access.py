@@ -1,7 +1,7 @@
-"""Belonging to projects: who asks, who is let in by its leads, who is declined.
+"""Membership in projects: access requests, and the decisions of project leads.
 
-A wish is kept in a file of its own until it is granted; who is let in stands in the configuration,
-changed in the name of who decided.
+An access request is kept in a file of its own until it is granted. Members are part of the
+configuration, which is changed in the name of the lead or administrator who decides.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store import access_requests
 
 MOST_OF_USER = 20
-"""Wishes of one user that are kept; further ones are refused."""
+"""Maximum number of access requests kept per user."""
 
 Key = tuple[str, str]
 
@@ -46,10 +46,10 @@ def _of_leads(asked: AccessDecision) -> str:
 
 
 class ProjectAccess:
-    """Takes wishes, and lets people in.
+    """Access requests, and the members that leads add and remove.
 
     Args:
-        file: Where the wishes are kept.
+        file: File of the access requests.
     """
 
     def __init__(
@@ -62,9 +62,9 @@ class ProjectAccess:
         self._kept: dict[Key, AccessRequest] | None = None
 
     async def requests(self, caller: Caller, user: str | None = None) -> list[AccessRequest]:
-        """Return the wishes of a user, and those that this user may decide; the oldest first.
+        """Return a user's own and decidable access requests, oldest first.
 
-        Errors: NotFound for somebody else's.
+        Errors: NotFound for a caller who is another user.
         """
         rights.require_same_user(caller, user or caller.name)
         reader = caller if user in (None, caller.name) else self._known(user or "")
@@ -73,9 +73,9 @@ class ProjectAccess:
         return [one for one in found if one.decides or one.user == reader.name]
 
     async def ask(self, caller: Caller, asked: AccessAsk) -> AccessRequest:
-        """Keep a wish; a repeat takes the place of the first one.
+        """Save an access request; a repeat replaces the first one.
 
-        Errors: InvalidInput for a project that takes nobody, Refused.
+        Errors: InvalidInput for a project without members, Refused.
         """
         self._check_project(asked.project)
         if belongs_to(caller, asked.project, self._observed.now.configuration):
@@ -97,7 +97,9 @@ class ProjectAccess:
         return self._seen_by(caller, wish)
 
     async def decline(self, caller: Caller, asked: AccessDecision) -> AccessRequest:
-        """Answer a wish with no; who asked reads why. Errors: Forbidden, NotFound."""
+        """Decline an access request; the requester can read the reason. Errors: Forbidden,
+        NotFound.
+        """
         self._require_lead(caller, asked.project)
         async with self._lock:
             wishes = await self._wishes()
@@ -113,16 +115,16 @@ class ProjectAccess:
         return self._seen_by(caller, wish)
 
     async def add(self, caller: Caller, asked: AccessDecision) -> contract.ConfigurationChange:
-        """Let a user into a project, in the caller's name.
+        """Add a user to a project, in the caller's name.
 
-        Errors: Forbidden, InvalidInput, Refused; Unavailable when it cannot be kept.
+        Errors: Forbidden, InvalidInput, Refused; Unavailable when it cannot be written.
         """
         self._require_lead(caller, asked.project)
         self._check_project(asked.project)
         await self._check_user(caller, asked.user)
         settings = self._observed.now.configuration.project(asked.project)
         if settings is not None and asked.user in settings.members:
-            # A second sending of what has been answered changes nothing.
+            # A repeated request changes nothing.
             return contract.ConfigurationChange(applied=True, changes=[])
         change = await self._change(caller, asked, add=[asked.user])
         async with self._lock:
@@ -132,7 +134,7 @@ class ProjectAccess:
         return change
 
     async def remove(self, caller: Caller, asked: AccessDecision) -> contract.ConfigurationChange:
-        """Take a user out of a project. Errors: as ``add``."""
+        """Remove a user from a project. Errors: as ``add``."""
         self._require_lead(caller, asked.project)
         settings = self._observed.now.configuration.project(asked.project)
         if settings is None or asked.user not in settings.members:
@@ -189,7 +191,7 @@ class ProjectAccess:
         if rights.rules_all(caller):
             return
         if user not in self._observed.now.users.by_name:
-            with suppress(Unavailable):  # whoever logged in just now is known to the Hub alone
+            with suppress(Unavailable):  # a new user may be known to the Hub only
                 await self._observed.ask_hub()
         known = self._observed.now.users.by_name
         if user not in known:

@@ -1,4 +1,4 @@
-"""Puts a new configuration in force, all or nothing."""
+"""Changes of the configuration, all or nothing."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ from benchpool_scheduler.store.configuration_versions import FOLDER, VersionFile
 Keep = Callable[[str], Awaitable[None]]
 
 CONFIGURATION = "configuration"
-"""The topic of problems with ``benchpool.yaml``."""
+"""Topic of problems with ``benchpool.yaml``."""
 
 
 class Reconfiguration:
     """Checks and applies ``benchpool.yaml``.
 
     Args:
-        file: Where the text in force is kept, None for nowhere.
-        keep: Keeps it elsewhere too, before it is in force; Unavailable leaves all as it was.
+        file: File of the text in force, or None for no file.
+        keep: Saves the text elsewhere before it is in force; Unavailable rolls the change back.
         changed: Called after a new configuration is in force.
 
     Attributes:
-        versions: Those that it had.
+        versions: History of the configuration.
     """
 
     def __init__(
@@ -77,43 +77,43 @@ class Reconfiguration:
         )
 
     async def open(self) -> None:
-        """Record what is in force now, where it is another version than the last."""
+        """Record the configuration in force, if it differs from the last version."""
         await self.versions.begin(by_text=self._file is not None)
 
     def check(
         self, caller: Caller, text: str, file: str | None = None
     ) -> contract.ConfigurationChange:
-        """Say what a configuration would change for whom.
+        """Return the changes that a configuration would make, and for whom.
 
         Args:
-            file: What to call the text; the pool's own file by default.
+            file: Name of the text in messages; the pool's own file by default.
 
-        Errors: Forbidden for others than administrators, InvalidInput with line and key.
+        Errors: Forbidden for non-administrators, InvalidInput with line and key.
         """
         rights.require_admin(caller, "look at the configuration")
         return self._difference(self.read(text, file), applied=False)
 
     def difference(self, new: Configuration) -> contract.ConfigurationChange:
-        """Say what a configuration that was read would change."""
+        """Return the changes that a parsed configuration would make."""
         return self._difference(new, applied=False)
 
     async def apply(
         self, caller: Caller, text: str, file: str | None = None, reason: str = ""
     ) -> contract.ConfigurationChange:
-        """Put a configuration in force and keep it: all or nothing.
+        """Apply and save a configuration: all or nothing.
 
-        Errors: as ``check``; Refused where the file says something else again, which nobody has
-        put in force; Unavailable when it cannot be kept.
+        Errors: as ``check``; Refused if the file was edited by hand and the edit is not in force;
+        Unavailable when it cannot be saved.
         """
         rights.require_admin(caller, "change the configuration")
         origin = VersionOrigin(VersionWay.APPLY, caller.name, one_line(reason))
         return await shielded(self._put_in_force(text, origin, file))
 
     async def set(self, caller: Caller, edit: ConfigurationEdit) -> contract.ConfigurationChange:
-        """Set single values and keep the rest of the file as people wrote it: all or nothing.
+        """Set single values and keep the rest of the file as written: all or nothing.
 
-        Errors: as ``apply``; Refused where another version came into force since, or the file was
-        changed by hand and is not in force.
+        Errors: as ``apply``; Refused if another version came into force since, or the file was
+        edited by hand and the edit is not in force.
         """
         rights.require_admin(caller, "change the configuration")
         return await self.set_for(caller, edit)
@@ -121,14 +121,16 @@ class Reconfiguration:
     async def set_for(
         self, caller: Caller, edit: ConfigurationEdit
     ) -> contract.ConfigurationChange:
-        """As ``set``, for a caller whose right to these very settings was checked before."""
+        """Set values as ``set`` does, for a caller whose right to these settings was already
+        checked.
+        """
         origin = VersionOrigin(VersionWay.SET, caller.name, one_line(edit.reason))
         return await shielded(self._set(edit, origin))
 
     async def revert(
         self, caller: Caller, asked: ConfigurationRevert
     ) -> contract.ConfigurationChange:
-        """Put a former version in force again, as a new version.
+        """Apply a former version again, as a new version.
 
         Errors: as ``apply``; NotFound for a version that is not kept.
         """
@@ -141,7 +143,7 @@ class Reconfiguration:
         return await shielded(self._revert(kept.text, origin, source))
 
     def tried(self, settings: Sequence[Setting], text: str | None = None) -> Configuration:
-        """Return what a text, that in force by default, would say with some values set.
+        """Return the configuration of a text (that in force by default) with some values set.
 
         Errors: InvalidInput.
         """
@@ -151,17 +153,17 @@ class Reconfiguration:
             if found is not None:
                 return self._fitting(found)
         except InvalidInput:
-            pass  # said below with the line that it would have
+            pass  # the next line raises it with the right line number
         return self.read(edited(before, settings, self._named))
 
     async def use(
         self, text: str, source: str, *, overtaken: Callable[[], bool] = lambda: False
     ) -> contract.ConfigurationChange | None:
-        """Put a configuration in force that is kept elsewhere already: all or nothing.
+        """Apply a configuration that is saved elsewhere already: all or nothing.
 
         Args:
-            overtaken: Asked while nothing else can change the configuration: whether the text is
-                older than what was kept since. It is left alone then, and None returned.
+            overtaken: Returns whether the text is older than the saved one; called while no other
+                change is possible. If true, nothing changes and None is returned.
 
         Errors: InvalidInput; the old one stays.
         """
@@ -193,7 +195,7 @@ class Reconfiguration:
     async def _revert(
         self, text: str, origin: VersionOrigin, source: str
     ) -> contract.ConfigurationChange:
-        """Go back, also from what somebody typed into the file: that is kept beside it."""
+        """Apply a former version; an edit of the file that is not in force is saved beside it."""
         async with self._ledger.lock:
             await asyncio.to_thread(self.read, text, source)
             kept = await asyncio.to_thread(self._keep_edit, text)
@@ -230,11 +232,11 @@ class Reconfiguration:
         written: bool = False,
         over: Sequence[str] = (),
     ) -> contract.ConfigurationChange:
-        """Check a text, keep it as a version and where it lies, and put it in force.
+        """Check a text, save it as a version and in the file, and apply it.
 
         Args:
-            written: It lies there already.
-            over: What may be written over, besides what is in force.
+            written: The file contains the text already.
+            over: Texts that may be overwritten, besides the one in force.
         """
         new = await asyncio.to_thread(self.read, text, source)
         answer = self._difference(new, applied=True)
@@ -281,7 +283,7 @@ class Reconfiguration:
                 )
                 answer = structs.replace(answer, version=number)
             except Unavailable as failed:
-                # It is in force in the cluster, whatever our disk takes.
+                # It is in force in the cluster even if the local disk fails.
                 self._observed.report("configuration-versions", failed.message)
             self._observed.put(self._observed.now.with_configuration(new))
         self._changed()
@@ -290,21 +292,21 @@ class Reconfiguration:
     async def _reload(self) -> contract.ConfigurationChange:
         if self._file is None:
             raise Unavailable("This service was started without a configuration file.")
-        async with self._ledger.lock:  # of two at once, the later one reads later
+        async with self._ledger.lock:  # reloads run one after another
             text = await asyncio.to_thread(configuration_file.read, self._file)
             answer = await self._take(text, VersionOrigin(VersionWay.RELOAD), None, written=True)
         self._tell()
         return answer
 
     def read(self, text: str, source: str | None = None) -> Configuration:
-        """Read and check a text without using it. Errors: InvalidInput."""
+        """Parse and check a text without applying it. Errors: InvalidInput."""
         return self._fitting(load(text, source or self._named))
 
     def _edited(self, settings: Sequence[Setting]) -> str:
         return edited(self._observed.now.configuration.text, settings, self._named)
 
     def _fitting(self, new: Configuration) -> Configuration:
-        """Return a configuration whose quotas the pool can hold. Errors: InvalidInput."""
+        """Return the configuration if the pool can hold its quotas. Errors: InvalidInput."""
         if self._observed.now.inventory.devices:
             then = self._observed.now.with_configuration(new)
             unfit_quotas.refuse_singles(then)

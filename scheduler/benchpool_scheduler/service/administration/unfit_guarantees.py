@@ -1,4 +1,4 @@
-"""Guarantees of projects that the pool cannot hold together: refused, with the numbers (R4)."""
+"""Check that the pool can hold the guaranteed quotas of all projects together (R4)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from benchpool_scheduler.phrases import count
 
 
 def refuse_more(new: Configuration, old: Configuration, gpus: int) -> None:
-    """Refuse a change that guarantees more than there is; what was so before is no reason.
+    """Refuse a change that guarantees more GPUs than there are; an unchanged excess is accepted.
 
     Args:
-        old: The one in force.
-        gpus: Those that training may use, without what is set aside for benches.
+        old: The configuration in force.
+        gpus: GPUs for training, without those set aside for benches.
 
     Errors: InvalidInput.
     """
@@ -23,9 +23,9 @@ def refuse_more(new: Configuration, old: Configuration, gpus: int) -> None:
 
 
 def refuse(configuration: Configuration, gpus: int) -> None:
-    """Refuse quotas that add up to more GPUs than training has, unless that is allowed.
+    """Refuse quotas that add up to more GPUs than training has, unless ``oversubscribe`` is on.
 
-    A project below another one counts within it. An unlimited quota promises what there is.
+    A project below another one counts within it. An unlimited quota counts as 0.
 
     Errors: InvalidInput.
     """
@@ -55,7 +55,7 @@ def _promised(configuration: Configuration) -> int:
 
 
 def _guaranteed(project: Project) -> int:
-    """Return what a project may really claim: its quota within its limit, 0 where unlimited."""
+    """Return the GPUs that a project may claim: its quota within its limit, 0 if unlimited."""
     if project.quota is None:
         return 0
     return project.quota if project.limit is None else min(project.quota, project.limit)

@@ -1,4 +1,4 @@
-"""Reservations that do not fit beside the guaranteed quotas of all: refused, with the numbers."""
+"""Check that reservations fit beside the guaranteed quotas of all projects."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from benchpool_scheduler.service.observed.observations import Observations
 
 
 def refuse(seen: Observations, gpus: int, now: float) -> None:
-    """Refuse the first reservation with which more would be guaranteed than there is.
+    """Refuse the first reservation with which more GPUs would be guaranteed than there are.
 
     Args:
-        gpus: Those that train may use, without what is set aside for benches.
+        gpus: GPUs for training, without those set aside for benches.
 
     Errors: InvalidInput.
     """

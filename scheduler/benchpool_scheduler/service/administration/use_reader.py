@@ -1,4 +1,4 @@
-"""Reads the recorded history of GPU time: who had which GPU, what it did, what pauses discarded."""
+"""Reader of the recorded history of GPU time: holders, activity, and work discarded by pauses."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from benchpool_scheduler.service.ledger.ledger import Ledger
 
 
 class UseStore(Protocol):
-    """Where the history is kept; its verbs block."""
+    """Store of the history; its calls block."""
 
     def occupancies(self, begin: float, end: float) -> Sequence[GpuInterval]:
-        """Return the intervals that reach into a range of time."""
+        """Return the intervals that overlap a range of time."""
 
     def buckets(
         self,
@@ -29,14 +29,14 @@ class UseStore(Protocol):
         *,
         by_holder: bool = False,
     ) -> Sequence[MeasuredUse]:
-        """Return what was measured in a range of time."""
+        """Return the measurements of a range of time."""
 
 
 class UseReader:
-    """Reads what reports and pictures are made of.
+    """Reader of the data for reports and charts.
 
     Args:
-        write: Writes what is recorded until now.
+        write: Writes pending records.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class UseReader:
         self._write = write
 
     async def read(self, begin: float, end: float, *, step_s: float) -> RecordedUse:
-        """Return what is recorded of a range, epoch seconds.
+        """Return the recorded use of a range, in epoch seconds.
 
         Args:
-            step_s: What was measured of each GPU is put together in steps of about this length;
-                of exactly this length where that is kept, or a multiple of what is.
+            step_s: Approximate length of the buckets of measurements, in seconds. It is exact if
+                the store keeps this length, or one that divides it.
         """
         await self._write()
         losses = tuple(self.losses(begin))
@@ -60,7 +60,7 @@ class UseReader:
     def _read(self, begin: float, end: float, step_s: float, losses: Sequence[Loss]) -> RecordedUse:
         since = begin - STARTING_S
         history = self._store.occupancies(since, end)
-        # Whole steps, so that each is read as it is kept.
+        # Whole steps match the buckets of the store.
         first, last = math.floor(since / step_s), math.ceil(end / step_s)
         activity = self._store.buckets(
             None, first * step_s, last * step_s, last - first, by_holder=True
@@ -68,7 +68,7 @@ class UseReader:
         return RecordedUse(begin, end, history, activity, losses)
 
     def losses(self, begin: float) -> Iterator[Loss]:
-        """Yield what pauses discarded whose workers had gone after this time."""
+        """Yield the work discarded by pauses that ended after this time."""
         for pause in self._ledger.pauses_ended_since(begin):
             attempt = self._ledger.attempt(pause.job, pause.attempt)
             if attempt is None or attempt.started is None or pause.ended is None:

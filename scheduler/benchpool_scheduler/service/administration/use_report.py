@@ -1,7 +1,8 @@
-"""Where the GPU-hours of a range of time went: the recorded history, as callers may see it.
+"""Reports of GPU-hours in a range of time, limited to what the caller may see.
 
-GPU time is exact: from the record of who had which GPU. What the GPUs did in it is measured, and
-told with what part of the time was. Waits and preemptions are those of jobs that are still kept.
+GPU time is exact, since it comes from the record of holders. The activity of the GPUs is measured,
+and the report states the measured part of the time. Waits and preemptions include removed jobs
+whose use is still kept (``store.past_jobs``).
 """
 
 from __future__ import annotations
@@ -25,13 +26,17 @@ from benchpool_scheduler.store.past_jobs import PastJobs
 
 DAY_S = 24 * 3600.0
 MINUTE_S = 60.0
-"""A range that begins by less before what is kept is one that was asked for just now."""
+"""Tolerance for a range that begins before the record, in seconds; it may just have been
+requested.
+"""
 BUCKETS = 1500
-"""At most about this many buckets of samples are read for each GPU: minutes of a day."""
+"""Approximate maximum number of sample buckets read per GPU: the minutes of a day."""
 
 
 class UseReports:
-    """Reports, one at a time: a long one keeps a core busy. Who asks for many waits by oneself."""
+    """Reports, one at a time, since a long one keeps a core busy; each caller has one in the
+    queue.
+    """
 
     def __init__(
         self, ledger: Ledger, observed: SchedulerState, reader: UseReader, past: PastJobs
@@ -44,10 +49,10 @@ class UseReports:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def report(self, caller: Caller, query: UseQuery) -> UseReport:
-        """Return where GPU-hours went. Errors: InvalidInput for a range that is none."""
+        """Return where GPU-hours went. Errors: InvalidInput for an invalid range."""
         now, configuration = self._observed.settings.clock.now(), self._observed.now.configuration
         span = asked(query, now, configuration.gpu_hours.time_zone)
-        # At most one of each caller stands in line for the core.
+        # Each caller has at most one request in the queue for the core.
         turn = self._turns.setdefault(caller.name, asyncio.Lock())
         async with turn, self._busy:
             recorded = await self._reader.read(span.begin, span.end, step_s=span.length_s / BUCKETS)

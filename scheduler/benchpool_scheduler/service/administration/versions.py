@@ -1,4 +1,4 @@
-"""The versions that the configuration had: recorded as they come into force, read by people."""
+"""Version history of the configuration, recorded as versions come into force."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from benchpool_scheduler.store.configuration_versions import KeptVersion, Versio
 
 @dataclass(frozen=True, slots=True)
 class VersionOrigin:
-    """How a text comes into force: by whom, why; ``reverts`` is the version that it has again."""
+    """Origin of a version: its way, author and reason; ``reverts`` is the version that it
+    restores.
+    """
 
     way: VersionWay
     author: str = ""
@@ -31,7 +33,7 @@ class VersionOrigin:
 
 
 class Versions:
-    """Who changed the configuration when, why, and to what."""
+    """History of the configuration: who changed it, when, why, and to what."""
 
     def __init__(self, observed: SchedulerState, files: VersionFiles, named: str | None) -> None:
         self._observed = observed
@@ -39,10 +41,10 @@ class Versions:
         self._named = named
 
     async def begin(self, *, by_text: bool) -> None:
-        """Record what is in force at a start, where the last version was another.
+        """Record the configuration in force at a start, if it differs from the last version.
 
         Args:
-            by_text: Another text is another version, also where it says the same.
+            by_text: A different text is a new version, even with the same meaning.
         """
         now = self._observed.now.configuration
         last = await asyncio.to_thread(self._files.newest)
@@ -78,21 +80,23 @@ class Versions:
             ) from None
 
     async def drop(self, number: int) -> None:
-        """Take back a version that did not come into force."""
+        """Remove a version that did not come into force."""
         await asyncio.to_thread(self._files.drop, number)
 
     async def current(self) -> int | None:
-        """Return the number of the version in force, None where none is recorded."""
+        """Return the number of the version in force, or None if none is recorded."""
         newest = await asyncio.to_thread(self._files.newest)
         return newest[0].version.number if newest else None
 
     async def log(self, caller: Caller, limit: int) -> list[ConfigurationVersion]:
-        """Return versions, the newest first. Errors: Forbidden for others than administrators."""
+        """Return versions, newest first. Errors: Forbidden for non-administrators."""
         rights.require_admin(caller, "read the versions of the configuration")
         return [one.version for one in await asyncio.to_thread(self._files.newest, limit)]
 
     async def text(self, caller: Caller, number: int | None) -> ConfigurationText:
-        """Return the text of a version, by default that in force. Errors: Forbidden, NotFound."""
+        """Return the text of a version; the one in force by default. Errors: Forbidden,
+        NotFound.
+        """
         rights.require_admin(caller, "read the configuration")
         if number is None:
             in_force = self._observed.now.configuration.text
@@ -112,7 +116,7 @@ class Versions:
         return found
 
     async def before(self) -> KeptVersion:
-        """Return the version before the one in force. Errors: Refused where there is none."""
+        """Return the version before the one in force. Errors: Refused if there is none."""
         newest = await asyncio.to_thread(self._files.newest, 2)
         if len(newest) < 2:
             raise Refused(
@@ -123,7 +127,7 @@ class Versions:
         return newest[1]
 
     async def refuse_other_base(self, base: int | None) -> None:
-        """Refuse a change that was made for another version. Errors: Refused."""
+        """Refuse a change based on another version than the current one. Errors: Refused."""
         now = await self.current()
         if base is not None and now != base:
             raise Refused(
@@ -135,7 +139,7 @@ class Versions:
 
 
 def _changes(was: str, now: Configuration) -> list[str]:
-    """Return what is otherwise than in a text; nothing where that cannot be read any more."""
+    """Return the changes since a text; empty if that text is no longer valid."""
     try:
         return compare(load(was), now)
     except InvalidInput:

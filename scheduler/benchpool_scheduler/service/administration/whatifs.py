@@ -1,7 +1,7 @@
-"""What if: the pool of this moment with another configuration or more GPUs.
+"""What-if questions: the pool at this moment with another configuration or more GPUs.
 
-Both pools are frozen snapshots of one instant; the passes over them run beside the service's loop
-and change nothing.
+Both pools are frozen snapshots of one instant. The passes over them run in a thread beside the
+service's loop and change nothing.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.simulation.whatif import Replayed, Side, replay_both
 
 MOST_JOBS = 1000
-"""Most jobs of one answer."""
+"""Maximum number of jobs in an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class OtherSettings:
-    """What another configuration makes of the pool.
+    """Inputs of the core under another configuration.
 
     Attributes:
-        moved: Jobs of these projects of the core are in others then.
-        hours: What budgets of GPU-hours say of jobs then: why they may not start, and whether
-            others of their project go first.
+        moved: Projects of the core whose jobs belong to another project then.
+        hours: Effect of GPU-hour budgets on jobs then: the reason that blocks the job, and
+            whether other jobs of its project go first.
     """
 
     node_inputs: NodeInputs
@@ -61,7 +61,7 @@ class OtherSettings:
     hours: Mapping[JobId, tuple[WaitReason | None, bool]]
 
     def of(self, job: JobFacts) -> JobFacts:
-        """Return a job as it would be seen."""
+        """Return a job as the core would see it."""
         blocked, behind = self.hours.get(job.id, (job.blocked, job.behind))
         project = self.moved.get(job.project, job.project)
         if (project, blocked, behind) == (job.project, job.blocked, job.behind):
@@ -71,14 +71,14 @@ class OtherSettings:
 
 @dataclass(frozen=True, slots=True)
 class ComparedPools:
-    """The pool as it is, and what makes its twin: plain data, for another thread."""
+    """The pool as it is and the change to compare it with: plain data for another thread."""
 
     before: Snapshot
     question: contract.WhatIfQuestion
     settings: OtherSettings | None
 
     def after(self) -> Snapshot:
-        """Return the pool as it would be."""
+        """Return the pool after the change."""
         pool, asked, settings = self.before, self.question, self.settings
         if settings is not None:
             pool = replace(
@@ -92,14 +92,14 @@ class ComparedPools:
 
 
 def _begin(seen: Observations, new: Configuration, now: float) -> float:
-    """Return when the first reservation begins that is asked about; the present without one."""
+    """Return the begin of the first new reservation, or the present if there is none."""
     own = written(seen.configuration).reservations
     asked = (it for it in new.reservations if it not in own and it.ends_s > now)
     return max(now, min((it.begins_s for it in asked), default=now))
 
 
 class WhatIfs:
-    """Answers what would be otherwise."""
+    """Comparisons of the pool with a changed copy, one at a time."""
 
     def __init__(
         self,
@@ -119,11 +119,10 @@ class WhatIfs:
         self._busy = asyncio.Lock()
 
     async def ask(self, caller: Caller, question: contract.WhatIfQuestion) -> contract.WhatIf:
-        """Say who would run, wait and pay now with another configuration or more GPUs.
+        """Return which jobs would run, wait and be paused with another configuration or more GPUs.
 
-        Errors: Forbidden for others than administrators, InvalidInput for a question without a
-        difference or a configuration that does not hold, TooMany while another question is being
-        answered.
+        Errors: Forbidden for non-administrators; InvalidInput for a question without a difference
+        or an invalid configuration; TooMany while another question is being answered.
         """
         rights.require_admin(caller, "ask what if")
         if question.config is None and not question.settings and not question.more_gpus:
@@ -138,7 +137,7 @@ class WhatIfs:
                 code="whatif-busy",
             )
         async with self._busy:
-            # Reading a text of many people takes longer than others should wait.
+            # Parsing a configuration of many users would block the event loop.
             new = await asyncio.to_thread(self._other, question)
             twins = await self._twins(question, new)
             past = await self._past(question)
@@ -164,15 +163,15 @@ class WhatIfs:
             return self._answer(found, change, replayed)
 
     async def prepare(self, caller: Caller) -> None:
-        """Take the configuration in force apart, before somebody asks what its values would do.
+        """Parse the configuration in force in advance, so that questions about its values are fast.
 
-        Errors: Forbidden for others than administrators.
+        Errors: Forbidden for non-administrators.
         """
         rights.require_admin(caller, "ask what if")
         await asyncio.to_thread(self._reconfiguration.tried, ())
 
     def _other(self, question: contract.WhatIfQuestion) -> Configuration | None:
-        """Return the configuration that is asked for, if any. Errors: InvalidInput."""
+        """Return the configuration of the question, or None. Errors: InvalidInput."""
         if question.settings:
             return self._reconfiguration.tried(question.settings, question.config)
         return None if question.config is None else self._reconfiguration.read(question.config)
@@ -180,7 +179,7 @@ class WhatIfs:
     async def _twins(
         self, question: contract.WhatIfQuestion, new: Configuration | None
     ) -> ComparedPools:
-        """Freeze what both pools are made of, at one instant."""
+        """Freeze the inputs of both pools at one instant."""
         async with self._ledger.lock:
             now, seen = self._observed.settings.clock.now(), self._observed.now
             await self._state_cache.follow()
@@ -215,7 +214,10 @@ class WhatIfs:
         return ComparedPools(before, question, settings)
 
     async def _past(self, question: contract.WhatIfQuestion) -> History | None:
-        """Return the jobs to replay, None when nobody asks. Errors: InvalidInput for none."""
+        """Return the jobs to replay, or None if no replay is requested.
+
+        Errors: InvalidInput if there are none.
+        """
         if question.history_days is None:
             return None
         found = await self._history.of(question.history_days)
@@ -266,7 +268,7 @@ class WhatIfs:
 
 
 def people_told(changed: Sequence[whatif.JobComparison]) -> list[str]:
-    """Return what becomes of everybody whose jobs would fare otherwise, a sentence each."""
+    """Return a sentence for each user whose jobs the change would affect."""
     found: dict[str, list[whatif.JobComparison]] = {}
     for one in changed:
         found.setdefault(one.job.user or "somebody", []).append(one)
@@ -279,7 +281,7 @@ def _listed(parts: Sequence[str]) -> str:
 
 
 def _fates(jobs: Sequence[whatif.JobComparison]) -> list[str]:
-    """Return what becomes of one user's jobs, in parts of a sentence."""
+    """Return the effects on one user's jobs, as parts of a sentence."""
     waits = whatif.Fate.WAITS
     starts = [it for it in jobs if it.before.fate is waits and it.after.fate is not waits]
     others = [it for it in jobs if it not in starts]
@@ -304,7 +306,7 @@ def _side(pool: Snapshot, configuration: Configuration, past: History) -> Side:
 
 
 def sentence(found: whatif.Comparison) -> str:
-    """Return in one sentence what would be otherwise now.
+    """Return the immediate effects in one sentence.
 
     >>> sentence(whatif.Comparison((8, 8), (4, 4), (), ()))
     'Now nothing would be otherwise: the same jobs would run and wait, on 4 of 8 GPUs.'

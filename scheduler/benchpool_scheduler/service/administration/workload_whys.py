@@ -1,4 +1,4 @@
-"""Why jobs of a replayed workload fare worse in the second pool, a short sentence a figure."""
+"""Reasons why jobs of a replayed workload fare worse in the second pool: a sentence per figure."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ _PAUSES = {
         "are for jobs that would have their GPUs by then",
     ),
 }
-"""What is said of one pause of a kind, and of more."""
+"""Phrases for one pause of a kind, and for several."""
 
 
 def whys(found: Replayed) -> dict[str, str]:
-    """Return a sentence for each figure of the whole pool, by its key; not all get worse."""
+    """Return a sentence for each figure of the whole pool, by its key, whether or not it got
+    worse.
+    """
     longer = why_longer(found.waits)
     return {
         **dict.fromkeys(WAITS, longer),
@@ -47,7 +49,7 @@ def whys(found: Replayed) -> dict[str, str]:
 
 
 def why_longer(of: WaitCauses) -> str:
-    """Return why some jobs wait longer.
+    """Return the reason for longer waits.
 
     >>> why_longer(WaitCauses(jobs=9, longer=3, paused=1, later=2, passed=2))
     '3 of 9 jobs wait longer: 1 is paused more often, 2 start later, behind jobs that run sooner.'
@@ -68,7 +70,7 @@ def _longer(of: WaitCauses) -> Iterator[str]:
 
 
 def why_more_pauses(of: PauseCauses) -> str:
-    """Return why there are more pauses.
+    """Return the reason for more pauses.
 
     >>> why_more_pauses(PauseCauses(2, 7, 8, 20, 0.0, 0.0, {PauseKind.OF_WAITING: 7}))
     'Of 7 pauses, 7 stop jobs that would still wait without the change.'
@@ -82,7 +84,7 @@ def why_more_pauses(of: PauseCauses) -> str:
 
 
 def why_more_lost(of: PauseCauses) -> str:
-    """Return why more work is lost by pauses.
+    """Return the reason for more work lost by pauses.
 
     >>> why_more_lost(PauseCauses(2, 2, 2, 8, 120.0, 480.0, {}))
     'The paused jobs hold 8 GPUs in all instead of 2.'

@@ -1,4 +1,4 @@
-"""A workload that was replayed in two pools, in the contract's words."""
+"""Results of a workload replayed in two pools, as types of the contract."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PLACES = 4
 
 
 def answer(found: Replayed) -> contract.WorkloadWhatIf:
-    """Return what came of a workload on both sides."""
+    """Return the results of both replays, with the reasons for worse figures."""
     before, after = (
         _figures(side, refused)
         for side, refused in zip((found.before, found.after), found.refused, strict=True)
@@ -44,7 +44,7 @@ def _sentence(found: Replayed) -> str:
 
 
 def _refused(before: int, after: int) -> str:
-    """Return what budgets of GPU-hours refuse, in a sentence; nothing where they refuse nothing.
+    """Return the effect of GPU-hour budgets in a sentence; empty if they refuse no job.
 
     >>> _refused(0, 1)
     ' Budgets of GPU-hours would refuse 1 job instead of 0, until the next month begins.'

@@ -1,4 +1,5 @@
-"""Build GPUs: quotas, the reserve that is kept for them, leases and the line for them (R2, R3).
+"""Build GPUs: quotas, the reserve for benches, leases and the bench queue (R2, R3).
 
-Door: ``reservations.Leases``; ``bench_reserve`` says how many GPUs training must leave.
+Entry point: ``reservations.Leases``. ``bench_reserve`` returns how many GPUs training must leave
+free.
 """

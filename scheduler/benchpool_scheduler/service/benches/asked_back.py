@@ -1,4 +1,4 @@
-"""Benches that administrators ask for: kept in a file of its own until the bench is given back."""
+"""Benches that administrators want to reclaim, kept in a file until the bench is released."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from benchpool_scheduler.store import whole_files
 
 
 class AskedBenches:
-    """Who asked for which bench, by the id of its lease.
+    """Reclaim requests for benches, by lease ID.
 
     Args:
-        file: Where it is kept. One that cannot be read asks for nothing: it is asked again.
+        file: File that stores the requests. An unreadable file counts as no requests.
     """
 
     def __init__(self, file: Path) -> None:
@@ -25,7 +25,7 @@ class AskedBenches:
         self._kept: Mapping[str, AskedBack] | None = None
 
     def all(self) -> Mapping[str, AskedBack]:
-        """Return all that is asked."""
+        """Return all reclaim requests, by lease ID."""
         if self._kept is None:
             try:
                 self._kept = msgspec.json.decode(self._file.read_bytes(), type=dict[str, AskedBack])
@@ -34,10 +34,10 @@ class AskedBenches:
         return self._kept
 
     async def ask(self, lease: str, asked: AskedBack, leases: Collection[str]) -> None:
-        """Keep what is asked; what belongs to none of these leases is forgotten. Errors: OSError.
+        """Store a reclaim request and drop those of leases that no longer exist. Errors: OSError.
 
         Args:
-            leases: The ids of all that there are.
+            leases: The IDs of all existing leases.
         """
         async with self._lock:
             there = {it: each for it, each in self.all().items() if it in leases}

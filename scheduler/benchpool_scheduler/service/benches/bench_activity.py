@@ -1,6 +1,6 @@
-"""Which benches nobody uses, as far as the Hub has seen: it hears of notebook servers, not of GPUs.
+"""Idle benches as far as the Hub can see: it observes notebook servers, not GPUs.
 
-A cell that computes for long and prints nothing looks the same as one that nobody runs.
+A cell that computes for a long time without output looks the same as an idle server.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from benchpool_scheduler.hub import Directory
 from benchpool_scheduler.store.records import LeaseRecord
 
 IDLE_S = 3600.0
-"""A bench of which the Hub has seen nothing for so long is called idle."""
+"""Time without activity in the Hub after which a bench counts as idle, in seconds."""
 
 
 def last_active(directory: Directory) -> Mapping[tuple[str, str], float]:
-    """Return when the Hub saw something of each server last, by user and server, epoch seconds."""
+    """Return when the Hub last saw activity of each server, by user and server, epoch seconds."""
     return {
         (one.user, one.name): one.last_active
         for one in directory.servers() or ()
@@ -27,7 +27,7 @@ def last_active(directory: Directory) -> Mapping[tuple[str, str], float]:
 def idle_gpus(
     leases: Iterable[LeaseRecord], active: Mapping[tuple[str, str], float], now: float
 ) -> Mapping[str, datetime]:
-    """Return since when the GPUs of idle benches are so, by UUID.
+    """Return since when each GPU of an idle bench is idle, by UUID.
 
     >>> lease = LeaseRecord("l", "susan", "", "s", ("GPU-1", "GPU-2"), since=0.0)
     >>> sorted(idle_gpus([lease], {("susan", ""): 10.0}, 3611.0))
@@ -39,7 +39,7 @@ def idle_gpus(
         gpu: datetime.fromtimestamp(at, UTC)
         for lease in leases
         if (at := active.get((lease.user, lease.server))) is not None
-        # What the Hub saw of the server before this bench tells nothing of the bench.
+        # Activity of the server before this lease does not count for the bench.
         and now - max(at, lease.since) > IDLE_S
         for gpu in lease.gpus
     }

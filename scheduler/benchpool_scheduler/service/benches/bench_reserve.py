@@ -1,4 +1,4 @@
-"""Build GPUs: whose quota is what (R2), how many are kept for benches (R3)."""
+"""Build quotas of users (R2) and the number of GPUs reserved for benches (R3)."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def quota_of(seen: Observations, user: str, groups: Mapping[str, int | None]) ->
 
 
 def lent_by(seen: Observations, user: str, held: Collection[str]) -> int:
-    """Return how many GPUs the parked benches of a user lend: they come back, and count (R2).
+    """Return how many GPUs the user's parked benches lend. They count against the quota (R2).
 
     Args:
-        held: Leases that hold their GPUs; one of a bench that is just being parked still does.
+        held: Leases that hold their GPUs, including that of a bench that is just being parked.
     """
     return sum(it.user == user and it.lease not in held for it in seen.parked.values())
 
 
 def reserve(seen: Observations) -> int:
     """Return how many GPUs are set aside for benches, held or not (R3)."""
-    # What does not fit was refused before, or has come about since: keep what there is.
+    # A quota sum that does not fit was refused before, or arose since. Reserve what exists.
     return keep_free(
         [seen.users.quota_sum],
         reserve=seen.configuration.build.reserve,
@@ -45,15 +45,15 @@ def reserve(seen: Observations) -> int:
 
 
 def kept(ledger: Ledger, seen: Observations) -> int:
-    """Return how many GPUs train must leave free for benches now: set aside and not leased.
+    """Return how many GPUs training must leave free for benches now: reserved and not leased.
 
-    A slice that a bench holds counts as the GPU of its own that it is (R1).
+    A slice that a bench holds counts as one GPU (R1).
     """
     return max(0, reserve(seen) - len(ledger.leased))
 
 
 def by_node(ledger: Ledger, seen: Observations) -> BenchReserve:
-    """Return on which nodes GPUs are kept for benches, and which of those are wanted back now."""
+    """Return the nodes on which GPUs are reserved for benches, and which of them are reclaimed."""
     inventory = seen.inventory
     return lay_out(
         kept(ledger, seen),
@@ -65,9 +65,9 @@ def by_node(ledger: Ledger, seen: Observations) -> BenchReserve:
 
 
 def least_laid_out(seen: Observations) -> BenchReserve:
-    """Return the fewest GPUs that train must ever leave free, by node, all of them working.
+    """Return the minimum of GPUs that training must leave free, by node, if all GPUs work.
 
-    Benches may hold slices, each in place of one GPU that is kept.
+    Each slice that a bench may hold replaces one reserved GPU.
     """
     inventory = seen.inventory
     serving = [name for name in inventory.nodes if name in inventory.build]
@@ -83,9 +83,9 @@ def least_laid_out(seen: Observations) -> BenchReserve:
 
 
 def _usable(ledger: Ledger, seen: Observations, node: str) -> int:
-    """Return how many whole GPUs of a node work and are not leased: slices are not kept.
+    """Return how many whole GPUs of a node work and are not leased. Slices are not reserved.
 
-    None of one that takes no starts: benches begin elsewhere.
+    A node that takes no starts counts as 0: benches start on other nodes.
     """
     if node in seen.closed:
         return 0
@@ -94,17 +94,17 @@ def _usable(ledger: Ledger, seen: Observations, node: str) -> int:
 
 
 def guaranteed_gpus(seen: Observations) -> int:
-    """Return how many GPUs train has whatever benches do: without those set aside (R3)."""
+    """Return how many GPUs training has regardless of benches: all but the reserve (R3)."""
     return max(0, seen.inventory.train_gpus - reserve(seen))
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What train could have at most, whoever holds it now.
+    """Maximum capacity for training, whatever is in use now.
 
     Attributes:
-        largest_node: Most GPUs of one node. ``total``: GPUs of all nodes, without those kept for
-            benches (R3).
+        largest_node: Largest number of GPUs of one node. ``total``: GPUs of all nodes, without the
+            reserve for benches (R3).
     """
 
     largest_node: int
@@ -112,10 +112,10 @@ class Capacity:
 
 
 def capacity(seen: Observations, *, preemptible: bool = True) -> Capacity:
-    """Return what train could have if nobody held anything (R3, R22).
+    """Return the capacity for training if nothing were in use (R3, R22).
 
     Args:
-        preemptible: For work that can be paused, to which benches lend what they do not use.
+        preemptible: For jobs that can be paused. Benches lend them their unused GPUs.
     """
     inventory = seen.inventory
     lent = preemptible and seen.configuration.build.lend_idle

@@ -1,4 +1,4 @@
-"""The verbs of benches, with the caller's rights checked: reserve, wait in line, give back."""
+"""Bench actions with the caller's permissions checked: reserve, queue, release, reclaim."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from benchpool_scheduler.store.records import LeaseRecord
 
 
 class Benches:
-    """What spawners and people may do with build GPUs.
+    """Actions of spawners and users on build GPUs.
 
     Args:
-        denied: Returns the device files that a process with some GPUs must not open.
+        denied: Returns the device files that a process with the given GPUs must not open.
 
     Attributes:
-        asked: Benches that administrators ask for. ``changed``: news of leases that are.
+        asked: Reclaim requests of administrators for benches. ``changed``: publishes the lease
+            IDs of new requests.
     """
 
     def __init__(
@@ -47,10 +48,10 @@ class Benches:
         self.changed: Topic[str] = Topic()
 
     async def reserve(self, caller: Caller, request: contract.LeaseRequest) -> contract.Lease:
-        """Hold build GPUs for a server: check and reservation are one step (R2).
+        """Reserve build GPUs for a server; check and reservation are one step (R2).
 
-        Errors: Forbidden for others than services and administrators, Refused ``build-quota``,
-        Unavailable ``build-capacity``.
+        Errors: Forbidden for callers other than services and administrators, Refused
+        ``build-quota``, Unavailable ``build-capacity``.
         """
         rights.require_admin(caller, "reserve GPUs for a server")
         return self._granted(await shielded(self._reservations.reserve(request)))
@@ -58,10 +59,10 @@ class Benches:
     async def wait_in_line(
         self, caller: Caller, request: contract.LineRequest
     ) -> contract.LineAnswer:
-        """Hold build GPUs for a server, or say where it stands in line for them (R2, R3).
+        """Reserve build GPUs for a server, or return its place in the bench queue (R2, R3).
 
-        Errors: Forbidden for others than services and administrators, Refused ``build-quota``,
-        TooMany ``line-full``.
+        Errors: Forbidden for callers other than services and administrators, Refused
+        ``build-quota``, TooMany ``line-full``.
         """
         rights.require_admin(caller, "reserve GPUs for a server")
         found = await self._reservations.reserve_or_wait(request)
@@ -70,12 +71,12 @@ class Benches:
         return contract.LineAnswer(lease=self._granted(found))
 
     def _granted(self, record: LeaseRecord) -> contract.Lease:
-        """Return a lease as the spawner is told it that starts the server."""
+        """Return a lease as the spawner needs it to start the server."""
         denied = list(self._denied(record.gpus))
         return msgspec.structs.replace(lease_view(record), denied_devices=denied)
 
     async def release(self, caller: Caller, lease: str) -> None:
-        """Give a lease back. Repeating it does nothing. Errors: Forbidden."""
+        """Release a lease. Repeating it does nothing. Errors: Forbidden."""
         rights.require_admin(caller, "give back the GPUs of a server")
         await self._reservations.parking.forget(lease)
         await shielded(self._reservations.release(lease))
@@ -83,9 +84,9 @@ class Benches:
     async def ask_back(
         self, caller: Caller, lease: str, wanted: contract.BenchWanted
     ) -> contract.Lease:
-        """Ask the owner of a bench for it; nothing is stopped.
+        """Ask the owner of a bench to release it. Nothing is stopped.
 
-        Errors: Forbidden for others than administrators, NotFound, Unavailable.
+        Errors: Forbidden for callers other than administrators, NotFound, Unavailable.
         """
         rights.require_admin(caller, "ask for somebody's bench")
         held = self._ledger.lease(lease)
@@ -107,7 +108,7 @@ class Benches:
         return lease_view(lease, active, self.asked.all().get(lease.id))
 
     def leases(self, caller: Caller, user: str | None = None) -> list[contract.Lease]:
-        """Return the leases that the caller may see, of one user or of all."""
+        """Return the leases that the caller may see, of one user or of all users."""
         active = last_active(self._observed.settings.directory)
         return [
             lease_view(
@@ -118,7 +119,7 @@ class Benches:
         ]
 
     def line(self, caller: Caller) -> list[contract.InLine]:
-        """Return the servers in line for a bench that the caller may see, the next one first."""
+        """Return the servers in the bench queue that the caller may see, the next one first."""
         waiting = self._reservations.line()
         return [it for it in waiting if rights.may_see_bench(caller, it.user)]
 
@@ -128,7 +129,7 @@ def lease_view(
     active: float | None = None,
     asked: contract.AskedBack | None = None,
 ) -> contract.Lease:
-    """Return a lease as callers see it."""
+    """Return a lease in the form of the API."""
     return contract.Lease(
         id=record.id,
         user=record.user,

@@ -1,4 +1,4 @@
-"""Opens the gates of notebook pods: the runtime is told of each lease, where it wants to know."""
+"""Gates of notebook pods, which the runtime opens once the pod's lease exists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 class BenchGates:
-    """Does nothing where servers take their GPUs themselves, as on one machine."""
+    """Notifies the runtime of leases; does nothing where servers take their GPUs themselves."""
 
     def __init__(self, ledger: Ledger, runtime: Runtime) -> None:
         self._ledger = ledger
@@ -21,18 +21,18 @@ class BenchGates:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def hold_all(self) -> None:
-        """Tell of every lease in force, after a start."""
+        """Notify the runtime of every active lease, after a start."""
         if self._gates is not None:
             for lease in self._ledger.leases():
                 await self._gates.hold(lease.id, lease.gpus)
 
     def returned(self, lease: LeaseRecord) -> None:
-        """Tell of a lease that was given back."""
+        """Notify the runtime of a released lease."""
         if self._gates is not None:
             self._gates.release(lease.id)
 
     def taken(self, lease: LeaseRecord) -> None:
-        """Tell of a lease that is new and on disk."""
+        """Notify the runtime of a new lease that is on disk."""
         if self._gates is None:
             return
         task = asyncio.create_task(self._hold(self._gates, lease))

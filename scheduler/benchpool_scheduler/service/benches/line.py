@@ -1,7 +1,7 @@
-"""The line of servers whose build GPUs cannot be had at once (R3): its places, what each is told.
+"""Queue of servers that wait for build GPUs (R3): positions, reasons and estimates.
 
-The line is kept in memory. Who asks brings along since when, so that a scheduler that was restarted
-gives everybody the same place again.
+The queue is kept in memory. Each request carries the time since which its server waits, so the
+positions survive a restart of the scheduler.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.store.records import LeaseRecord
 
 RETURN_S = 5.0
-"""What R21 allows beside the grace period until lent GPUs are back."""
+"""Allowance of R21, beside the grace period, for the return of lent GPUs, in seconds."""
 
 MOST_REMEMBERED = 200
-"""At most this many ended leases are remembered for estimates."""
+"""Maximum number of ended leases that estimates use."""
 
 
 Place = WaitingServer[contract.LeaseRequest]
 
 
 class BenchLine:
-    """Who waits, by the time of the first question.
+    """Queue of servers for build GPUs, ordered by their first request.
 
     Args:
-        nodes_for_claim: Tells where a volume claim can be used, None for everywhere.
+        nodes_for_claim: Returns the nodes where a volume claim can be used, or None for all nodes.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class BenchLine:
         self._lasted_s: list[float] = []
         self._queue: BenchQueue[contract.LeaseRequest] = BenchQueue()
 
-    # ------------------------------------------------------------------ who waits
+    # ------------------------------------------------------------------ queue
 
     def enter(self, request: contract.LeaseRequest, since: float | None) -> Place:
-        """Take a place, or keep the one that the server has."""
+        """Take a place in the queue, or keep the server's existing place."""
         settings, server = self._observed.settings, (request.user, request.server)
         now = settings.clock.now()
         queue = self._queue.entered(server, request, id=settings.new_id(), since=since, now=now)
@@ -71,18 +71,18 @@ class BenchLine:
         return self._queue.places[server]
 
     def leave(self, place: str) -> bool:
-        """Give up the place with this id; tell whether there was one."""
+        """Remove the place with this ID from the queue. Return whether it existed."""
         before, self._queue = self._queue, self._queue.without(place)
         return len(self._queue.places) < len(before.places)
 
     def present(self) -> Sequence[Place]:
-        """Return who waits and still asks, the next one first."""
+        """Return the waiting servers that still poll, the next one first."""
         return self._queue.present(self._observed.settings.clock.now())
 
     def keeps(self, place: str, request: contract.LeaseRequest) -> bool:
-        """Tell whether the start that asks still has the place with this id.
+        """Return whether the requesting start still has the place with this ID.
 
-        A later start of the same server takes its place over.
+        A later start of the same server takes over its place.
         """
         return any(
             waiting.id == place and waiting.request.spawn == request.spawn
@@ -90,18 +90,18 @@ class BenchLine:
         )
 
     def has(self, request: contract.LeaseRequest) -> bool:
-        """Tell whether a server is in line already."""
+        """Return whether a server is already in the queue."""
         return (request.user, request.server) in self._queue.places
 
-    # ------------------------------------------------------------------ what they get
+    # ------------------------------------------------------------------ seats
 
     def seats(self) -> Mapping[str, Seat]:
-        """Return where everybody in line gets GPUs, by the id of the place."""
+        """Return the GPUs that each queued server gets next, by place ID."""
         asked = ((it.id, it.request.gpus, self.offer(it.request)) for it in self.present())
         return seats(asked, bench_reserve.kept(self._ledger, self._observed.now))
 
     def calls(self) -> Mapping[str, int]:
-        """Return how many whole GPUs of each node those in line want back from jobs (R3)."""
+        """Return how many whole GPUs of each node the queue reclaims from jobs (R3)."""
         whole = {it.id for it in self.present() if _asks_whole(it.request)}
         if not whole:
             return {}
@@ -109,7 +109,7 @@ class BenchLine:
         return {str(node): gpus for node, gpus in wanted.items()}
 
     def offer(self, request: contract.LeaseRequest) -> Offer:
-        """Return what a server could get, now or when others have left."""
+        """Return the GPUs that a server could get, now or after jobs have left them."""
         inventory = self._observed.now.inventory
         reachable = None
         if request.claim is not None:
@@ -133,11 +133,11 @@ class BenchLine:
         return found
 
     def _use(self, device: Device) -> Use | None:
-        """Return what stands between a GPU and a bench; None when no bench can get it."""
+        """Return what a GPU is used for now, or None if no bench can get it."""
         if device.state is not DeviceState.USABLE or device.uuid in self._ledger.leased:
             return None
         if device.uuid in self._observed.now.parked:
-            return None  # a parked kernel can come back nowhere else
+            return None  # a parked kernel can return to no other GPU
         holder = self._ledger.counters.holders.get(device.uuid)
         if holder is None:
             return Use.FREE
@@ -147,7 +147,7 @@ class BenchLine:
         if job.wish is not None or self._is_left(job.id, job.attempt, device.uuid):
             return Use.LEAVING
         if not job.spec.preemptible or device.resource != DEFAULT_RESOURCE:
-            return None  # slices are neither kept for benches nor lent
+            return None  # slices are neither reserved for benches nor lent
         if JobId(job.id) in self._observed.now.latest_pass.over_quota:
             return Use.OVER_QUOTA
         return Use.WITHIN_QUOTA if self._observed.now.configuration.build.lend_idle else None
@@ -157,15 +157,15 @@ class BenchLine:
         workers = () if attempt is None else attempt.live_workers
         return any(worker.leaving and gpu in worker.gpus for worker in workers)
 
-    # ------------------------------------------------------------------ what they are told
+    # ------------------------------------------------------------------ reasons and estimates
 
     def ended(self, lease: LeaseRecord) -> None:
-        """Learn from a lease that was given back how long leases last."""
+        """Record the duration of a released lease, for estimates."""
         self._lasted_s.append(max(0.0, self._observed.settings.clock.now() - lease.since))
         del self._lasted_s[:-MOST_REMEMBERED]
 
     def place(self, waiting: Place, seated: Mapping[str, Seat]) -> contract.LinePlace:
-        """Return what a server in line is told."""
+        """Return position, reason and estimated start of a queued server."""
         line = self.present()
         ids = [it.id for it in line]
         position = ids.index(waiting.id) + 1 if waiting.id in ids else len(ids)
@@ -219,12 +219,12 @@ class BenchLine:
         return reason, self._range(ends, basis)
 
     def waits_for(self, request: contract.LeaseRequest) -> str:
-        """Return what must happen before a server can start for which nobody can be called."""
+        """Return what must happen before a server can start for which no jobs can be paused."""
         ages, _ = self._held_by_benches(request)
         return line_words.until_free(len(ages), self._closed(request), len(self.present()))
 
     def _closed(self, request: contract.LeaseRequest) -> list[str]:
-        """Return why nothing starts on the closed machines that the server could go to."""
+        """Return why nothing starts on the closed nodes that would suit the server."""
         seen = self._observed.now
         return [
             f"{name} {closings.words(seen.nodes.get(name), closed=True)}"
@@ -233,7 +233,7 @@ class BenchLine:
         ]
 
     def _held_by_benches(self, request: contract.LeaseRequest) -> tuple[list[float], int]:
-        """Return the ages of the leases that hold what the server could get, and their GPUs."""
+        """Return ages and number of GPUs of the leases that hold GPUs the server could get."""
         by_uuid, now = self._observed.now.inventory.by_uuid, self._observed.settings.clock.now()
         ages, gpus = [], 0
         for lease in self._ledger.leases():
@@ -245,7 +245,7 @@ class BenchLine:
 
 
 def accepts(request: contract.LeaseRequest, device: Device) -> bool:
-    """Tell whether a server takes a GPU of this kind."""
+    """Return whether a server accepts a GPU of this kind."""
     return device.resource == (request.resource or DEFAULT_RESOURCE) and (
         not request.gpu_models or device.model in request.gpu_models
     )
@@ -256,9 +256,9 @@ def _asks_whole(request: contract.LeaseRequest) -> bool:
 
 
 def rank_of(request: contract.LeaseRequest, device: Device) -> int:
-    """Return the place of a GPU's model among those that a server accepts."""
+    """Return the position of a GPU's model among the models that a server accepts."""
     return request.gpu_models.index(device.model) if request.gpu_models else 0
 
 
 DEFAULT_RESOURCE = Device("", 0, "", "", None, simulated=False).resource
-"""What whole GPUs are counted as."""
+"""Resource name of whole GPUs."""

@@ -1,4 +1,4 @@
-"""What people are told who wait in line for a server: pure."""
+"""Texts for servers in the bench queue; pure functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchpool_scheduler.phrases import count, exactly, is_are
 
 
 def called_back(asked: int, busy: int, grace_s: float) -> Reason:
-    """Return why a server waits whose GPUs jobs are leaving; ``busy`` are those still in use."""
+    """Return the reason of a server whose GPUs jobs are leaving; ``busy`` GPUs are still in use."""
     return Reason(
         ReasonCode.CALLED_BACK.value,
         f"{count(busy, 'GPU')} of the {asked} {is_are(busy)} still in use by jobs that were "
@@ -28,10 +28,11 @@ def benches_full(
     servers: int,
     closed: Sequence[str] = (),
 ) -> Reason:
-    """Return why a server waits for others: ``free`` GPUs on one machine, ``held`` by servers.
+    """Return the reason of a server that waits for other servers.
 
     Args:
-        closed: Sentences of machines that administrators closed.
+        free: Largest number of free GPUs on one node. ``held``: GPUs held by ``servers`` servers.
+        closed: Sentences about nodes that administrators closed.
     """
     which = f" of model {' or '.join(models)}" if models else ""
     return Reason(
@@ -49,7 +50,7 @@ def until_free(servers: int, closed: Sequence[str], before: int = 0) -> str:
     """Return what must happen before a server can start.
 
     Args:
-        servers: That hold what it could get. ``before``: those in line that go first.
+        servers: Number of servers that hold suitable GPUs. ``before``: queued servers ahead of it.
 
     >>> until_free(2, ["gpu-01 drains"]), until_free(0, [])
     ('other servers have stopped or a machine is opened again', 'GPUs can be used again')

@@ -1,4 +1,4 @@
-"""What no machine for benches could ever give a server, whoever holds its GPUs now."""
+"""Refusal of bench requests that no node could ever serve, whatever is in use now."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from benchpool_scheduler.service.observed.inventory import Inventory
 
 
 def check_gpus(request: LeaseRequest, inventory: Inventory) -> None:
-    """Refuse GPUs of a kind, or so many of them, that no machine for benches has.
+    """Refuse a kind or a number of GPUs that no node for benches has.
 
     Errors: Refused ``no-such-model`` or ``larger-than-node``.
     """
     machines = [inventory.nodes.get(name, ()) for name in inventory.build]
     if not any(machines):
-        return  # none is known yet
+        return  # no node is known yet
     most = max(sum(accepts(request, it) for it in devices) for devices in machines)
     if most >= request.gpus:
         return

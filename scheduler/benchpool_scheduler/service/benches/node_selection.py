@@ -1,6 +1,6 @@
-"""Which machines a server may go to: by the labels that its pod wants and the taints it bears (R3).
+"""Nodes on which a server may run, by labels and tolerated taints (R3).
 
-The words are those of Kubernetes: a selector names labels and values, an affinity is a list of
+The terms are those of Kubernetes: a selector names labels and values, an affinity is a list of
 alternatives, each a list of requirements that must all hold.
 """
 
@@ -12,13 +12,13 @@ from benchpool_scheduler.contract import LeaseRequest, NodeRequirement, Tolerati
 from benchpool_scheduler.runtime import NodeFacts
 
 NAME = "metadata.name"
-"""The key by which a requirement speaks of the machine's name."""
+"""Key with which a requirement refers to the node's name."""
 
 Taint = tuple[str, str, str]
 
 
 def suits(request: LeaseRequest, node: NodeFacts) -> bool:
-    """Tell whether a server may go to a machine.
+    """Return whether a server may run on a node.
 
     >>> wants = [[NodeRequirement("pool", "In", ["gpu"])], [NodeRequirement("big", "Exists")]]
     >>> request = LeaseRequest("susan", "", "1", 1, node_affinity=wants)
@@ -29,7 +29,7 @@ def suits(request: LeaseRequest, node: NodeFacts) -> bool:
 
 
 def why_none(request: LeaseRequest, nodes: Iterable[NodeFacts]) -> str:
-    """Return what keeps a server from all of these machines, as part of a sentence.
+    """Return why a server can run on none of these nodes, as part of a sentence.
 
     >>> request = LeaseRequest("susan", "", "1", 1, node_selector={"disk": "fast"})
     >>> why_none(request, [NodeFacts("n", {"disk": "slow"})])

@@ -1,4 +1,4 @@
-"""What is said of parked benches."""
+"""Texts about parked benches."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STEPS: Mapping[ParkState, ParkStep] = MappingProxyType(
 
 
 def not_parkable(closed: Sequence[str]) -> str:
-    """Return why a bench is not parked.
+    """Return why a bench cannot be parked.
 
     >>> not_parkable(["one GPU: its bench holds 2 GPUs (just 1)"])
     'This bench cannot be parked: one GPU: its bench holds 2 GPUs (just 1). It goes on as it is.'
@@ -53,11 +53,11 @@ def how_it_stands(
     pausable: bool,
     grace_s: float,
 ) -> str:
-    """Return how a parked bench stands, and what comes next.
+    """Return the state of a parked bench and what comes next.
 
     Args:
-        whose: ``Your`` to its owner, ``Its`` to others. ``wanted``: it is to come back.
-            ``borrowed``: a job is on its GPU, ``pausable`` or not.
+        whose: ``Your`` for its owner, ``Its`` for other callers. ``wanted``: it is to return.
+            ``borrowed``: a job uses its GPU, ``pausable`` or not.
 
     >>> how_it_stands(ParkState.ASKING, wanted=True, borrowed=True, pausable=True, grace_s=20)
     'Your GPU comes back: the training job on it is being paused, which takes up to 20 s.'
@@ -86,7 +86,7 @@ def how_it_stands(
 
 
 def lost(user: str, gpus: Sequence[str]) -> str:
-    """Return what administrators are told of a kernel that could not be brought back."""
+    """Return the notification to administrators about a kernel that could not be restored."""
     return (
         f"The parked kernel of {user} on {', '.join(gpus)} could not be brought back: what it had "
         "on the GPU is lost. Its owner restarts it; the log of the scheduler has the driver's word."
@@ -94,5 +94,5 @@ def lost(user: str, gpus: Sequence[str]) -> str:
 
 
 def unwritten(why: str) -> str:
-    """Return what administrators are told when the list of parked benches cannot be written."""
+    """Return the notification to administrators if the list of parked benches cannot be written."""
     return f"The list of parked benches cannot be written ({why}): make room on the disk."

@@ -1,7 +1,7 @@
-"""Benches whose GPU is lent while their kernel's GPU memory waits in the machine's memory.
+"""Benches whose GPU is lent while their kernel's GPU memory is kept in the node's memory.
 
-A parked bench holds no GPU: its lease is given back, and written anew when the kernel returns. What
-is needed for that is kept in a file; how far each is, the driver tells after a restart.
+A parked bench holds no GPU: its lease is released, and written again when the kernel returns. A
+file keeps the records. After a restart the driver reports the progress of each bench.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from benchpool_scheduler.store import whole_files
 from benchpool_scheduler.store.records import LeaseRecord, SaveLease
 
 LOOK_S = 2.0
-"""A kernel that waits, and one that is parked, is looked at after so long."""
+"""Interval between two looks at a kernel that waits or is parked, in seconds."""
 
 _PROBLEM = "parking"
 _OVER = frozenset({ParkState.RUNNING, ParkState.ENDED})
 
 
 class ParkedRecord(Struct, frozen=True):
-    """A bench that is parked, or on its way.
+    """Record of a bench that is parked or being parked or restored.
 
     Attributes:
-        lease: As it was when it held its GPU, and will be. ``asked``: when it was to be parked.
-        wanted: It is to come back. ``gone``: its kernel is gone, and its server gets the GPU back.
+        lease: Its lease before and after parking. ``asked``: time of the request to park it.
+        wanted: It is to return. ``gone``: its kernel has ended, and its server gets the GPU again.
     """
 
     lease: LeaseRecord
@@ -60,10 +60,10 @@ class ParkedRecord(Struct, frozen=True):
 
 
 class BenchParking:
-    """Parks benches and brings them back; nothing where there is no ``Parker``.
+    """Parks benches and restores them; does nothing without a ``Parker``.
 
     Args:
-        give_back: Gives a lease back. ``want_pass``: asks for a pass.
+        give_back: Releases a lease. ``want_pass``: requests a pass.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class BenchParking:
                 self._kept = {it.lease.id: it for it in found}
             self._tell()
 
-    # ------------------------------------------------------------------ verbs
+    # ------------------------------------------------------------------ actions
 
     async def park(self, caller: Caller, lease: str) -> contract.ParkedBench:
         """Begin to park a bench; repeating it does nothing.
@@ -118,7 +118,7 @@ class BenchParking:
         return self._view(record, caller)
 
     async def unpark(self, caller: Caller, lease: str) -> contract.ParkedBench:
-        """Begin to bring a bench back; repeating it does nothing. Errors: NotFound, Unavailable."""
+        """Begin to restore a bench; repeating it does nothing. Errors: NotFound, Unavailable."""
         record = self._kept.get(lease)
         if record is None or not rights.may_use_lease(caller, record.lease):
             raise _no_bench()
@@ -129,7 +129,7 @@ class BenchParking:
         return self._view(self._kept.get(lease, record), caller)
 
     async def forget(self, lease: str) -> None:
-        """Forget a bench whose server ends: its kernel ends with it."""
+        """Forget a bench whose server ends, since its kernel ends too."""
         record = self._kept.get(lease)
         if record is not None:
             await self._moved(record, ParkState.ENDED, server_ends=True)
@@ -141,7 +141,7 @@ class BenchParking:
         return self.seen_by(caller)
 
     def seen_by(self, caller: Caller) -> list[contract.ParkedBench]:
-        """Return the same where it is no question; none where no bench is parked."""
+        """Return the same as ``benches`` without an error where parking is off."""
         found = (it for it in self._kept.values() if rights.may_use_lease(caller, it.lease))
         return [self._view(it, caller) for it in found]
 
@@ -152,21 +152,21 @@ class BenchParking:
         return self._parker is not None and build.parking and build.lend_idle
 
     def knows(self, lease: str) -> bool:
-        """Tell whether a bench is parked, or on its way there or back."""
+        """Return whether a bench is parked, or being parked or restored."""
         return lease in self._kept
 
     def leases(self) -> list[LeaseRecord]:
-        """Return the leases of parked benches, as they will be when these return."""
+        """Return the leases of parked benches, as they will be after their return."""
         return [it.lease for it in self._kept.values()]
 
     def know_lease(self, lease: LeaseRecord) -> None:
-        """Know a bench, where it is parked, under another name of its user."""
+        """Replace the lease of a parked bench whose user was renamed."""
         record = self._kept.get(lease.id)
         if record is not None:
             self._put(msgspec.structs.replace(record, lease=lease))
 
     def is_lent(self, lease: str) -> bool:
-        """Tell whether a bench is parked and its GPU lent."""
+        """Return whether a bench is parked and its GPU lent."""
         record = self._kept.get(lease)
         return record is not None and record.state in LENDS
 
@@ -207,25 +207,28 @@ class BenchParking:
             ),
         )
 
-    # ------------------------------------------------------------------ what happens
+    # ------------------------------------------------------------------ background task
 
     async def take_back(self) -> None:
-        """Hold the GPUs of those that come back and that nobody uses; with the ledger's lock."""
+        """Reserve the free GPUs of returning benches. The caller holds the ledger's lock."""
         for record in list(self._kept.values()):
             gpu = record.lease.gpus[0]
             held = gpu in self._ledger.counters.holders or gpu in self._ledger.leased
             if record.state is not ParkState.ASKING or held:
                 continue
             if record.gone and not self._server_is_there(record):
-                continue  # there is nobody to give it back to: its next turn ends it
+                continue  # its server has stopped: the next step ends the bench
             lease = msgspec.structs.replace(record.lease, since=self._observed.settings.clock.now())
             await self._ledger.commit(SaveLease(lease))
-            # Of a kernel that is gone the server has its GPU again, and that is all.
+            # If the kernel has ended, its server has its GPU again and nothing remains to do.
             done = ParkState.ENDED if record.gone else next_state(record.state, ParkEvent.DONE)
             self._put(msgspec.structs.replace(record, state=done))
 
     async def run(self) -> None:
-        """Go on with each, for ever; what a restart cut off is asked of the driver first."""
+        """Move every bench through its steps until cancelled.
+
+        First the driver is asked about the steps that a restart cut off.
+        """
         if self._parker is None:
             return
         try:
@@ -245,7 +248,7 @@ class BenchParking:
             await self._parker.close()
 
     async def _turn(self, id_: str) -> bool:
-        """Go one step on with one; tell whether it moved."""
+        """Take one step with a bench. Return whether its state changed."""
         record = self._kept.get(id_)
         if record is None or self._parker is None:
             return False
@@ -274,18 +277,18 @@ class BenchParking:
     ) -> None:
         fields: dict[str, Any] = {"state": state}
         if state in (ParkState.LOST, ParkState.ENDED) and record.state in LENDS and not server_ends:
-            # The server goes on, and its next kernel is to find the GPU where it was.
+            # The server keeps running, and its next kernel must find the GPU in its place.
             fields = {"state": ParkState.ASKING, "wanted": True, "gone": True}
         if state is ParkState.PARKED and self._ledger.lease(record.lease.id) is not None:
             try:
                 await self._give_back(record.lease.id)
             except BenchpoolError as error:
                 self._observed.report(_PROBLEM, str(error))
-                return  # it is tried again: NVML has nothing of the kernel still
+                return  # retried later: NVML still shows nothing of the kernel
         try:
             await self._change(record, **fields)
         except OSError as error:
-            # The driver knows how far it is, and what is needed to ask it is in the file before.
+            # The driver has the progress, and the previous file suffices to query it.
             self._put(msgspec.structs.replace(record, **fields))
             self._observed.report(_PROBLEM, parked_words.unwritten(error.strerror or str(error)))
         if state is ParkState.LOST:
@@ -293,9 +296,10 @@ class BenchParking:
         self._want_pass()
 
     async def _change(self, record: ParkedRecord, **fields: Any) -> None:
-        """Change fields of a record as it is now, and write all. Errors: OSError, nothing changed.
+        """Change fields of the current record and write all records.
 
-        Both the loop and callers change it, each its own fields, while the other's are written.
+        The loop and callers change different fields, possibly while the other's change is written.
+        Errors: OSError, without changes.
         """
         id_ = record.lease.id
         async with self._writing:

@@ -1,7 +1,7 @@
-"""Benches under the names that the Hub calls their users by now.
+"""Benches under the current Hub names of their users.
 
 The Hub may rename a user whose server runs. The server keeps its GPUs, which count against the
-quota of the present name. The store keeps the name of the start: the Hub is asked again after each
+quota of the current name. The store keeps the name of the start: the Hub is asked again after each
 start of the service, and the object of a lease in a cluster never changes.
 """
 
@@ -27,11 +27,11 @@ log = logging.getLogger(__name__)
 def present_names(
     leases: Iterable[LeaseRecord], servers: Iterable[HubServer], renamed: Mapping[str, str]
 ) -> list[LeaseRecord]:
-    """Return the leases whose user has another name by now, under that name.
+    """Return the leases whose user was renamed, under the current name.
 
     Args:
-        servers: Those of the Hub; a server that tells its lease is believed.
-        renamed: Present names of users, by the former ones, for servers that do not.
+        servers: Servers of the Hub. A server that names its lease determines the name.
+        renamed: Current names of users, by former name, for servers that name no lease.
     """
     servers = list(servers)
     told = {it.held.lease: it.user for it in servers if it.held is not None and it.held.gpus}
@@ -45,10 +45,10 @@ def present_names(
 
 
 class PresentNames:
-    """Follows the names of those who hold benches.
+    """Tracks renamed users who hold benches.
 
     Args:
-        want_pass: Called when the Hub has told of other users.
+        want_pass: Called when the Hub has reported other users.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class PresentNames:
         self._asking = asyncio.Lock()
 
     def follow(self) -> None:
-        """Know every bench under the name that the Hub told last."""
+        """Record every bench under the name that the Hub reported last."""
         servers = self._observed.settings.directory.servers() or ()
         held = {it.id: it for it in (*self._parking.leases(), *self._ledger.leases())}
         for lease in present_names(held.values(), servers, self._observed.left_users.renamed):
@@ -76,7 +76,7 @@ class PresentNames:
             self._parking.know_lease(lease)
 
     async def meet(self, user: str) -> None:
-        """Ask the Hub about a user that it did not name yet: the user may hold a bench already."""
+        """Ask the Hub about a user that it has not named yet, who may already hold a bench."""
         async with self._asking:
             if any(it.name == user for it in self._observed.settings.directory.users()):
                 return

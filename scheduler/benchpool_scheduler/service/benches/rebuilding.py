@@ -1,8 +1,8 @@
-"""Benches whose record was lost, written anew from what the Hub keeps of their servers.
+"""Recovery of lost bench records from the Hub's data about their servers.
 
-A database that was lost, damaged or put back from a copy may not know a bench whose server runs.
-The spawner keeps the lease in the Hub's own database, so that its GPUs are found again before
-anybody else is given them (R1).
+A database that was lost, damaged or restored from a backup may not contain a bench whose server
+runs. The spawner keeps the lease in the Hub's own database, so its GPUs are found again before they
+are allocated elsewhere (R1).
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from benchpool_scheduler.store.records import Change, DropLease, LeaseRecord, Sa
 log = logging.getLogger(__name__)
 
 MOST_RETURNED = 10_000
-"""So many leases that were given back are remembered: the Hub may still name them for a moment."""
+"""Maximum number of released leases to remember, since the Hub may still name them for a moment."""
 
 _PROBLEM = "lost-benches"
 
 
 class LostBenches:
-    """Finds benches that the Hub knows and the database does not.
+    """Finds benches that are in the Hub and missing in the database.
 
     Args:
-        given_up: Returns leases that ended while their server goes on: they are not lost.
+        given_up: Returns ended leases whose server keeps running: they are not lost.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class LostBenches:
             del self._returned[next(iter(self._returned))]
 
     async def rebuild(self) -> bool:
-        """Write what is missing; tell whether there was anything. Errors: Unavailable."""
+        """Write the missing leases. Return whether any was written. Errors: Unavailable."""
         servers = self._observed.settings.directory.servers() or ()
         lost = [lease for lease in map(self._lost, servers) if lease is not None]
         taken: list[str] = []
@@ -61,7 +61,7 @@ class LostBenches:
         return len(lost) > len(taken)
 
     def _lost(self, server: HubServer) -> LeaseRecord | None:
-        """Return the lease of a server that runs, where it is not on record."""
+        """Return the lease of a running server if it is not on record, else None."""
         kept = server.held
         if kept is None or not server.ready or not kept.gpus or kept.lease in self._returned:
             return None
@@ -79,7 +79,7 @@ class LostBenches:
         return [it for it in self._ledger.leases() if (it.user, it.server) == at]
 
     async def _write(self, lease: LeaseRecord) -> None:
-        """Write one, in the place of a record of it that cannot be read or of an earlier start."""
+        """Write a lease in place of its unreadable record, or of the record of an earlier start."""
         async with self._ledger.lock:
             unreadable = self._ledger.unreadable
             kept = tuple(it for it in unreadable if (it.kind, it.id) != ("lease", lease.id))

@@ -1,4 +1,4 @@
-"""Build GPUs held by notebook servers: reserved in one step, given back in every way (R1-R3)."""
+"""Build GPUs held by notebook servers: reservation in one step and all kinds of release (R1-R3)."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from benchpool_scheduler.service.process.shielded import shielded
 from benchpool_scheduler.store.records import DropLease, LeaseRecord, SaveLease
 
 GONE_S = 60.0
-"""A lease is given back when the Hub has not named its server for this time."""
+"""Time without the server in the Hub's list after which its lease is released, in seconds."""
 
 MOST_IN_LINE = 1000
 
 
 class Leases:
-    """Reserve, wait in line, release, reconcile.
+    """Leases of build GPUs: reserve, queue, release, reconcile.
 
     Args:
-        nodes_for_claim: Tells where a volume claim can be used, None for everywhere.
-        want_pass: Called when train has more or fewer GPUs.
+        nodes_for_claim: Returns the nodes where a volume claim can be used, or None for all nodes.
+        want_pass: Called when training has more or fewer GPUs.
 
     Attributes:
         shortage: Set when a bench within its quota found no free GPU. ``parking``: parked benches.
-        given_up: Returns leases that ended while their server goes on.
+        given_up: Returns ended leases whose server keeps running.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class Leases:
         self.shortage = asyncio.Event()
 
     async def reserve(self, request: contract.LeaseRequest) -> LeaseRecord:
-        """Hold GPUs for one start of a server; a repeat answers the same lease.
+        """Reserve GPUs for one start of a server. A repeat returns the same lease.
 
         Errors: Refused ``build-quota``, ``build-nodes``, ``no-such-model`` or ``larger-than-node``,
-        Unavailable ``build-capacity`` or of the store.
+        Unavailable ``build-capacity`` or if the store fails.
         """
         await self._names.meet(request.user)
         async with self._ledger.lock:
@@ -86,10 +86,10 @@ class Leases:
     async def reserve_or_wait(
         self, asked: contract.LineRequest
     ) -> LeaseRecord | contract.LinePlace:
-        """Hold GPUs for one start of a server, or keep its place in line.
+        """Reserve GPUs for one start of a server, or return its place in the queue.
 
-        The answer is held back for ``hold_s`` while nothing changes. Errors: as ``reserve``, but
-        TooMany ``line-full`` in place of ``build-capacity``.
+        The response is delayed by up to ``hold_s`` while nothing changes. Errors: as ``reserve``,
+        but TooMany ``line-full`` in place of ``build-capacity``.
         """
         await self._names.meet(asked.lease.user)
         loop = asyncio.get_running_loop()
@@ -103,7 +103,7 @@ class Leases:
                 break
             kept = self._line.keeps(found.id, asked.lease)
             if not kept and self._held_for(asked.lease) is None:
-                break  # it has left the line meanwhile, and must not come back by this question
+                break  # it has left the queue meanwhile, and this request must not enter it again
             before, changed = found, self._changed
             found = await shielded(self._hold_or_wait(asked))
             if not isinstance(found, contract.LinePlace) or _differ(before, found):
@@ -138,7 +138,7 @@ class Leases:
         return found
 
     def line(self) -> list[contract.InLine]:
-        """Return who waits in line, the next one first, and what each is told."""
+        """Return the queued servers with their places, the next one first."""
         seated = self._line.seats()
         return [
             contract.InLine(
@@ -152,11 +152,11 @@ class Leases:
         ]
 
     def waiting(self) -> int:
-        """Return how many servers wait in line."""
+        """Return the number of servers in the queue."""
         return len(self._line.present())
 
     def renew_calls(self) -> bool:
-        """Say how many GPUs those in line want back; tell whether that is something new (R3)."""
+        """Publish how many GPUs the queue reclaims. Return whether that has changed (R3)."""
         calls, seen = self._line.calls(), self._observed.now
         if calls == seen.called:
             return False
@@ -164,7 +164,7 @@ class Leases:
         return True
 
     async def serve(self) -> None:
-        """Give GPUs that have become free to those in line; the caller has the ledger's lock."""
+        """Give free GPUs to queued servers. The caller holds the ledger's lock."""
         if self._observed.now.safe_mode.hold is not None:
             return
         await self.parking.take_back()
@@ -175,7 +175,7 @@ class Leases:
             try:
                 self._check_quota(waiting.request)
             except BenchpoolError:
-                continue  # its quota was lowered; it is told when it asks again
+                continue  # its quota was lowered: its next request is refused
             await self._grant(waiting.id, waiting.request, its)
             served = True
         self.renew_calls()
@@ -203,7 +203,7 @@ class Leases:
         return lease
 
     async def release(self, lease_id: str) -> None:
-        """Give a lease back, or leave the line; what is not there is given back already."""
+        """Release a lease or leave the queue. Repeating it does nothing."""
         async with self._ledger.lock:
             lease = self._ledger.lease(lease_id)
             if not self._line.leave(lease_id) and lease is None:
@@ -220,9 +220,10 @@ class Leases:
         changed.set()
 
     async def reconcile(self) -> None:
-        """Give back the leases of servers that the Hub has not named for a minute.
+        """Release the leases of servers that the Hub has not named for ``GONE_S``.
 
-        What the Hub has and we lost is written anew. Errors: Unavailable of the store.
+        Leases that the Hub has and the ledger lost are written again. Errors: Unavailable if the
+        store fails.
         """
         servers = self._observed.settings.directory.servers()
         if servers is None:
@@ -231,7 +232,7 @@ class Leases:
         if await self._lost.rebuild():
             self._want_pass()
         if self._observed.now.safe_mode.hub is not None:
-            return  # what the Hub does not name may run all the same
+            return  # a server that the Hub does not name may still run
         now = self._observed.settings.clock.now()
         present = {(server.user, server.name) for server in servers}
         missing = [x for x in self._ledger.leases() if (x.user, x.server) not in present]
@@ -241,13 +242,13 @@ class Leases:
                 await self.release(lease.id)
 
     async def is_used(self, lease_id: str) -> bool:
-        """Tell whether the server of a lease is there, or may be: the Hub is asked anew."""
+        """Ask the Hub again. Return whether the server of a lease exists or may exist."""
         if self._ledger.lease(lease_id) is None:
             return False
         try:
             await self._observed.ask_hub()
         except BenchpoolError:
-            return True  # nobody knows; what a running server holds must not be given away
+            return True  # unknown: the GPUs of a running server must not be allocated elsewhere
         self._names.follow()
         lease = self._ledger.lease(lease_id)
         if lease is None:
@@ -284,7 +285,7 @@ class Leases:
         )
 
     def _check_nodes(self, request: contract.LeaseRequest) -> None:
-        """Refuse what no machine takes, whoever holds its GPUs. Errors: Refused."""
+        """Refuse a server that no node can take, whatever is in use. Errors: Refused."""
         inventory = self._observed.now.inventory
         nodes = [inventory.facts.get(name, NodeFacts(name)) for name in sorted(inventory.build)]
         if not nodes or any(suits(request, node) for node in nodes):
@@ -309,11 +310,11 @@ class Leases:
     def _nothing_free(
         self, request: contract.LeaseRequest, taken: Sequence[str], *, called: bool
     ) -> Unavailable:
-        """Return why no GPUs can be had now.
+        """Return the error for a request without free GPUs.
 
         Args:
-            taken: GPUs that others in line are next to get. ``called``: jobs give GPUs back for
-                this server within the grace period.
+            taken: GPUs that servers in the queue get next. ``called``: jobs release GPUs for this
+                server within the grace period.
         """
         offer = self._line.offer(request)
         free = [

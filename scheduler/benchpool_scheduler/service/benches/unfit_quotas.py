@@ -1,4 +1,4 @@
-"""Build quotas that the pool cannot hold (R3): refused, with the place that asks for most."""
+"""Refusal of build quotas that exceed the pool (R3), with the setting that promises most."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Keys = tuple[str, ...]
 
 
 def refuse_sum(seen: Observations) -> None:
-    """Refuse benches that add up to more than the pool has (R3). Errors: InvalidInput."""
+    """Refuse build quotas whose sum exceeds the pool (R3). Errors: InvalidInput."""
     build = seen.configuration.build
     try:
         keep_free(
@@ -33,7 +33,7 @@ def refuse_sum(seen: Observations) -> None:
 
 
 def refuse_singles(seen: Observations) -> None:
-    """Refuse a quota that is larger than the pool, also one that nobody has yet.
+    """Refuse a quota that exceeds the pool, even if it applies to no user yet.
 
     Errors: InvalidInput.
     """
@@ -56,7 +56,7 @@ def _singles(build: Build) -> Iterator[tuple[Keys, int]]:
 
 
 def _most(seen: Observations) -> tuple[Keys, str]:
-    """Return the key that promises most GPUs, and its value with what that comes to."""
+    """Return the key that promises most GPUs, and its value with the resulting total."""
     configuration, known = seen.configuration, seen.users.by_name
     build = configuration.build
     if build.reserve is not None and build.reserve > seen.users.quota_sum:
@@ -76,7 +76,7 @@ def _most(seen: Observations) -> tuple[Keys, str]:
 
 
 def _keys(rule: str) -> Keys:
-    """Return the key that a rule of a quota is written under (``EffectiveQuota.rule``)."""
+    """Return the key under which the rule of a quota is written (``EffectiveQuota.rule``)."""
     kind, _, name = rule.partition(" ")
     if kind in ("user", "group"):
         return "build", f"{kind}s", name
@@ -86,7 +86,7 @@ def _keys(rule: str) -> Keys:
 def _wrong(
     seen: Observations, keys: Keys, what: str, numbers: Mapping[str, Number]
 ) -> InvalidInput:
-    """Return the refusal at the line of a key; a group's property lies with the Hub."""
+    """Return the error at the line of a key. A group property is set in the Hub."""
     configuration = seen.configuration
     line = line_of(configuration.text, *keys)
     place = configuration.source if line is None else f"{configuration.source}, line {line}"

@@ -1,4 +1,4 @@
-"""The pool as the core sees it: made from the ledger, then kept in step with it.
+"""Cluster state for the core, built from the ledger and then kept in step with it.
 
-Doors: ``state_cache.StateCache``; ``snapshots`` translates records into the core's types.
+Entry point: ``state_cache.StateCache``. ``snapshots`` translates records into the core's types.
 """

@@ -1,7 +1,7 @@
-"""Plans that would break a rule: what is in doubt is not carried out, and the pool is written down.
+"""Plans that would break a rule: the doubtful part is dropped and the pool is saved as a case.
 
-The core is at fault then, and its next pass over the same pool would say the same. So the pool goes
-on with the rest of the plan, and a case file lets anybody make the fault again.
+Such a plan is a fault of the core, whose next pass over the same pool would return the same. The
+service carries out the rest of the plan, and the case file reproduces the fault.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 FOLDER = "doubtful-plans"
 MOST_FILES = 10
-"""So many pools are written down at most; a pool may hold many thousand jobs."""
+"""Maximum number of saved pools. One pool may hold many thousand jobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Judged:
     """A plan that may be carried out.
 
     Attributes:
-        problem: What administrators are told; None where the plan is the one that was made.
+        problem: Report to administrators, or None if the plan is unchanged.
     """
 
     plan: Plan
@@ -37,20 +37,20 @@ class Judged:
 
 
 class DoubtfulPlans:
-    """Judges plans before they are carried out.
+    """Checks plans before they are carried out.
 
     Args:
-        folder: Where pools are written down.
+        folder: Folder for saved pools.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def judge(self, facts: Snapshot | None, plan: Plan) -> Judged:
-        """Return what of a plan may be carried out.
+        """Return the part of a plan that may be carried out.
 
         Args:
-            facts: What it was made for; None where that is not known, then it is not judged.
+            facts: The pool for which the plan was made. None if unknown: the plan is not checked.
         """
         if facts is None:
             return Judged(plan)
@@ -77,7 +77,7 @@ class DoubtfulPlans:
         )
 
     def _kept(self, facts: Snapshot) -> Path | None:
-        """Write a pool down as a case; return the file, None where it could not be written."""
+        """Write a pool as a case file. Return the file, or None if it could not be written."""
         text = as_case(facts).encode()
         file = self._folder / f"{hashlib.sha256(text).hexdigest()[:16]}.yaml"
         try:

@@ -1,4 +1,4 @@
-"""The pool as it would be if nobody used it and all of it worked: what could ever run (R22)."""
+"""The pool without users and with all its hardware working: what could ever run (R22)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchpool_scheduler.service.observed.observations import Observations
 
 
 def empty_pool(seen: Observations) -> EmptyPool:
-    """Return the empty pool of these machines, settings and users."""
+    """Return the empty pool of the observed nodes, settings and users."""
     inventory = seen.inventory
     inputs = NodeInputs(
         inventory=inventory,

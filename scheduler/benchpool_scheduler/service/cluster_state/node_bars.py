@@ -1,7 +1,7 @@
-"""Which places a job keeps off for a while because they did not take it: pure.
+"""Places that a job avoids for a while after they refused it; pure functions.
 
-A refusal may be of a moment, as while a device plugin starts again: the first keeps the job off for
-seconds, each that follows for longer. Once the job has begun somewhere, all is forgotten.
+A refusal may be temporary, as while a device plugin restarts. The first one bars the place for
+seconds, each further one for longer. All bars end once the job has started somewhere.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ LONGEST_S = 600.0
 
 
 LONGEST_FOR_ROOM_S = 60.0
-"""Room in a namespace comes free at any time: a job tries again at least so often."""
+"""Longest bar for lack of room in a namespace, in seconds. Such room may come free at any time."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoomBar:
-    """A while in which a job is not started, because the cluster had no room for its pods.
+    """Bar on a job's start because the cluster had no room for its pods.
 
     Attributes:
-        text: What was said. ``times``: how often, one time after the other.
-        since: When that attempt ended, in seconds since the epoch.
+        text: Message of the cluster. ``times``: number of consecutive refusals.
+        since: When the last attempt ended, in seconds since the epoch.
     """
 
     text: str | None
@@ -38,20 +38,22 @@ class RoomBar:
 
     @property
     def length_s(self) -> float:
-        """For how long the job waits."""
+        """Duration of the bar, in seconds."""
         return min(LONGEST_FOR_ROOM_S, length_s(self.times))
 
     @property
     def until(self) -> float:
-        """When it may be tried again, in seconds since the epoch."""
+        """When the bar ends, in seconds since the epoch."""
         return self.since + self.length_s
 
 
 def room_bar(attempts: Sequence[AttemptRecord]) -> RoomBar | None:
-    """Return until when a job waits for room in its namespace; None when the last try was let in.
+    """Return the bar of a job that waits for room in its namespace, or None.
+
+    It is None if the last attempt was admitted.
 
     Args:
-        attempts: Of one job, oldest first.
+        attempts: Attempts of one job, oldest first.
     """
     full = list(takewhile(lambda one: one.ended_by == EndedBy.NO_ROOM, reversed(attempts)))
     if not full:
@@ -62,12 +64,12 @@ def room_bar(attempts: Sequence[AttemptRecord]) -> RoomBar | None:
 
 @dataclass(frozen=True, slots=True)
 class NodeBar:
-    """A place that a job may not use for now.
+    """Bar on a place for one job.
 
     Attributes:
-        place: A node, or its slices of one kind. ``node``: where it is.
-        attempt: The one that it did not take last. ``text``: what was said.
-        times: How often it has not taken the job, one time after the other.
+        place: A node, or its slices of one kind. ``node``: the node of the place.
+        attempt: The last attempt that it refused. ``text``: message of the refusal.
+        times: Number of consecutive attempts that it refused.
         since: When that attempt's worker ended, in seconds since the epoch.
     """
 
@@ -80,17 +82,17 @@ class NodeBar:
 
     @property
     def length_s(self) -> float:
-        """For how long the job keeps off."""
+        """Duration of the bar, in seconds."""
         return length_s(self.times)
 
     @property
     def until(self) -> float:
-        """When it may be tried again, in seconds since the epoch."""
+        """When the bar ends, in seconds since the epoch."""
         return self.since + self.length_s
 
 
 def length_s(times: int) -> float:
-    """Return for how long a job keeps off a place that has not taken it so many times.
+    """Return how long a place is barred after this many refusals, in seconds.
 
     >>> [length_s(times) for times in range(1, 7)]
     [5.0, 20.0, 80.0, 320.0, 600.0, 600.0]
@@ -99,10 +101,10 @@ def length_s(times: int) -> float:
 
 
 def node_bars(attempts: Iterable[AttemptRecord]) -> tuple[NodeBar, ...]:
-    """Return the places that did not take a job, also those that it may try again by now.
+    """Return the bars of the places that refused a job, including ended ones.
 
     Args:
-        attempts: Of one job, oldest first.
+        attempts: Attempts of one job, oldest first.
     """
     found: dict[str, NodeBar] = {}
     for attempt in attempts:

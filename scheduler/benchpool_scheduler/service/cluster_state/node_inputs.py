@@ -1,4 +1,4 @@
-"""The nodes as the core sees them: what they are made of, and made of that."""
+"""Nodes for the core, and the inputs from which they are built."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ Links = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class NodeInputs:
-    """All that the nodes are made of; equal grounds make equal nodes.
+    """All inputs of the nodes; equal inputs give equal nodes.
 
     Attributes:
-        kept: GPUs that nodes keep for benches (R3); ``called`` those of them that were lent and
-            have an owner who waits. ``lends``: the others may be used by what can be paused.
+        kept: GPUs that nodes keep for benches (R3). ``called``: GPUs among them that were lent and
+            are reclaimed for a waiting server. ``lends``: preemptible jobs may use the rest of
+            them.
         leased: GPUs that benches hold. ``clung``: GPUs that are not usable, but held by workers.
-        drained: Machines that take no starts for a fault of their own. ``closed``: those that an
-            administrator closed. ``said``: what was said of machines, those and others.
-        blocked: GPUs of jobs that the core does not know of.
+        drained: Nodes that take no starts because of a fault. ``closed``: nodes that an
+            administrator closed. ``said``: records of nodes, closed or not.
+        blocked: GPUs of quarantined jobs.
     """
 
     inventory: Inventory
@@ -45,7 +46,7 @@ class NodeInputs:
 def node_inputs(
     ledger: Ledger, seen: Observations, blocked: frozenset[str] = frozenset()
 ) -> NodeInputs:
-    """Return what the nodes are made of now."""
+    """Return the present inputs of the nodes."""
     holders = ledger.counters.holders
     reserve = bench_reserve.by_node(ledger, seen)
     return NodeInputs(
@@ -63,14 +64,14 @@ def node_inputs(
 
 
 def nodes(of: NodeInputs) -> tuple[Node, ...]:
-    """Return the nodes with the GPUs that train may use, in use by workers or not (R1)."""
+    """Return the nodes with the GPUs that training may use, in use by workers or not (R1)."""
     return tuple(node(of, place) for place in of.inventory.places)
 
 
 def node(of: NodeInputs, place: str) -> Node:
-    """Return one place as a node; jobs wait for the GPUs of a machine that is not ready.
+    """Return one place as a node. Jobs may wait for the GPUs of a node that is not ready.
 
-    Benches keep whole GPUs: slices have no part in it.
+    Only whole GPUs are kept for benches, never slices.
     """
     called, kept = of.called.get(place, 0), of.kept.get(place, 0)
     devices = of.inventory.places[place]
@@ -110,7 +111,7 @@ def node(of: NodeInputs, place: str) -> Node:
 
 
 def hanging(facts: NodeFacts, gpus: Sequence[str]) -> tuple[Links, tuple[int, ...]]:
-    """Return links and sockets of some GPUs of a machine; nothing where one is not known (R12).
+    """Return links and sockets of the given GPUs, or empty tuples if one GPU is unknown (R12).
 
     >>> facts = NodeFacts("n", gpus=("a", "b", "c"), links=((0, 1, 2), (1, 0, 3), (2, 3, 0)))
     >>> hanging(facts, ["c", "a"])

@@ -1,4 +1,4 @@
-"""When and where a job may be tried again: pure, from the failures after which it was."""
+"""When and where a failed job may be retried; pure functions of its earlier failures."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from benchpool_scheduler.store.retries import RetryRecord
 
 
 def paused_until(retries: Sequence[RetryRecord]) -> float:
-    """Return until when a job waits after its last failure, epoch seconds; 0 where it had none."""
+    """Return until when a job waits after its last failure, epoch seconds; 0 without a failure."""
     return retries[-1].next_at if retries else 0.0
 
 
 def avoiding(
     retries: Sequence[RetryRecord], nodes: Collection[str], now: float
 ) -> Iterator[RetryRecord]:
-    """Yield the failures whose nodes a job keeps off now; none where no other node is left.
+    """Yield the failures whose nodes a job avoids now; none if no other node is left.
 
     Args:
-        nodes: All that serve training.
+        nodes: All nodes that serve training.
     """
     kept = [it for it in retries if it.avoided_until > now]
     if set(nodes) - {it.node for it in kept}:
@@ -26,5 +26,5 @@ def avoiding(
 
 
 def avoided(retries: Sequence[RetryRecord], nodes: Collection[str], now: float) -> Iterator[str]:
-    """Yield the nodes that a job keeps off now."""
+    """Yield the nodes that a job avoids now."""
     return (it.node for it in avoiding(retries, nodes, now))

@@ -1,4 +1,4 @@
-"""The pool at an instant, as the core wants to see it."""
+"""The pool at an instant, in the core's types."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LEAVING = " (leaving)"
 
 
 def snapshot(ledger: Ledger, seen: Observations, now: float) -> Snapshot:
-    """Return what a pass decides about, counted from nothing: the truth that ``StateCache`` keeps.
+    """Return the input of a pass, built from the records: the reference for ``StateCache``.
 
     All times of its jobs are as of ``now``.
     """
@@ -57,21 +57,21 @@ def snapshot(ledger: Ledger, seen: Observations, now: float) -> Snapshot:
 
 
 def in_line(ledger: Ledger) -> list[JobRecord]:
-    """Return the jobs that have not ended, by how long they are in line."""
+    """Return the jobs that have not ended, by their time in the queue."""
     return sorted(ledger.live(), key=lambda record: age_of(ledger, record))
 
 
 def age_of(ledger: Ledger, record: JobRecord) -> int:
-    """Return the place of a job among all, the oldest the smallest; no two have the same (R11).
+    """Return the rank of a job by age, the oldest lowest. Ranks are unique (R11).
 
-    It is that of its submission. One that waited for other jobs comes after all that were sent
+    It follows the submission. A job that waited for other jobs ranks after all jobs submitted
     before it joined the queue.
     """
     return _place(record.in_line_since, ledger.job_index.numbers[record.id])
 
 
 def rank_of(ledger: Ledger, job: JobId) -> int:
-    """Return the place of a job among all; its workers that leave come right after it.
+    """Return the rank of a job among all. Its leaving workers come directly after it.
 
     Errors: KeyError.
     """
@@ -85,7 +85,7 @@ def rank_of(ledger: Ledger, job: JobId) -> int:
 
 
 def by_rank(ledger: Ledger, jobs: Iterable[JobFacts]) -> tuple[JobFacts, ...]:
-    """Return jobs by their places, without those whose records have been removed meanwhile."""
+    """Return jobs by rank, without those whose records have been removed meanwhile."""
     found: list[tuple[int, JobFacts]] = []
     for job in jobs:
         with contextlib.suppress(KeyError):
@@ -94,7 +94,7 @@ def by_rank(ledger: Ledger, jobs: Iterable[JobFacts]) -> tuple[JobFacts, ...]:
 
 
 def _place(since: float, number: int) -> int:
-    """Return a time and a number as one number.
+    """Return a time and a number as one number that sorts by both.
 
     >>> _place(1.0, 7) < _place(1.0, 8) < _place(1.5, 2)
     True
@@ -103,7 +103,7 @@ def _place(since: float, number: int) -> int:
 
 
 def levels(seen: Observations) -> tuple[str, ...]:
-    """Return the levels of the machine room, the widest first (R12)."""
+    """Return the topology levels, the widest first (R12)."""
     return tuple(level.name for level in seen.configuration.topology)
 
 
@@ -111,10 +111,10 @@ def levels(seen: Observations) -> tuple[str, ...]:
 
 
 def homes(seen: Observations, names: Iterable[str]) -> Mapping[str, ProjectName]:
-    """Return in which project of the snapshot the jobs of each project are.
+    """Return the snapshot's project for the jobs of each project.
 
-    Jobs may name a project that the configuration no longer has, or that now only groups others.
-    They are in a project of their own that gets nothing: they give way, and do not start.
+    Jobs may name a project that the configuration no longer has, or that has become a parent. Such
+    jobs are in a project of their own with a limit of 0: they are preempted and do not start.
     """
     settings = seen.configuration
     found: dict[str, ProjectName] = {}
@@ -125,7 +125,7 @@ def homes(seen: Observations, names: Iterable[str]) -> Mapping[str, ProjectName]
 
 
 def projects(seen: Observations, names: Iterable[ProjectName]) -> tuple[Project, ...]:
-    """Return the configured projects, and those of ``names`` that are not among them."""
+    """Return the configured projects, then the projects in ``names`` that are not configured."""
     known = [settings.project for settings in seen.configuration.projects]
     if used := seen.usage.projects:
         known = [replace(p, used_gpu_s=used.get(p.name, p.used_gpu_s)) for p in known]
@@ -148,15 +148,15 @@ def jobs_of(
     now: float,
     seen: Observations,
 ) -> tuple[JobFacts, ...]:
-    """Return what the core sees of a job: nothing of one that has ended or that its user paused,
-    and of one that waits for other jobs.
+    """Return a job as the core sees it; nothing if it has ended, is gated, or its user paused it.
 
-    A job that names no model gets no slices; one that names no cores or memory asks for the
-    pool's default. Workers that were let go hold their GPUs until they are gone: to the core they
-    are a job of their own that is leaving, so that what was promised of them stays promised (R20).
+    A gated job waits for other jobs. A job that names no model gets no slices. A job that names no
+    CPUs or memory requests the pool's default. Released workers hold their GPUs until they are
+    gone: to the core they are a separate, leaving job, so that promises on their GPUs remain valid
+    (R20).
 
-    Its times are as of instants that do not depend on when this is asked; only
-    ``preemptions_last_hour``, ``preemptions_last_day`` and ``barred`` do: see ``expiries``.
+    Its times are as of instants that do not depend on ``now``. Only ``preemptions_last_hour``,
+    ``preemptions_last_day`` and ``barred`` depend on it: see ``expiries``.
     """
     if not record.live or record.state is JobState.PAUSED or record.gated:
         return ()
@@ -170,7 +170,7 @@ def facts_of(
     now: float,
     seen: Observations,
 ) -> tuple[JobFacts, ...]:
-    """Return the same of a job whether or not it is in the queue."""
+    """Return the same as ``jobs_of`` for a job in the queue or not."""
     attempt = ledger.attempt(record.id, record.attempt)
     held = attempt.live_workers if attempt and record.state in states.HOLDS_GPUS else ()
     staying = [w for w in held if not w.leaving]
@@ -210,17 +210,17 @@ def facts_of(
     )
     if not leaving:
         return (job,)
-    # With none that stays the job is over once those have gone.
+    # If no worker stays, the job is over once the leaving ones have gone.
     return (job, _those_leaving(job, leaving)) if staying else (_those_leaving(job, leaving),)
 
 
 def leaving_id(job: str) -> JobId:
-    """Return under which name the core knows the workers that a job has let go."""
+    """Return the core's ID for the workers that a job has released."""
     return JobId(job + _LEAVING)
 
 
 def job_of_leaving(name: JobId) -> str:
-    """Return whose workers the core knows under this name.
+    """Return the job whose released workers have this ID in the core.
 
     >>> job_of_leaving(leaving_id("k3"))
     'k3'
@@ -250,25 +250,25 @@ def barred(
 
 
 def closed_to(spec: JobSpec, seen: Observations, now: float) -> Iterator[str]:
-    """Yield the places that administrators keep a job off, by its time limit."""
+    """Yield the places that administrators have closed to the job, considering its time limit."""
     return closings.barred_places(seen.nodes, seen.inventory.places, spec.time_limit_s, now)
 
 
 def barred_of(ledger: Ledger, record: JobRecord) -> Iterator[tuple[str, float]]:
-    """Yield places that did not take a worker of the job, each with when that is forgotten."""
+    """Yield the places that refused a worker of the job, each with the end of its bar."""
     if record.attempt:
         yield from ((bar.place, bar.until) for bar in node_bars(ledger.attempts(record.id)))
 
 
 def avoided_of(record: JobRecord, seen: Observations, now: float) -> Iterator[str]:
-    """Yield the places of nodes that a job keeps off for a while because it failed there."""
+    """Yield the places on nodes that a job avoids for a while because it failed there."""
     if record.retried:
         off = frozenset(retry_bars.avoided(record.retried, seen.inventory.train, now))
         yield from (place for place in seen.inventory.places if off and node_of(place) in off)
 
 
 def out_until(ledger: Ledger, record: JobRecord) -> float:
-    """Return until when nothing of the job is let in anywhere, in seconds since the epoch."""
+    """Return until when the job may not start on any node, in seconds since the epoch."""
     bar = room_bar(ledger.attempts(record.id)) if record.attempt else None
     return max(0.0 if bar is None else bar.until, retry_bars.paused_until(record.retried))
 
@@ -298,7 +298,7 @@ def _asked(
     staying: Sequence[WorkerRecord],
     leaving: Sequence[WorkerRecord],
 ) -> JobSpec:
-    """Return what it asks for now: of a gang whose first workers have ended well, the rest."""
+    """Return the present request. After workers of a gang have ended, it covers the rest."""
     held, spec = len(staying), record.spec
     least = spec.least_workers
     if held and attempt is not None and held < least:
@@ -325,7 +325,7 @@ class _Times(TypedDict):
 
 
 def _times(record: JobRecord, attempt: AttemptRecord | None, now: float) -> _Times:
-    """Return the times of a job, as of when it last saved, began to run or began to wait."""
+    """Return the times of a job, as of its last checkpoint, the start of its run or of its wait."""
     if attempt is None:
         queued = min(record.queued_since, now)
         return _Times(as_of_s=queued, ran_s=0.0, since_checkpoint_s=None, waits_s=0.0)
@@ -338,7 +338,7 @@ def _times(record: JobRecord, attempt: AttemptRecord | None, now: float) -> _Tim
 
 
 def at(job: JobFacts, now: float) -> JobFacts:
-    """Return a job with its times as of now."""
+    """Return a job with its times as of ``now``."""
     unsaved = None if job.since_checkpoint_s is None else job.unsaved_at(now)
     queued = job.activity is Activity.QUEUED
     return replace(
@@ -351,22 +351,22 @@ def at(job: JobFacts, now: float) -> JobFacts:
 
 
 def workers_at(places: Iterable[Place]) -> tuple[Worker, ...]:
-    """Return places in the core's words."""
+    """Return places as workers of the core."""
     return tuple(_seated(place.node, place.gpus) for place in places)
 
 
 def places_of(workers: Iterable[Worker]) -> tuple[Place, ...]:
-    """Return the core's places in the store's words."""
+    """Return workers of the core as places of the store."""
     return tuple(
         Place(node_of(worker.node), tuple(str(gpu) for gpu in worker.gpus)) for worker in workers
     )
 
 
 def candidate(record: JobRecord, seen: Observations, now: float | None = None) -> JobFacts:
-    """Return a job that was not accepted yet.
+    """Return the facts of a job that was not accepted yet.
 
     Args:
-        now: When it would be; None where only counts whether it could ever run.
+        now: Time of acceptance. None to check only whether it could ever run.
     """
     closed = () if now is None else closed_to(record.spec, seen, now)
     return JobFacts(

@@ -1,8 +1,8 @@
-"""The core's ``ClusterState``, kept in step with the ledger at the cost of what changes.
+"""The core's ``ClusterState``, updated from the ledger with only the jobs that changed.
 
-The event loop only notes here which jobs changed. The state itself is changed in ``decide``, by the
-one thread that passes run in. A job that the core cannot take, or that makes it fail, is set
-aside with a sentence and the pool goes on without it.
+The event loop only records which jobs changed. The state itself changes in ``decide``, in the one
+thread of the passes. A job that the core rejects, or that makes it fail, is quarantined with an
+explanation. The pool continues without it.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from benchpool_scheduler.store.records import JobRecord
 log = logging.getLogger(__name__)
 
 MANY_NODES = 2
-"""When more than every second node has changed, they are not renewed one by one."""
+"""Nodes are replaced all at once if more than one in ``MANY_NODES`` has changed."""
 
 MOST_QUARANTINED = 10
-"""At most this many jobs are quarantined in one pass; with more the fault is not theirs."""
+"""Maximum number of jobs quarantined in one pass; with more, the jobs are not the cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
-    """All that a cluster state is made of but its jobs; another spec needs another state.
+    """All inputs of a cluster state except its jobs; another spec needs another state.
 
     Attributes:
-        homes: In which project of the core the jobs of each project are.
-        hours: Who is past a budget; it is in what the core sees of jobs.
+        homes: The core's project for the jobs of each project.
+        hours: Users and projects past a budget, which affect the facts of jobs.
     """
 
     node_inputs: NodeInputs
@@ -68,7 +68,7 @@ class ClusterSpec:
         return self.node_inputs.inventory.slices
 
     def sees_jobs_as(self, other: ClusterSpec) -> bool:
-        """Tell whether the jobs look the same in another frame."""
+        """Return whether jobs have the same facts under another spec."""
         return (self.homes, self.slices, self.node_inputs.said, self.hours) == (
             other.homes,
             other.slices,
@@ -79,11 +79,11 @@ class ClusterSpec:
 
 @dataclass(frozen=True, slots=True)
 class PassInput:
-    """What a pass decides about, beside the ledger's records.
+    """Input of a pass, beside the ledger's records.
 
     Attributes:
-        seen: What ``spec`` was made of.
-        now: Epoch seconds. ``touched``: jobs that have changed since the pass before.
+        seen: The observations from which ``spec`` was built.
+        now: Epoch seconds. ``touched``: jobs that have changed since the previous pass.
     """
 
     spec: ClusterSpec
@@ -94,7 +94,7 @@ class PassInput:
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """A job that the core could not take: its state then, and why in a sentence."""
+    """A job that the core rejected: its state at that time, and the cause in a sentence."""
 
     state: JobState
     text: str
@@ -104,9 +104,9 @@ class StateCache:
     """The cluster state with the jobs of the ledger.
 
     Attributes:
-        quarantined: Jobs that are kept out of the state, by id.
-        decider: The core's decision.
-        rebuilt: How often a state was made from nothing; ``rehoused``: only its nodes.
+        quarantined: Jobs that are kept out of the state, by ID.
+        decider: The core's decision function.
+        rebuilt: How often the whole state was rebuilt. ``rehoused``: only its nodes.
     """
 
     def __init__(
@@ -131,15 +131,15 @@ class StateCache:
     # ------------------------------------------------------------------ on the loop
 
     def touch(self, jobs: Iterable[str]) -> None:
-        """Note that jobs have changed; the next ``decide`` takes them over."""
+        """Record that jobs have changed. The next ``decide`` applies the changes."""
         self._touched.update(dict.fromkeys(jobs))
 
     def renew(self) -> None:
-        """Have the next pass make the state from nothing, and try the quarantined jobs again."""
+        """Make the next pass rebuild the state and retry the quarantined jobs."""
         self._anew = True
 
     def take_input(self) -> PassInput:
-        """Take what has changed since the pass before; the caller holds the ledger's lock."""
+        """Take the changes since the previous pass. The caller holds the ledger's lock."""
         seen = self._observed.now
         if self._anew:
             self._anew, self._spec = False, None
@@ -163,12 +163,12 @@ class StateCache:
         """Return when a job next changes for the core by time alone: a protection ends (R19)."""
         return self._expiring[0][0] if self._expiring else None
 
-    # ------------------------------------------------------------------ in the thread of passes
+    # ------------------------------------------------------------------ in the pass thread
 
     def decide(self, given: PassInput) -> Plan:
-        """Take over what has changed and decide. The caller holds the ledger's lock.
+        """Apply the changes and decide. The caller holds the ledger's lock.
 
-        Errors: whatever the core raises when no single job is the cause.
+        Errors: any exception of the core that no single job causes.
         """
         for _ in range(MOST_QUARANTINED):
             try:
@@ -183,7 +183,7 @@ class StateCache:
         raise RuntimeError(f"the core failed on more than {MOST_QUARANTINED} jobs in one pass")
 
     def _followed(self, given: PassInput) -> ClusterState:
-        """Return the state as the ledger is now."""
+        """Return the state after applying the ledger's changes."""
         spec, changed = given.spec, [*given.touched, *self._expired(given.now)]
         if self._state is not None and self._spec == spec:
             for name in changed:
@@ -205,7 +205,7 @@ class StateCache:
         return self._state
 
     def _renewed(self, state: ClusterState, spec: ClusterSpec) -> bool:
-        """Give the state the nodes of another spec, if that is all that differs."""
+        """Return True after replacing the nodes, if the new spec differs only in them."""
         if self._spec is None or replace(self._spec, node_inputs=spec.node_inputs) != spec:
             return False
         if not self._spec.sees_jobs_as(spec):
@@ -227,7 +227,7 @@ class StateCache:
                 self._jobs[job.id] = job
 
     def _put(self, state: ClusterState, name: str, given: PassInput) -> None:
-        """Tell the state of one job what it does not know yet."""
+        """Apply the changes of one job to the state."""
         jobs = {job.id: job for job in self._seen(name, given)}
         for job_id in (JobId(name), snapshots.leaving_id(name)):
             job, before = jobs.get(job_id), self._jobs.get(job_id)
@@ -245,9 +245,9 @@ class StateCache:
         if record is None or self._stays_quarantined(record):
             return ()
         if name in given.seen.safe_mode.held_jobs and record.state not in HOLDS_GPUS:
-            return ()  # it runs already, and nobody knows how; one just taken in is known
+            return ()  # it runs already, without a record; an adopted job is known
         if record.project not in given.spec.homes:
-            # It came while this pass was on its way; the next one looks at it.
+            # It was accepted during this pass; the next pass includes it.
             return ()
         found = snapshots.jobs_of(self._ledger, record, given.spec.homes, given.now, given.seen)
         for job in found[:1]:
@@ -263,13 +263,13 @@ class StateCache:
         return state
 
     def _age(self, job: JobId) -> int:
-        """Return the place of a job among all; its workers that leave come right after it."""
+        """Return the rank of a job among all. Its leaving workers come directly after it."""
         return snapshots.rank_of(self._ledger, job)
 
     def preview(self, given: PassInput, job: JobFacts) -> PreviewOutcome:
-        """Say what would come of a job that was not accepted yet: as ``decide``, in the thread.
+        """Return the outcome for a job that was not accepted yet, in the thread like ``decide``.
 
-        Errors: whatever the core raises.
+        Errors: any exception of the core.
         """
         try:
             return preview_on(self._followed(given), job, given.now)
@@ -278,9 +278,9 @@ class StateCache:
             raise
 
     async def follow(self) -> None:
-        """Take over what has come about since the newest pass saw the pool, e.g. its own starts.
+        """Apply the changes since the last pass saw the pool, including that pass's own starts.
 
-        The caller holds the ledger's lock. What the core cannot take is left to the next pass,
+        The caller holds the ledger's lock. A job that the core rejects is left to the next pass,
         which quarantines it.
         """
         given = self.take_input()
@@ -291,9 +291,9 @@ class StateCache:
             self._state = self._spec = None
 
     async def snapshot(self, now: float) -> Snapshot | None:
-        """Return the pool as it was last followed; None where it was not.
+        """Return the pool as of the last update, or None before the first one.
 
-        The caller holds the ledger's lock: then no pass is under way.
+        The caller holds the ledger's lock, so no pass is running.
         """
         if (facts := self.facts(now)) is None:
             return None
@@ -301,7 +301,7 @@ class StateCache:
         return replace(facts, jobs=jobs)
 
     def facts(self, now: float) -> Snapshot | None:
-        """Return the pool as ``snapshot`` does, its jobs in no order."""
+        """Return the pool as ``snapshot`` does, with its jobs in no order."""
         if self._state is None or (spec := self._spec) is None:
             return None
         jobs = tuple(self._jobs.values())
@@ -309,7 +309,7 @@ class StateCache:
             self._state.nodes, spec.projects, jobs, spec.policy, spec.users, spec.topology, now
         )
 
-    # ------------------------------------------------------------------ what time alone changes
+    # ------------------------------------------------------------------ changes by time alone
 
     def _watch_expiry(self, record: JobRecord, given: PassInput) -> None:
         name = record.id
@@ -331,7 +331,7 @@ class StateCache:
     # ------------------------------------------------------------------ quarantine
 
     def _stays_quarantined(self, record: JobRecord) -> bool:
-        """Tell whether a job stays out; one whose state has changed is tried again."""
+        """Return whether a job stays quarantined. A job whose state has changed is tried again."""
         quarantined = self.quarantined.get(record.id)
         if quarantined is None:
             return False
@@ -354,15 +354,15 @@ class StateCache:
         self._jobs.pop(snapshots.leaving_id(name), None)
 
     def _blocked(self, jobs: Iterable[str]) -> frozenset[str]:
-        """Return the GPUs that these jobs hold: nobody else may be given them (R1)."""
+        """Return the GPUs that these jobs hold, which must not be allocated elsewhere (R1)."""
         entries = (self._ledger.counters.entry(job) for job in jobs)
         return frozenset(gpu for entry in entries if entry is not None for gpu in entry.gpus)
 
     def _culprit(self, given: PassInput) -> str | None:
-        """Return the job without which the core does not fail, None when there is none.
+        """Return the job that makes the core fail, or None.
 
-        Jobs that have not changed are beyond suspicion while the core takes them alone; among the
-        others the first one is found after which it fails, by halving.
+        If the core accepts the unchanged jobs alone, only changed jobs are suspects. A binary
+        search then finds the first suspect with which the core fails.
         """
         names = [name for name in list(self._ledger.job_index.live) if name not in self.quarantined]
         suspects = [name for name in names if name in given.touched]

@@ -1,4 +1,4 @@
-"""Decides and acts: passes, starts and stops of workers, their events, recovery after a crash.
+"""Passes, starts and stops of workers, worker events, and recovery after a crash.
 
-Doors: ``passes.Passes``, ``actions.Actions``, ``watching.Watcher``, ``recovery.recover``.
+Entry points: ``passes.Passes``, ``actions.Actions``, ``watching.Watcher``, ``recovery.recover``.
 """

@@ -1,7 +1,7 @@
-"""Carries out what was committed: starts and stops workers, in order for each job.
+"""Execution of committed changes: starts and stops workers, in order for each job.
 
-Jobs do not wait for each other. What fails to start is told as an end of its worker, so that
-nothing waits for an event that never comes.
+Jobs do not wait for each other. A failed start is reported as the end of its worker, so that no job
+waits for an event that never comes.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from benchpool_scheduler.worker import machine_faults
 log = logging.getLogger(__name__)
 
 AT_ONCE = 20
-"""At most this many actions are begun before other tasks of the loop run."""
+"""Maximum number of actions that are begun before other tasks of the loop run."""
 
 
 class Actions:
-    """Carries out starts and stops, job by job.
+    """Starts and stops workers, in order for each job.
 
     Args:
-        told: Takes the end of a worker that could not be started.
+        told: Receives the end event of a worker that could not be started.
 
     Attributes:
-        stops: Keeps the stops that could not be carried out yet.
-        before_stop: Waits for what comes before a notice, and returns the notice.
-        serves: Returns the port of a service's replica, by its job; None for other jobs.
+        stops: Retries stops that failed.
+        before_stop: Waits for actions that precede a notice, and returns the notice.
+        serves: Returns the port of a service's replica, by its job ID, or None for other jobs.
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class Actions:
 
     @property
     def busy(self) -> bool:
-        """Whether something is left to carry out."""
+        """Whether actions are queued or running."""
         return bool(self._waiting or self._tails)
 
     def carry_out(self, work: UnitOfWork) -> None:
-        """Start and stop what a committed unit of work says; returns at once."""
+        """Queue the starts and stops of a committed unit of work. Returns at once."""
         for worker in work.launches:
             self._waiting.append((worker.job, partial(self._start, worker)))
         for worker, notice in work.stops:
@@ -74,10 +74,10 @@ class Actions:
         self._go_on()
 
     def stopping(self, work: UnitOfWork) -> Callable[[str], None]:
-        """Return what gives a job's workers their notice as soon as it is written.
+        """Return a function that notifies a job's workers as soon as the job's stop is written.
 
-        Of thousands that are paused, the first need not wait for the last to be written;
-        ``carry_out`` does the rest.
+        If thousands of jobs are paused, the first does not wait until the last is written.
+        ``carry_out`` handles the remaining stops.
         """
         launched = {worker.job for worker in work.launches}
         early: dict[str, list[tuple[WorkerId, Notice]]] = {}
@@ -98,17 +98,17 @@ class Actions:
             self._pump = asyncio.create_task(self._begin_all())
 
     async def finish(self) -> None:
-        """Wait until everything so far is carried out."""
+        """Wait until all queued actions are carried out."""
         while self.busy:
             if self._pump is not None:
                 await self._pump
             await asyncio.gather(*self._tails.values())
-            # Since Python 3.12 gathering what has ended does not wait for the loop's next turn,
-            # and only in that turn is what has ended forgotten.
+            # Since Python 3.12 ``gather`` of finished tasks does not yield to the loop. The
+            # callbacks that forget finished tasks run only when it does.
             await asyncio.sleep(0)
 
     async def _begin_all(self) -> None:
-        """Begin what waits, a few at a time: a pass may start thousands."""
+        """Begin the queued actions, a few at a time: a pass may start thousands."""
         try:
             while self._waiting:
                 for _ in range(min(AT_ONCE, len(self._waiting))):

@@ -1,4 +1,4 @@
-"""Who is on the GPU of a parked bench that comes back makes room, as for any bench (R3)."""
+"""Preemption of jobs on the GPU of a returning parked bench, as for any bench (R3)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchpool_scheduler.service.observed.observations import Observations
 
 
 def called_back(ledger: Ledger, seen: Observations, plan: Plan) -> Iterator[Preempt]:
-    """Yield what is preempted besides what the plan preempts; work that may not be is left."""
+    """Yield the preemptions that the plan lacks. Jobs that are not preemptible are left alone."""
     taken = {command.job for command in plan.commands if isinstance(command, Preempt)}
     for gpu, parked in seen.parked.items():
         job = ledger.job(ledger.counters.holders.get(gpu, ""))

@@ -1,8 +1,8 @@
-"""From a job's submission to what a worker in a container is started with.
+"""Launch parameters of a worker in a container, from the job's submission.
 
-Nothing of the scheduler's own environment, folders or accounts is in a container: the image has
-its own. A job that names a folder runs there when its user's home can be mounted, else in a copy of
-the files that came with it.
+The scheduler's own environment, folders and accounts are not in a container: the image has its own.
+A job that names a folder runs there if its user's home can be mounted. Otherwise it runs in a copy
+of the submitted files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def launch(
     index: int,
     submission: JobSubmission,
 ) -> Launch:
-    """Return what the runtime needs to start a worker in a container."""
+    """Return the launch parameters of a worker in a container."""
     worker = next(w for w in attempt.workers if w.index == index)
     nodes = tuple(w.node for w in attempt.workers)
     claim, _ = _home(containers, job.user, submission, nodes)
@@ -85,9 +85,9 @@ def launch(
 
 
 def pinned(settings: ServiceSettings, user: str, submission: JobSubmission) -> JobSubmission:
-    """Return a submission with its image by digest, where a notebook of its user runs that image.
+    """Return a submission with its image by digest, if a notebook of its user runs that image.
 
-    So all attempts of a job run in the image that its notebook had when it was sent.
+    All attempts of a job then run in the image that the notebook had at the submission.
     """
     if settings.containers is None or submission.image is None:
         return submission
@@ -101,10 +101,10 @@ def told(
     spec: JobSpec,
     attempt: AttemptRecord | None = None,
 ) -> Container | None:
-    """Return what a job finds on the nodes of its workers; None where there are no containers.
+    """Return the container environment of a job's workers, or None without containers.
 
     Args:
-        spec: What it asks for now. ``attempt``: the one that holds GPUs, or had them last.
+        spec: The present request. ``attempt``: the attempt that holds GPUs, or held them last.
     """
     where = settings.containers
     if where is None:
@@ -132,7 +132,7 @@ def told(
 
 
 def said_of_pods(entry: PodsEntry) -> str:
-    """Return what pods of others are, and where their logs are.
+    """Return a sentence about foreign pods and the location of their logs.
 
     >>> said_of_pods(PodsEntry("a", "Pod", "train", ["train"]))
     'It is a pod in namespace a, which others made; its log: kubectl -n a logs train'
@@ -148,7 +148,7 @@ def said_of_pods(entry: PodsEntry) -> str:
 
 
 def _amounts(asked: JobSpec, given: JobSpec) -> str:
-    """Return what each worker has of processor and memory, and what of it the job did not name.
+    """Return the CPUs and memory of each worker, marking defaults that the job did not name.
 
     >>> _amounts(JobSpec(), JobSpec())
     ''
@@ -178,7 +178,7 @@ def _image(where: Containers, user: str, image: str | None) -> tuple[str | None,
 
 
 def identity(job: JobRecord, attempt: AttemptRecord) -> dict[str, str]:
-    """Return the variables that tell a worker who it is (formats, section 7)."""
+    """Return the variables that identify the job to its worker (formats, section 7)."""
     return {
         "BENCHPOOL_JOB_ID": job.id,
         "BENCHPOOL_JOB_NAME": job.name,
@@ -191,9 +191,9 @@ def identity(job: JobRecord, attempt: AttemptRecord) -> dict[str, str]:
 def _home(
     containers: Containers, user: str, submission: JobSubmission, nodes: Sequence[str]
 ) -> tuple[str | None, str]:
-    """Return the claim of the user's home, where the job wants it and all its nodes can have it.
+    """Return the claim of the user's home, if the job needs it and all its nodes can mount it.
 
-    Without one, why; empty where the job asks for no folder.
+    Without a claim, the text explains why. It is empty if the job names no folder.
     """
     if submission.working_dir is None and submission.output_dir is None:
         return None, ""
@@ -232,11 +232,11 @@ def _argv(containers: Containers, submission: JobSubmission, folder: str | None)
                 *filled_in(submission),
             )
         case PodsEntry():
-            return ()  # they run what their owner says
+            return ()  # the owner's pod specification defines the command
 
 
 def filled_in(submission: JobSubmission) -> tuple[str, ...]:
-    """Return the words with which the runner puts values into a notebook; none where it does not.
+    """Return the runner's arguments that fill values into a notebook, or none.
 
     >>> from benchpool_scheduler.contract import ScriptEntry
     >>> book = NotebookEntry("0" * 64, "a.ipynb", fill=True)

@@ -1,6 +1,6 @@
-"""Lets jobs join the queue when those that they wait for have ended, or ends them unrun.
+"""Dependent jobs: they join the queue when their awaited jobs have ended, or end unrun.
 
-It is looked at before each pass, with the ledger's lock, so that a restart misses nothing.
+This runs before each pass with the ledger's lock, so that a restart misses no change.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from benchpool_scheduler.store.records import (
 
 
 async def settle(ledger: Ledger, now: float) -> None:
-    """Write what has become of the jobs that wait for others. The caller holds the lock.
+    """Write the outcome of all jobs that wait for other jobs. The caller holds the lock.
 
-    Errors: Unavailable, and nothing has changed.
+    Errors: Unavailable, without any change.
     """
     work = UnitOfWork(ledger)
-    # One that is not run ends too, and others may wait for it: they are younger.
+    # A job that ends unrun may itself be awaited by younger jobs.
     for name in sorted(ledger.counters.gated, key=ledger.job_index.numbers.__getitem__):
         settle_one(work, work.job(name), now)
     await ledger.commit(*work.changes())
 
 
 def settle_one(work: UnitOfWork, job: JobRecord, now: float) -> None:
-    """Note how the jobs have ended that one waits for, and what follows."""
+    """Record how the awaited jobs of a job have ended, and the consequence."""
     any_end = job.spec.after_any
     awaits = tuple(_known(work, it, any_end=any_end) for it in job.awaits)
     found = dependencies.verdict((it.outcome for it in awaits), any_end=any_end)
@@ -66,7 +66,7 @@ def _known(work: UnitOfWork, it: Awaited, *, any_end: bool) -> Awaited:
         array = work.ledger.arrays.of(it.job)
         return it if array is None else replace(it, outcome=array.outcome(any_end=any_end))
     if work.ledger.job(it.job) is None:
-        # Jobs of long ago may not have been read yet.
+        # Older jobs may not be loaded yet.
         gone = work.ledger.whole.is_set()
         return replace(it, outcome=JobState.CANCELLED) if gone else it
     job = work.job(it.job)

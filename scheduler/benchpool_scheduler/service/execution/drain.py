@@ -1,6 +1,7 @@
-"""A machine with a fault of its own takes no starts until a trial works there.
+"""Nodes with a fault of their own, which take no starts until a trial start works there.
 
-The table is ``core.lifecycle.draining``; here are its signs, its pauses and what people are told.
+The table is ``core.lifecycle.draining``. This module supplies its events, its pauses and the report
+to administrators.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class DrainedNode:
-    """A machine that is not open: what it takes, since when, and how often it was closed."""
+    """A node that is not open: its intake, since when, and how often it was closed."""
 
     intake: Intake
     since: float
@@ -40,13 +41,13 @@ class DrainedNode:
 
 
 class Drain:
-    """Which machines take no starts.
+    """Tracks the nodes that take no starts.
 
     Args:
-        want_pass: Called when a machine takes jobs again.
+        want_pass: Called when a node takes jobs again.
 
     Attributes:
-        sleep: Waits for seconds before a trial.
+        sleep: Waits for the given seconds before a trial.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Drain:
         self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def see(self, event: WorkerEvent) -> None:
-        """Learn from what happens to workers, before it makes a pass."""
+        """Update a node from a worker event, before the event leads to a pass."""
         if not isinstance(self._runtime, Trials):
             return
         if isinstance(event, WorkerEnded) and event.by is EndedBy.MACHINE_FAULT:
@@ -75,7 +76,7 @@ class Drain:
             self._put(self._node_of(event), Sign.STARTED)
 
     async def close(self) -> None:
-        """End the trials under way."""
+        """Cancel the running trials."""
         tasks = list(self._trials.values())
         for task in tasks:
             task.cancel()
@@ -134,7 +135,7 @@ class Drain:
             return StartFault(None, str(error))
 
     def _tell(self) -> None:
-        """Let passes leave out these machines, and say it to whoever looks after them."""
+        """Exclude these nodes from passes, and report them to administrators."""
         closed = {
             name: node for name, node in self._nodes.items() if not draining.takes(node.intake)
         }

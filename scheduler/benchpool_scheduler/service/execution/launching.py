@@ -1,4 +1,4 @@
-"""From a job's submission to what a worker is started with."""
+"""Launch parameters of a worker, from the job's submission."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord
 
 PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR")
-"""Names of the service's environment that a worker gets; an administrator may add to them."""
+"""Variables of the service's environment that a worker gets. Administrators may add names."""
 
 
 class NoAccount(Exception):
-    """A job is to run as a system account that does not exist; the text is for the user."""
+    """A job must run as a system account that does not exist. The text is for the user."""
 
 
 def allowed_environment(environ: Mapping[str, str], more: Iterable[str] = ()) -> dict[str, str]:
-    """Return what may reach a worker, by name.
+    """Return the environment variables that a worker may get, by name.
 
     >>> allowed_environment({"PATH": "/bin", "JUPYTERHUB_API_TOKEN": "s3cret", "PROXY": "p"},
     ...     ["PROXY"])
@@ -43,14 +43,14 @@ def allowed_environment(environ: Mapping[str, str], more: Iterable[str] = ()) ->
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """Makes the ``Launch`` of each worker of an attempt."""
+    """Builds the ``Launch`` of each worker of an attempt."""
 
     observed: SchedulerState
 
     def launch(
         self, job: JobRecord, attempt: AttemptRecord, index: int, submission: JobSubmission
     ) -> Launch:
-        """Return what the runtime needs to start a worker. Errors: NoAccount, OSError."""
+        """Return the launch parameters of a worker. Errors: NoAccount, OSError."""
         if self.observed.settings.containers is not None:
             return containers.launch(
                 self.observed, self.observed.settings.containers, job, attempt, index, submission
@@ -104,7 +104,7 @@ class Launcher:
             case CommandEntry(argv=argv):
                 return tuple(argv)
             case NotebookEntry(notebook=sha256, name=name):
-                # -P: a file of the notebook's folder must not stand in for a module of the runner.
+                # -P: a file in the notebook's folder must not replace a module of the runner.
                 return (
                     *(sys.executable, "-P", "-m", "benchpool.runner", "notebook"),
                     *("--notebook", str(self._notebook(job, sha256, account)), "--name", name),
@@ -113,12 +113,12 @@ class Launcher:
                     *containers.filled_in(submission),
                 )
             case PodsEntry():
-                return ()  # they run what their owner says
+                return ()  # the owner's pod specification defines the command
 
     def _notebook(self, job: JobRecord, sha256: str, account: str | None) -> Path:
-        """Return where the worker can read the notebook.
+        """Return the path at which the worker can read the notebook.
 
-        Objects are the service's own; another account gets its copy in the job's folder.
+        Objects belong to the service. Another account gets a copy in the job's folder.
         """
         source = self.observed.settings.state / "objects" / sha256[:2] / sha256
         if account is None:
@@ -143,9 +143,9 @@ class Launcher:
             }
         homes = self.observed.settings.state / "homes"
         home = homes / user
-        # A user's name may be anything that the Hub accepts; only a plain one names a folder.
+        # The Hub accepts any text as a user name. Only a plain name is used as a folder.
         if home.parent == homes and user not in (".", "..") and homes.is_dir():
-            home.mkdir(exist_ok=True)  # who never had a notebook server has none yet
+            home.mkdir(exist_ok=True)  # missing for a user who never had a notebook server
             return {"HOME": str(home)}
         return {}
 

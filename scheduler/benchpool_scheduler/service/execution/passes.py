@@ -1,11 +1,10 @@
-"""Runs passes: look, decide, commit, act.
+"""The pass loop: observe, decide, commit, act.
 
-A pass follows every event that may change the answer; a burst of events is one pass. The facts do
-not change between reading and commit (``Ledger.lock``), and nothing is done before it is
-written.
+A pass follows every event that may change the result. A burst of events leads to one pass. The
+facts do not change between reading and commit (``Ledger.lock``), and no action precedes the commit.
 
-A thread of its own decides and collects the changes, so that reads and submissions are answered
-meanwhile; what is decided is taken over on the loop, a part at a time.
+A separate thread decides and collects the changes, so reads and submissions continue meanwhile. The
+loop then applies the changes in parts.
 """
 
 from __future__ import annotations
@@ -40,22 +39,24 @@ log = logging.getLogger(__name__)
 
 DEBOUNCE_S = 0.01
 REST, MOST_REST_S = 1.0, 0.5
-"""After a pass the loop rests for ``REST`` times its duration, at most ``MOST_REST_S`` seconds."""
+"""Pause after a pass: ``REST`` times its duration, at most ``MOST_REST_S`` seconds."""
 
 SHORTEST_S, LONGEST_S = 0.05, 60.0
-"""While jobs wait there is a pass after the longest of these, whatever the plan says: clocks are
-set, and a fault must not leave a job waiting for ever."""
+"""Shortest and longest time between passes while jobs wait, in seconds.
+
+The longest one applies regardless of the plan, in case a clock is set or a fault occurs.
+"""
 
 RETRY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class PassNews:
-    """What a pass changed in what people are told.
+    """Changes of a pass in the information that users see.
 
     Attributes:
-        jobs: Those that have their first reason, wait for another one, or are over quota anew or
-            no more.
+        jobs: Jobs with a first or different reason, and jobs that have become over quota or are so
+            no longer.
         shifts: Jobs whose reason is the same with other numbers.
     """
 
@@ -65,7 +66,7 @@ class PassNews:
 
 @dataclass(frozen=True, slots=True)
 class PassOutput:
-    """What the thread of passes hands back; ``problem`` is a fault of the core, if it made one."""
+    """Result of the pass thread; ``problem`` describes a fault of the core, or is None."""
 
     plan: Plan
     problem: str | None
@@ -75,13 +76,13 @@ class PassOutput:
 
 
 class Passes:
-    """The loop of passes.
+    """The pass loop.
 
     Args:
-        before: Called at the begin of each pass, with the ledger's lock: benches come first (R3).
+        before: Called at the start of each pass with the ledger's lock: benches come first (R3).
 
     Attributes:
-        made: News after each pass. ``preempted``: what it has preempted, when it is written.
+        made: Published after each pass. ``preempted``: its preemptions, once they are written.
     """
 
     def __init__(
@@ -105,15 +106,15 @@ class Passes:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="benchpool-pass")
 
     def want(self) -> None:
-        """Ask for a pass soon; asking again before it begins changes nothing."""
+        """Request a pass soon. Repeating it before the pass begins changes nothing."""
         self.wanted.set()
 
     def close(self) -> None:
-        """End the thread; no pass may be under way."""
+        """End the thread. No pass may be running."""
         self._thread.shutdown()
 
     async def run(self) -> None:
-        """Make passes when they are wanted, for ever."""
+        """Run requested passes until cancelled."""
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._patience_s()):
@@ -124,9 +125,9 @@ class Passes:
             await asyncio.sleep(min(MOST_REST_S, REST * self._observed.now.latest_pass.last_pass_s))
 
     def _patience_s(self) -> float | None:
-        """Return in how many seconds there is a pass without an event, None for never.
+        """Return the seconds until a pass runs without an event, or None for never.
 
-        Protections end (R19), reservations come due (R14), an hour's preemptions grow old (R19).
+        Protections end (R19), reservations come due (R14), an hour's preemptions expire (R19).
         """
         if not self._ledger.counters.in_queue():
             return None
@@ -137,7 +138,7 @@ class Passes:
 
     async def _guarded_pass(self) -> None:
         if self._observed.now.safe_mode.hold is not None:
-            return  # nothing new begins until an administrator decides
+            return  # no job starts until an administrator decides
         try:
             await self.make()
         except Unavailable as error:
@@ -145,7 +146,7 @@ class Passes:
             self.wanted.set()
             await asyncio.sleep(RETRY_S)
         except Exception as error:
-            # A pass that fails must not end the service: running jobs stay supervised.
+            # A failed pass must not end the service: running jobs stay supervised.
             log.exception("a pass failed")
             self._observed.report("pass", f"The last pass failed ({error!r}); nothing was started.")
             await asyncio.sleep(RETRY_S)
@@ -153,7 +154,7 @@ class Passes:
             self._observed.report("pass", None)
 
     async def make(self) -> None:
-        """Make one pass. Errors: Unavailable, and nothing has changed."""
+        """Run one pass. Errors: Unavailable, without any change."""
         begun = time.perf_counter()
         async with self._ledger.lock:
             await dependencies.settle(self._ledger, self._observed.settings.clock.now())
@@ -172,7 +173,7 @@ class Passes:
         self.made.publish(found.news)
 
     def _decide(self, given: PassInput) -> PassOutput:
-        """Decide and collect the changes: in the thread of passes, with the ledger's lock."""
+        """Decide and collect the changes, in the pass thread and with the ledger's lock."""
         plan = self._state_cache.decide(given)
         judged = self._doubtful.judge(self._state_cache.facts(given.now), plan)
         plan = judged.plan
@@ -189,7 +190,7 @@ class Passes:
         return PassOutput(plan, judged.problem, work, work.changes(), PassNews(news, shifts))
 
     def _remember(self, plan: Plan, begun: float) -> None:
-        """Let everybody read what the pass said."""
+        """Publish the results of the pass."""
         self._wake = plan.wake_s
         quarantined = {job: it.text for job, it in self._state_cache.quarantined.items()}
         took_s = time.perf_counter() - begun
@@ -210,9 +211,9 @@ class Passes:
 def changed_reasons(
     before: Mapping[JobId, WaitReason], now: Mapping[JobId, WaitReason]
 ) -> tuple[list[str], list[str]]:
-    """Return the jobs whose reason is new or another one, and those with only other numbers.
+    """Return the jobs with a new or different reason, and those where only the numbers differ.
 
-    Jobs of one shape share a reason, so that few reasons are compared however many jobs wait.
+    Jobs of one shape share a reason, so few reasons are compared however many jobs wait.
     """
     news: list[str] = []
     shifts: list[str] = []
@@ -235,7 +236,7 @@ def changed_reasons(
 
 
 def apply(work: UnitOfWork, seen: Observations, plan: Plan, now: float) -> None:
-    """Put a plan into the unit of work."""
+    """Apply a plan to the unit of work."""
     promised: set[JobId] = set()
     for command in plan.commands:
         match command:

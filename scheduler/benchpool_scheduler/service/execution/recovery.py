@@ -1,7 +1,7 @@
-"""What a start owes to the process before it, however that ended.
+"""Recovery at a start of the service, however the previous process ended.
 
-Workers that run are found again by the runtime. An attempt that was decided and whose workers
-never came to be is told as lost and queues again. Whoever was told to stop is told once more.
+The runtime finds running workers again. An attempt that was decided and whose workers never started
+is reported as lost and queued again. Pending stops are sent again.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ log = logging.getLogger(__name__)
 
 
 async def recover(ledger: Ledger, observed: SchedulerState, runtime: Runtime) -> None:
-    """Open the runtime with what should run, and repeat what stops were under way."""
+    """Open the runtime with the expected workers, and resend pending stops."""
     await runtime.open([worker for worker, _ in _expected(ledger)])
     await _end_what_is_over(ledger, runtime)
     for worker, notice in stops_under_way(ledger, observed):
         try:
             await runtime.stop(worker, notice)
         except OSError as error:
-            # The service must start; ``Stops`` repeats it.
+            # The service must start. ``Stops`` retries later.
             log.warning("worker %s could not be told to stop: %s", worker, error)
 
 
 async def _end_what_is_over(ledger: Ledger, runtime: Runtime) -> None:
-    """End workers whose end is on record; those without a record are an administrator's matter."""
+    """End workers whose end is on record. Administrators decide about those without one."""
     if not isinstance(runtime, Strangers):
         return
     if runtime.strangers():
-        await ledger.read_older()  # what is known of them may be of long ago
+        await ledger.read_older()  # their records may be old
     over = [it.worker for it in runtime.strangers() if _is_over(ledger, it.worker)]
     await asyncio.gather(*(runtime.end(worker, notices.over_already()) for worker in over))
 
@@ -49,7 +49,7 @@ def _is_over(ledger: Ledger, worker: WorkerId) -> bool:
 
 
 def stops_under_way(ledger: Ledger, observed: SchedulerState) -> Iterator[tuple[WorkerId, Notice]]:
-    """Yield the live workers that were told to stop, each with what is left of its notice."""
+    """Yield the live workers with a pending stop, each with the remaining notice."""
     for worker, job in _expected(ledger):
         notice = _notice(ledger, observed, job, worker)
         if notice is not None:

@@ -1,9 +1,8 @@
-"""Stops are kept until they are carried out.
+"""Stops that are retried until they are carried out.
 
-A stop that the runtime cannot carry out (no space, no descriptor, a folder that is gone) is tried
-again with growing pauses for as long as its worker lives. One that was carried out, and whose
-worker lives on when its grace is over, is told again: what a worker was told may have been lost
-with a file, a signal or a process.
+A stop that the runtime cannot carry out (no space, no descriptor, a missing folder) is retried with
+growing pauses while its worker lives. A stop that was carried out is resent if the worker outlives
+its grace period: it may have been lost with a file, a signal or a process.
 """
 
 from __future__ import annotations
@@ -21,17 +20,20 @@ from benchpool_scheduler.service.observed.observed import SchedulerState
 log = logging.getLogger(__name__)
 
 AGAIN_S = (0.2, 30.0)
-"""Pause before a stop that failed is tried again: the first, and the longest."""
+"""First and longest pause before a failed stop is retried, in seconds."""
 
 OVERDUE_S = (5.0, 60.0)
-"""So long after its grace a worker that lives on is told again; then after twice that, at most."""
+"""First and longest delay before a stop is resent to a surviving worker, in seconds.
+
+The first one counts from the end of the grace period.
+"""
 
 
 class Stops:
-    """Tells workers to stop, until they have heard.
+    """Sends stops to workers until they take effect.
 
     Attributes:
-        sleep: Waits for seconds between two tries.
+        sleep: Waits for the given seconds between two tries.
     """
 
     def __init__(
@@ -50,11 +52,11 @@ class Stops:
 
     @property
     def waiting(self) -> int:
-        """How many stops are not written down yet."""
+        """Number of stops that are not written yet."""
         return len(self._kept)
 
     async def tell(self, worker: WorkerId, notice: Notice) -> None:
-        """Tell a worker to stop; what fails is tried again beside other work. Never raises."""
+        """Send a stop to a worker. A failure is retried in the background. Never raises."""
         kept = self._kept.get(worker)
         if kept is not None and kept.kind == "cancel" and notice.kind == "pause":
             notice = kept
@@ -72,14 +74,14 @@ class Stops:
             task.add_done_callback(lambda _: self._trying.pop(worker, None))
 
     async def close(self) -> None:
-        """Leave what is not carried out to the next start, which repeats all stops."""
+        """Cancel the retries. The next start of the service resends all stops."""
         tasks = list(self._trying.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def repeat(self) -> None:
-        """Tell those again who live on although their grace is long over."""
+        """Resend stops to workers that have long outlived their grace period."""
         now = self._observed.settings.clock.now()
         under_way = dict(recovery.stops_under_way(self._ledger, self._observed))
         for worker in [worker for worker in self._kept if not self._lives(worker)]:

@@ -1,8 +1,8 @@
-"""What makes all attempts of a job one run of a tracker: the same names each time. Pure.
+"""Names that make all attempts of a job one run of an experiment tracker; pure functions.
 
-The first worker alone has them, so that a gang is one run. What the job or the administrator has
-set stays. Trackers that take no name from the environment are told by
-``benchpool.metrics.trackers`` when they are imported.
+Only the first worker gets them, so that a gang is one run. Values set by the job or the
+administrator take precedence. ``benchpool.metrics.trackers`` configures trackers that take no name
+from the environment, when they are imported.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import PurePath
 from benchpool_scheduler.store.records import JobRecord
 
 TENSORBOARD = "TENSORBOARD_LOGGING_DIR"
-"""Where event files of all attempts lie; transformers reads it, our hook does for torch."""
+"""Folder for the event files of all attempts; read by transformers, and for torch by our hook."""
 _RUN_OF_WANDB = ("WANDB_RUN_ID", "WANDB_RESUME")
 _MODE_OF_WANDB = ("WANDB_MODE", "WANDB_DISABLED")
 
@@ -21,12 +21,12 @@ _MODE_OF_WANDB = ("WANDB_MODE", "WANDB_DISABLED")
 def with_names(
     given: Mapping[str, str], job: JobRecord, worker: int, *, base_url: str, results: PurePath
 ) -> dict[str, str]:
-    """Return a worker's environment with what trackers read added to what is given.
+    """Return a worker's environment with the tracker variables added to the given ones.
 
     Args:
         worker: Its index in the gang.
-        base_url: The pool's address for people; a path alone leads nowhere from a tracker.
-        results: The folder that comes home, where its worker can write there.
+        base_url: The pool's full address. A mere path is useless in a link from a tracker.
+        results: The output folder, as the worker sees it.
     """
     known = base_url.startswith(("https://", "http://"))
     page = f"{base_url.rstrip('/')}/jobs/{job.id}" if known else ""
@@ -38,7 +38,7 @@ def with_names(
 def _of_first(
     job: JobRecord, page: str, given: Mapping[str, str], results: PurePath
 ) -> dict[str, str]:
-    # Who sets one of the two has a run of his own in mind: the other would change which.
+    # A job that sets one of the two chooses its own run. Setting the other would change it.
     chosen = any(name in given for name in _RUN_OF_WANDB)
     run = {} if chosen else {"WANDB_RUN_ID": job.id, "WANDB_RESUME": "allow"}
     return {

@@ -1,4 +1,4 @@
-"""Takes the runtime's events into the ledger, as many at a time as have come."""
+"""Transfer of the runtime's events into the ledger, in batches."""
 
 from __future__ import annotations
 
@@ -33,20 +33,23 @@ log = logging.getLogger(__name__)
 
 RETRY_S = 1.0
 BATCH = 100
-"""At most this many events are taken in one commit, before other tasks of the loop run."""
+"""Maximum number of events in one commit, before other tasks of the loop run."""
 SAME_SAVE_S = 1.0
-"""A save that is told again is put on the service's clock again, which may be a little later."""
+"""Tolerance between reports of the same save, in seconds.
+
+Each report is converted to the service's clock, which may give a slightly later time.
+"""
 
 
 class Watcher:
-    """Follows workers.
+    """Records worker events in the ledger.
 
     Args:
         want_pass: Called when GPUs may have become free.
 
     Attributes:
-        reported: News of values that workers of known jobs report.
-        newest_xid: Returns the driver's newest error of GPUs since a time, None for none.
+        reported: Published values that workers of known jobs report.
+        newest_xid: Returns the driver's newest error of GPUs since a time, or None.
     """
 
     def __init__(
@@ -67,21 +70,21 @@ class Watcher:
         self.newest_xid: Callable[[Collection[str], float], int | None] = lambda gpus, since: None
 
     def tell(self, event: WorkerEvent) -> None:
-        """Take an event that did not come from the runtime."""
+        """Queue an event that did not come from the runtime."""
         self._inbox.put_nowait(event)
 
     async def listen(self) -> None:
-        """Receive the runtime's events, for as long as it has some."""
+        """Queue the runtime's events until there are no more."""
         async for event in self._runtime.events():
             self._inbox.put_nowait(on_clock(event, self._observed.settings.clock))
 
     @property
     def idle(self) -> bool:
-        """Whether no event waits to be taken."""
+        """Whether no event is queued."""
         return self._inbox.empty()
 
     async def run(self) -> None:
-        """Take events into the ledger, for ever. A full disk delays and loses none."""
+        """Record events in the ledger until cancelled. A full disk delays events and loses none."""
         while True:
             batch = [await self._inbox.get()]
             while not self._inbox.empty() and len(batch) < BATCH:
@@ -97,7 +100,7 @@ class Watcher:
                 await asyncio.sleep(RETRY_S)
             except Exception:
                 if len(batch) > 1:
-                    # One event that cannot be taken must not keep the others from being taken.
+                    # One event that fails must not block the others.
                     for event in batch:
                         await self._take_until_done([event])
                 else:
@@ -108,9 +111,9 @@ class Watcher:
                 return
 
     async def take(self, batch: list[WorkerEvent]) -> None:
-        """Take these events in one commit. Errors: Unavailable, and nothing has changed."""
+        """Record these events in one commit. Errors: Unavailable, without any change."""
         async with self._ledger.lock:
-            # Before the ends: what a job saved at last decides what its end cost it.
+            # Progress before ends: the last save of a job decides what its end cost.
             for event in batch:
                 if isinstance(event, WorkerProgress):
                     self._remember(event)
@@ -145,7 +148,7 @@ class Watcher:
                 pass
 
     def _xid(self, event: WorkerEnded) -> int | None:
-        """Return the driver's newest error of a worker's GPUs since it began."""
+        """Return the driver's newest error of a worker's GPUs since it started, or None."""
         attempt = self._ledger.attempt(event.worker.job, event.worker.attempt)
         for worker in attempt.workers if attempt is not None else ():
             if worker.index == event.worker.worker and worker.started is not None:
@@ -154,7 +157,7 @@ class Watcher:
 
     def _remember(self, event: WorkerProgress) -> None:
         job = self._ledger.job(event.worker.job)
-        # The first worker speaks for the gang; each may save.
+        # The first worker reports for the gang; each worker may save.
         if job is None or job.attempt != event.worker.attempt:
             return
         self._ledger.remember(job.id, _progress(job.progress, event))
@@ -166,7 +169,7 @@ class Watcher:
 
 
 def _progress(before: JobProgress | None, event: WorkerProgress) -> JobProgress:
-    """Return what is known of a job's progress after a worker's word."""
+    """Return a job's progress after a worker's report."""
     before = before or JobProgress(event.at)
     attempt = event.worker.attempt
     begins = attempt != before.attempt
@@ -190,13 +193,13 @@ def _progress(before: JobProgress | None, event: WorkerProgress) -> JobProgress:
 
 
 def _runs(known: tuple[TrackerRun, ...], told: tuple[ReportedRun, ...]) -> tuple[TrackerRun, ...]:
-    """Return the runs of all attempts in trackers, each once, the newest last."""
+    """Return the tracker runs of all attempts without duplicates, the newest last."""
     kept = [(one.tracker, one.url) for one in known]
     return tuple(TrackerRun(*one) for one in tracker_runs.checked([*kept, *told]))
 
 
 def _is_further(before: JobProgress, said: WorkerProgress) -> bool:
-    """Tell whether something was saved at a later step than all that was known."""
+    """Return whether the report has a save at a later step than known before."""
     step = said.checkpoint_step
     return step is not None and (before.step is None or step > before.step)
 
@@ -206,16 +209,16 @@ def _most(*fractions: float | None) -> float | None:
 
 
 def _since(known: tuple[float, float] | None, said: WorkerProgress) -> tuple[float, float] | None:
-    """Return from where the pace of an attempt is counted: its first word, or where it fell."""
+    """Return the start of the pace measurement: the first report, or where progress fell."""
     if said.fraction is None or (known is not None and known[1] <= said.fraction):
         return known
     return said.at, said.fraction
 
 
 def on_clock(event: WorkerEvent, clock: Clock) -> WorkerEvent:
-    """Return what a worker tells with times of the service's own clock.
+    """Return a worker's event with times of the service's clock.
 
-    Supervisors read the machine's clock, which may be set meanwhile, or that of another machine.
+    Supervisors read their node's clock, which may be set meanwhile or belong to another node.
     """
     now = clock.now()
     at = min(clock.of_wall(event.at), now)

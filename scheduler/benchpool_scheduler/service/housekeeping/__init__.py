@@ -1,4 +1,4 @@
-"""What is done every few seconds or after each pass: looks at machines and Hub, cleaning, audits.
+"""Periodic work and work after each pass: machines, Hub, retention, audits.
 
-Doors: ``slow_timer.Housekeeping``, ``auditor.Auditor``.
+Entry points: ``slow_timer.Housekeeping``, ``auditor.Auditor``.
 """

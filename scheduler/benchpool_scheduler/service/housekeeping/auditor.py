@@ -1,9 +1,9 @@
-"""Checks after each pass that what must never happen has not: a breach is a bug, and is shown.
+"""Check of the invariants after each pass; violations are bugs, and are reported.
 
-I1 a GPU has at most one holder; I2 no more is held than there is; I3 a user's
-servers hold no more than the build quota, unless the quota was lowered under them; I4 nobody
-waits for a victim much longer than its grace; I5 what is held belongs to a live job; I6 an ended
-job has one final state and holds nothing.
+I1 a GPU has at most one holder; I2 held GPUs do not exceed the existing ones; I3 a user's servers
+hold no more than the build quota, unless the quota was lowered meanwhile; I4 a stop does not take
+much longer than its grace period; I5 held GPUs belong to a live job; I6 an ended job has one final
+state and holds no GPUs.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.records import JobRecord
 
 SLACK_S = 60.0
-"""A stop may take so much longer than its grace before it counts as stuck."""
+"""Time beyond the grace period after which a stop counts as stuck, in seconds."""
 
 
 class Auditor:
-    """Looks for breaches; ``breaches`` counts them by invariant since the start."""
+    """Checker of the invariants; ``breaches`` counts violations by invariant since the start."""
 
     def __init__(self, ledger: Ledger, observed: SchedulerState) -> None:
         self._ledger = ledger
@@ -32,11 +32,11 @@ class Auditor:
         self.breaches: Counter[str] = Counter()
 
     def pass_made(self, news: PassNews) -> None:
-        """Look for breaches after a pass."""
+        """Check the invariants after a pass."""
         self.audit()
 
     def audit(self) -> list[str]:
-        """Return a sentence for each present breach, and count and report them."""
+        """Return a sentence for each present violation; count and report them."""
         found = [*self._devices(), *self._quotas(), *self._stuck(), *self._lives()]
         for invariant, _ in found:
             self.breaches[invariant] += 1

@@ -1,7 +1,7 @@
-"""How much room the disk of the state folder has, and when that is too little.
+"""Free space on the disk of the state folder, and the warning when it is low.
 
-A full disk is said before it is full: then nothing can be accepted any more, and running jobs lose
-what they write.
+The warning comes before the disk is full. On a full disk no job is accepted, and running jobs lose
+their output.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from benchpool_scheduler.phrases import data_size
 
 MARK_BYTES = 2 * 2**30
 MARK_PART = 20
-"""Too little is less than ``MARK_BYTES``, or than one part in ``MARK_PART`` of a small disk."""
+"""Low means less than ``MARK_BYTES``, or less than 1/``MARK_PART`` of a small disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiskRoom:
-    """The room on a disk, in bytes and in files (inodes); no ``files``: it does not count them."""
+    """Free space of a disk, in bytes and in files (inodes); ``files`` is 0 if they are not
+    counted.
+    """
 
     free: int
     size: int
@@ -29,12 +31,12 @@ class DiskRoom:
 
     @property
     def mark(self) -> int:
-        """Fewer free bytes are too few."""
+        """Threshold of low space, in bytes."""
         return min(MARK_BYTES, self.size // MARK_PART)
 
 
 def room_of(folder: Path) -> DiskRoom | None:
-    """Return the room on the disk of a folder; None where that cannot be told."""
+    """Return the free space on the disk of a folder, or None if it is unknown."""
     try:
         found = os.statvfs(folder)
     except OSError:
@@ -46,7 +48,7 @@ def room_of(folder: Path) -> DiskRoom | None:
 
 
 def problem_of(room: DiskRoom | None, folder: Path) -> str | None:
-    """Return what is to be said of a disk; None where there is room.
+    """Return the warning about a disk, or None if it has enough space.
 
     >>> folder = Path("/srv/pool")
     >>> problem_of(DiskRoom(3 * 2**30, 2**40), folder)

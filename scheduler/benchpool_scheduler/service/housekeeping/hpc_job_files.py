@@ -1,8 +1,8 @@
-"""Which job has which GPU, as files that dcgm-exporter reads: its figures then name the job.
+"""Files with the job on each GPU for dcgm-exporter, whose metrics then name the job.
 
-dcgm-exporter (``--hpc-job-mapping-dir``) looks for a file called like the index of a GPU, which
-holds the ids of jobs, a line each; it puts them into the label ``hpc_job``. Where pods hold the
-GPUs it knows the pods by itself, so these files are written on one machine only.
+dcgm-exporter (``--hpc-job-mapping-dir``) reads a file per GPU, named after the GPU's index, with
+one job ID a line. It adds them as label ``hpc_job``. On a cluster it finds the pods by itself, so
+these files are written on a single machine only.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from benchpool_scheduler.service.observed.observed import SchedulerState
 log = logging.getLogger(__name__)
 
 AGAIN_S = 60.0
-"""Files that could not be written are written again after so many seconds."""
+"""Delay before a failed write is tried again, in seconds."""
 
 
 class HpcJobFiles:
-    """The folder of files, kept as the ledger says; ``folder`` is made when it is first written."""
+    """Folder of the files, kept in step with the ledger; created by the first write."""
 
     def __init__(self, ledger: Ledger, observed: SchedulerState, folder: Path) -> None:
         self._ledger = ledger
@@ -34,15 +34,17 @@ class HpcJobFiles:
         self._changed = asyncio.Event()
 
     def moved(self, _: Collection[str]) -> None:
-        """Write again: holders of GPUs may be others."""
+        """Write again, since holders of GPUs may have changed."""
         self._changed.set()
 
     def see(self, _: Observations) -> None:
-        """Write again: there may be other GPUs."""
+        """Write again, since the GPUs may have changed."""
         self._changed.set()
 
     async def run(self) -> None:
-        """Write at the beginning and after each change, for ever; on a cluster nothing."""
+        """Write the files at the start and after each change, until cancelled; return on a
+        cluster.
+        """
         if self._observed.settings.containers is not None:
             return
         while True:
@@ -60,9 +62,9 @@ class HpcJobFiles:
 
 
 def jobs_by_index(inventory: Inventory, holders: Mapping[str, str]) -> Mapping[int, str]:
-    """Return the id of the job on each GPU of the machine, by the GPU's index.
+    """Return the job ID on each GPU of the machine, by the GPU's index.
 
-    Where several machines are simulated an index is no name of a GPU: nothing is returned.
+    With several simulated machines an index does not identify a GPU, so the result is empty.
     """
     if len(inventory.nodes) > 1:
         return {}
@@ -71,7 +73,7 @@ def jobs_by_index(inventory: Inventory, holders: Mapping[str, str]) -> Mapping[i
 
 
 def write(folder: Path, jobs: Mapping[int, str]) -> None:
-    """Make the files of a folder say which job has which GPU. Errors: OSError."""
+    """Write the job of each GPU into the files of a folder. Errors: OSError."""
     folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     wanted = {str(index): f"{job}\n" for index, job in jobs.items()}
     for file in folder.iterdir():
@@ -80,6 +82,6 @@ def write(folder: Path, jobs: Mapping[int, str]) -> None:
     for name, text in wanted.items():
         file = folder / name
         if not file.exists() or file.read_text() != text:
-            new = folder / f".{name}.new"  # one step: no reader sees half of an id
+            new = folder / f".{name}.new"  # atomic, so that readers see whole IDs
             new.write_text(text)
             new.replace(file)

@@ -1,7 +1,7 @@
-"""What was measured of a job is brought into a few numbers when it ends, and kept in its record.
+"""Summaries of a job's measurements, computed at its end and kept in its record.
 
-The samples go after days and the database that has them may be lost; the record stays as long as
-the job is shown, and is in every backup.
+Samples are deleted after days, and their database may be lost. The record is kept as long as the
+job is shown, and is part of every backup.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from benchpool_scheduler.telemetry.rollup import MIB
 log = logging.getLogger(__name__)
 
 TOGETHER_S = 0.5
-"""Jobs that end within this time are written together."""
+"""Time in which ended jobs are collected into one write, in seconds."""
 
 AGAIN_S = 10.0
-"""What the store did not take is tried again after this time."""
+"""Delay before a failed write is tried again, in seconds."""
 
 MISSED_S = 24 * 3600.0
-"""Of jobs that ended this long ago, while the service was down or just before, it is made up."""
+"""Age of ended jobs whose missing summaries are computed after a start, in seconds."""
 
 
 class JobMeasuring:
-    """Hears of jobs that end, and keeps what was measured of them."""
+    """Background task that saves the measurements of jobs at their end."""
 
     def __init__(self, ledger: Ledger, observed: SchedulerState, metering: Metering) -> None:
         self._ledger = ledger
@@ -46,14 +46,14 @@ class JobMeasuring:
         self._woken = asyncio.Event()
 
     def jobs_changed(self, jobs: Collection[str]) -> None:
-        """Take notice of those that have ended."""
+        """Queue the jobs that have ended."""
         ended = [job for job in jobs if self._lacks(self._ledger.job(job))]
         if ended and self._metering.tick_s:
             self._waiting.update(dict.fromkeys(ended))
             self._woken.set()
 
     async def run(self) -> None:
-        """Keep what was measured of each job that ends, for ever."""
+        """Save the measurements of each job that ends, until cancelled."""
         since = self._observed.settings.clock.now() - MISSED_S
         missed = [job.id for job in self._ledger.jobs() if (job.ended or 0.0) >= since]
         self.jobs_changed(missed)
@@ -70,10 +70,10 @@ class JobMeasuring:
                 self._waiting.update(dict.fromkeys(jobs))
                 self._woken.set()
             except Exception:
-                log.exception("what jobs used was not kept")  # their notes say so; nothing stops
+                log.exception("what jobs used was not kept")  # the jobs stay without a summary
 
     async def keep(self, jobs: Sequence[str]) -> None:
-        """Keep what was measured of ended jobs. Errors: Unavailable, and nothing is kept."""
+        """Save the measurements of ended jobs. Errors: Unavailable, and then none is saved."""
         await self._metering.settle()
         found: dict[str, JobMeasurements] = {}
         for job in jobs:
@@ -94,8 +94,6 @@ class JobMeasuring:
                 )
             )
 
-    # ------------------------------------------------------------------ inside
-
     def _lacks(self, job: JobRecord | None) -> bool:
         return (
             job is not None
@@ -106,13 +104,13 @@ class JobMeasuring:
         )
 
     def _read(self, job: str, books: JobBooks) -> JobMeasurements:
-        """Read what was measured; in a thread."""
+        """Read the measurements; blocks."""
         database = self._metering.database
         totals, series = database.totals_of(job), database.series_of(job)
         return measured(books, totals, series, database.workers_of(job), self._metering.tick_s)
 
     def _books(self, job: JobRecord) -> JobBooks | None:
-        """Return what the ledger knows; None of a job of which no worker began."""
+        """Return the ledger's facts about a job, or None if no worker started."""
         ran = [it for it in self._ledger.attempts(job.id) if _begin(it) is not None]
         if not ran:
             return None
@@ -131,7 +129,7 @@ class JobMeasuring:
             lost_s=sum(
                 it.cost_gpu_s
                 for it in self._ledger.preemptions(job.id)
-                if it.unsaved_gpu_s is not None  # else it is an estimate
+                if it.unsaved_gpu_s is not None  # without it the cost is an estimate
             ),
             gpu_memory_gib=min(sizes) / MIB if sizes else None,
         )

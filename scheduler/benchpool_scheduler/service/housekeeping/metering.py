@@ -1,6 +1,6 @@
-"""What GPUs, workers and benches really do: measured every few seconds, kept once a minute.
+"""Measured activity of GPUs, workers and benches: sampled every few seconds, saved once a minute.
 
-Neither a driver that fails or hangs nor a database that cannot be written stops anything else.
+A failing or hanging driver, or an unwritable database, affects no other part.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 WRITE_S = 60.0
 HANGS_S = 30.0
-"""The driver may take so long for one look before it is said that it hangs."""
+"""Timeout of a sample after which the driver is reported as hanging, in seconds."""
 
 HANGS = (
     "The driver of the GPUs does not answer: what they do is not measured. Jobs run on; if it "
@@ -44,16 +44,17 @@ HANGS = (
 
 
 class Metering:
-    """Measures, joins with who holds what, shows and keeps.
+    """Sampler that joins samples with their holders, and publishes and saves them.
 
     Args:
-        sampling: What measures real GPUs, and how often; simulated ones follow the processor use
-            of their holders.
+        sampling: Samplers of real GPUs, and the interval. Simulated GPUs follow the processor
+            use of their holders.
 
     Attributes:
-        live: What was measured last. ``seen``: news of it; ``workers_seen``: of the processes of
-            workers and benches. ``database``: what was measured before, which others may use until
-            ``close``. ``recorder``: what writes to it.
+        live: Latest samples. ``seen``: publishes samples of GPUs. ``workers_seen``: publishes
+            samples of the processes of workers and benches.
+        database: Saved samples, usable by other parts until ``close``.
+        recorder: Writer of the database.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class Metering:
         self._writing = asyncio.Lock()
 
     async def run(self) -> None:
-        """Measure and write, for ever; at once nothing where it is switched off."""
+        """Sample and save until cancelled; return at once if measuring is switched off."""
         if not self.tick_s:
             return
         async with asyncio.TaskGroup() as tasks:
@@ -90,7 +91,7 @@ class Metering:
             tasks.create_task(self._write())
 
     async def close(self) -> None:
-        """Write what is left, and let go of the driver and the file."""
+        """Save the remaining samples, and release the driver and the file."""
         if self.tick_s:
             await self.settle()
             if self._looking is None or self._looking.done():
@@ -98,13 +99,13 @@ class Metering:
         self.database.close()
 
     async def settle(self) -> None:
-        """Write all that was measured so far, so that readers of the database see it."""
+        """Save all samples so far, so that readers of the database see them."""
         async with self._writing:
             await asyncio.to_thread(self.recorder.write)
         self._observed.report("telemetry-database", self.recorder.problem)
 
     def take_report(self, node: str, report: NodeReport) -> NodeReportTaken:
-        """Take what the agent of a node reports. Errors: NotFound, where none is expected."""
+        """Accept the report of a node's agent. Errors: NotFound if none is expected."""
         if self._reports is None:
             raise NotFound(
                 "Nobody expects reports of nodes here: the chart's telemetry.agent.enabled is off."
@@ -116,7 +117,7 @@ class Metering:
         while True:
             if self._looking is None or self._looking.done():
                 self._looking = asyncio.create_task(self._guarded_look())
-                # One that hangs is left alone, and no second is begun.
+                # A hanging sample is left alone, and no second one is started.
                 await asyncio.wait({self._looking}, timeout=HANGS_S)
             hangs = not self._looking.done()
             fault = self._fault or self._sampler.problem
@@ -128,7 +129,7 @@ class Metering:
             await self.look()
         except Exception as error:
             fault = f"What GPUs do cannot be measured now ({type(error).__name__}: {error})."
-            if fault != self._fault:  # said once, not at every tick
+            if fault != self._fault:  # logged once, not every tick
                 log.exception("the GPUs could not be measured; it is tried again")
             self._fault = fault
         else:
@@ -140,7 +141,7 @@ class Metering:
             await self.settle()
 
     async def look(self) -> None:
-        """Measure once, and show and keep what was found."""
+        """Take one sample; publish and record it."""
         now = self._observed.settings.clock.now()
         devices = self._observed.now.inventory.devices
         held = list(self._processes())
@@ -163,10 +164,8 @@ class Metering:
         self.seen.publish(samples)
         self.workers_seen.publish(workers)
 
-    # ------------------------------------------------------------------ inside
-
     def _processes(self) -> list[HeldProcesses]:
-        """Return the workers and benches that hold something now."""
+        """Return the workers and benches that hold resources now."""
         benches = [
             HeldProcesses(lease.id, holders.of_lease(lease), lease.gpus, 0.0)
             for lease in self._ledger.leases()
@@ -190,9 +189,9 @@ class Metering:
         held: Sequence[HeldProcesses],
         now: float,
     ) -> tuple[list[GpuSample], list[WorkerSample]]:
-        """Ask driver and kernel; in a thread."""
+        """Read samples from driver and kernel; blocks."""
         workers = list(self._workers.sample_workers(held, now))
-        # Who serves pages computes nothing: that is left to what runs below it.
+        # The first process of a bench only serves pages, so its use is left out.
         used = {
             it.of: max(it.cpu_s - it.first_cpu_s, 0.0) / it.span_s / max(it.cpus, 1.0)
             for it in workers

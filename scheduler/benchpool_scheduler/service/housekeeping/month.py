@@ -1,4 +1,4 @@
-"""Keeps what is known of budgets of GPU-hours true: as jobs run, months end and settings change."""
+"""Updates of the GPU-hour budgets: as jobs run, months end and settings change."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from benchpool_scheduler.service.observed.observed import SchedulerState
 
 
 async def see_hours(hours: HoursUsed, observed: SchedulerState) -> bool:
-    """Learn who is past a budget now; tell whether somebody else is than before."""
+    """Update which users are past a budget; return whether this has changed."""
     await hours.refresh(observed.now.configuration)
     return tell_hours(hours, observed)
 
 
 def tell_hours(hours: HoursUsed, observed: SchedulerState) -> bool:
-    """Say who is past a budget by the configuration in force, as far as use is counted."""
+    """Update which users are past a budget, from the use counted so far; return whether it has
+    changed.
+    """
     seen = observed.now
     found = hours.monthly(seen.configuration)
     if found == seen.hours:

@@ -1,8 +1,8 @@
-"""Records who has which GPU: an interval for each hand that it is in.
+"""Record of the holders of each GPU, as intervals.
 
-Changes are noted as they happen and written every few seconds, with the end of what goes on. What a
-crash cuts off is at most that, and is filled from the ledger when the service starts again: a job
-that ran on held on. The record may be lost; nothing but reports is made from it.
+Changes are noted as they happen, and written every few seconds together with the end of open
+intervals. A crash loses at most these seconds. They are filled from the ledger at the next start,
+since running jobs kept their GPUs. Only reports depend on this record.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ log = logging.getLogger(__name__)
 
 WRITE_S = 10.0
 MOST_UNWRITTEN = 100_000
-"""More intervals than this are not kept for a database that cannot be written."""
+"""Maximum number of intervals kept while the database cannot be written."""
 
 
 class OccupancyStore(Protocol):
-    """Where intervals are kept; its verbs block."""
+    """Store of intervals; its calls block."""
 
     def keep_occupancies(self, intervals: Sequence[GpuInterval]) -> None:
-        """Write intervals; one that is there already is extended."""
+        """Write intervals; an existing one is extended."""
 
     def newest_occupancies(self) -> Sequence[GpuInterval]:
-        """Return the last interval of every GPU that was ever seen."""
+        """Return the last interval of every known GPU."""
 
 
 class OccupancyRecorder:
-    """The record of who has which GPU.
+    """Recorder of the holders of each GPU.
 
     Args:
-        gpu_states: What each GPU is doing; they hear the same news first.
+        gpu_states: States of the GPUs; subscribed before this recorder to the same events.
     """
 
     def __init__(
@@ -67,22 +67,22 @@ class OccupancyRecorder:
         self._recording = False
         self._writing = asyncio.Lock()
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ life cycle
 
     async def run(self) -> None:
-        """Begin the record where it ended, and write it every few seconds, for ever."""
+        """Continue the record, and write it every few seconds until cancelled."""
         while True:
             try:
                 await self.write()
             except FAULTS as fault:
-                # Of the machine: a report may lack this; jobs need none of it.
+                # Faults of the machine: reports may lack this interval, and jobs are not affected.
                 log.warning("who has which GPU could not be written (%s); it is tried again", fault)
             except Exception:
                 log.exception("who has which GPU could not be written; it is tried again")
             await asyncio.sleep(WRITE_S)
 
     async def close(self) -> None:
-        """Write what goes on until now; nothing is recorded after that."""
+        """Write open intervals until now, and stop recording."""
         try:
             if self._recording:
                 await self.write()
@@ -93,7 +93,7 @@ class OccupancyRecorder:
         self._recording = False
 
     async def write(self) -> None:
-        """Write all until now, so that a reader finds it. Errors: those of the store."""
+        """Write everything until now, for readers. Errors: those of the store."""
         async with self._writing:
             if not self._recording:
                 await self._begin()
@@ -107,7 +107,7 @@ class OccupancyRecorder:
                 raise
 
     async def _begin(self) -> None:
-        """Go on where the record ended: what was not written since is filled from the ledger."""
+        """Continue at the end of the record, and fill the gap since then from the ledger."""
         newest = await asyncio.to_thread(self._store.newest_occupancies)
         now = self._now()
         since = min((one.end for one in newest), default=now)
@@ -118,23 +118,23 @@ class OccupancyRecorder:
         self._recording, self._seen = True, self._observed.now
         self._look_at(self._states)
 
-    # ------------------------------------------------------------------ news
+    # ------------------------------------------------------------------ events
 
     def moved(self, gpus: Collection[str]) -> None:
-        """Look again at GPUs whose holder may be another, and at what their nodes keep."""
+        """Check GPUs whose holder may have changed, and all others of their nodes."""
         inventory = self._observed.now.inventory
         nodes = {inventory.by_uuid[gpu].node for gpu in gpus if gpu in inventory.by_uuid}
         self._look_at(device.uuid for node in nodes for device in inventory.nodes[node])
 
     def jobs_changed(self, jobs: Collection[str]) -> None:
-        """Look again at the GPUs of jobs: their workers may run now."""
+        """Check the GPUs of these jobs, whose workers may have started."""
         for job_id in jobs:
             entry = self._ledger.counters.entry(job_id)
             if entry is not None and entry.gpus:
                 self._look_at(entry.gpus)
 
     def see(self, now: Observations) -> None:
-        """Look again at all GPUs where other ones, other users or closed machines are seen."""
+        """Check all GPUs if GPUs, users, the bench queue or closed machines have changed."""
         before, self._seen = self._seen, now
         same = now.inventory is before.inventory and now.users is before.users
         if not (same and now.called == before.called and now.closed == before.closed):
@@ -143,7 +143,7 @@ class OccupancyRecorder:
             self._look_at(self._states)
 
     def pass_made(self, _: object) -> None:
-        """Look again at the free GPUs: somebody may wait who could have used them."""
+        """Check the free GPUs that waiting jobs could have used, or could before."""
         seen, before = self._observed.now, self._wanted
         asks = list(occupants.held_back(self._ledger, seen))
         if not asks and not before:
@@ -151,8 +151,6 @@ class OccupancyRecorder:
         free = occupants.free_gpus(seen.inventory.nodes, self._states) if asks else {}
         self._wanted = wanted(free, asks)
         self._look_at(before ^ self._wanted)
-
-    # ------------------------------------------------------------------ inside
 
     @property
     def _states(self) -> Mapping[str, GpuState]:

@@ -1,4 +1,4 @@
-"""Who has a GPU now, and who had it by the ledger while nobody wrote it down."""
+"""Holders of GPUs: the present ones, and those of a gap in the record by the ledger."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ UNHELD: Mapping[GpuState, GpuUseKind] = {
     GpuState.FOREIGN: GpuUseKind.FOREIGN,
     GpuState.BROKEN: GpuUseKind.BROKEN,
 }
-"""What a GPU without a bench or a worker is recorded as."""
+"""Recorded use of a GPU without a bench or a worker."""
 
 HELD_BACK = frozenset({ReasonCode.RESERVED_FOR_OTHERS})
-"""Reasons of jobs that would fit on what is free, and that no limit of anybody forbids to start."""
+"""Wait reasons of jobs that would fit on free GPUs and that no limit prevents from starting."""
 
 
 def occupant(ledger: Ledger, gpu: str, state: GpuState, wanted: frozenset[str]) -> GpuHolder:
-    """Return who has a GPU now.
+    """Return the present holder of a GPU.
 
     Args:
-        state: What it is doing. ``wanted``: free GPUs that somebody could have used.
+        state: State of the GPU. ``wanted``: free GPUs that waiting jobs could have used.
     """
     lease, job_id = ledger.leased.get(gpu), ledger.counters.holders.get(gpu)
     if state is GpuState.BUILD_HELD and lease is not None:
@@ -47,18 +47,18 @@ def occupant(ledger: Ledger, gpu: str, state: GpuState, wanted: frozenset[str]) 
 
 
 def of_lease(lease: LeaseRecord) -> GpuHolder:
-    """Return a bench as an occupant."""
+    """Return a bench as a holder."""
     return GpuHolder(GpuUseKind.BENCH, user=lease.user, bench=lease.id)
 
 
 def of_worker(job: JobRecord, attempt: AttemptRecord, *, runs: bool) -> GpuHolder:
-    """Return a worker of a job as an occupant."""
+    """Return a worker of a job as a holder."""
     kind = GpuUseKind.TRAINING if runs else GpuUseKind.PREPARING
     return GpuHolder(kind, job.user, job.project, job.id, attempt.attempt)
 
 
 def held_since(ledger: Ledger, since: float, now: float) -> Mapping[str, list[GpuInterval]]:
-    """Return who held which GPU at ``since`` or later, by the ledger, for all GPUs."""
+    """Return the holders of all GPUs at ``since`` or later, by the ledger."""
     found: dict[str, list[GpuInterval]] = {}
     for one in (*_leases(ledger, now), *_workers(ledger, since, now)):
         found.setdefault(one.gpu, []).append(one)
@@ -93,7 +93,7 @@ def _worker(
 
 
 def held_back(ledger: Ledger, seen: Observations) -> Iterator[Ask]:
-    """Yield what waiting jobs ask for that would fit but for the scheduler, the oldest first."""
+    """Yield the requests of waiting jobs that would fit, but are held back for other jobs."""
     for job_id, reason in seen.latest_pass.reasons.items():
         if reason.code in HELD_BACK and (job := ledger.job(job_id)) is not None:
             yield Ask(job.spec.gpus, job.spec.least_workers, job.spec.gpu_models)
@@ -102,7 +102,7 @@ def held_back(ledger: Ledger, seen: Observations) -> Iterator[Ask]:
 def free_gpus(
     nodes: Mapping[str, Iterable[Device]], states: Mapping[str, GpuState]
 ) -> Mapping[str, list[FreeGpu]]:
-    """Return the free GPUs of each node, in the order of their index."""
+    """Return the free GPUs of each node, in order of their index."""
     found: dict[str, list[FreeGpu]] = {}
     for node, devices in nodes.items():
         for device in devices:

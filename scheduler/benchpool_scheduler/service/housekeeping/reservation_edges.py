@@ -1,4 +1,4 @@
-"""Begins and ends reservations at their times: what is observed then has other quotas."""
+"""Background task that applies the begin and end of reservations, which change quotas."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from benchpool_scheduler.service.observed.observed import SchedulerState
 log = logging.getLogger(__name__)
 
 LOOK_S, LEAST_S = 10.0, 0.05
-"""Seconds between two looks: a clock may be set, and another configuration come into force."""
+"""Maximum and minimum interval between checks, in seconds; clock and configuration may change."""
 
 
 class ReservationEdges:
-    """Has a pass made whenever a reservation begins or ends."""
+    """Background task that requests a pass when a reservation begins or ends."""
 
     def __init__(self, observed: SchedulerState, want_pass: Callable[[], None]) -> None:
         self._observed = observed
         self._want_pass = want_pass
 
     async def run(self) -> None:
-        """Look again and again, for ever."""
+        """Check periodically until cancelled."""
         while True:
             await asyncio.sleep(self._wait_s())
             try:
@@ -33,7 +33,9 @@ class ReservationEdges:
                 log.exception("reservations could not be looked at; it is tried again")
 
     def look(self) -> None:
-        """Let those begin that are due, and end those that are over."""
+        """Publish the observations again if a reservation has begun or ended, and request a
+        pass.
+        """
         seen = self._observed.now
         if seen.as_of(self._observed.settings.clock.now()) is not seen:
             self._observed.put(seen)

@@ -1,4 +1,4 @@
-"""Removes what is over: ended jobs, their files of each kind at its time, and unused contents."""
+"""Removal of old data: ended jobs, their files by kind and age, and unused contents."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from benchpool_scheduler.store.records import DropJob, JobRecord
 
 DAY_S = 24 * 3600.0
 PRUNED, PAUSE_S = 50, 0.05
-"""At most so many ended jobs are removed at once; then others have their turn, in seconds."""
+"""Maximum number of ended jobs removed at once, and pause after that, in seconds."""
 
 LOOKED_AT = 500
-"""Of at most so many jobs files of one kind are removed at once."""
+"""Maximum number of jobs whose files of one kind are removed at once."""
 
 PARTS: tuple[Part, ...] = get_args(Part)
 
 
 class RetentionCleaner:
-    """What removes by age and number, as ``retention`` of the configuration says."""
+    """Cleaner that removes by age and number, as ``retention`` of the configuration sets."""
 
     def __init__(
         self,
@@ -43,9 +43,9 @@ class RetentionCleaner:
         self._past = past
 
     async def clean(self) -> None:
-        """Remove what is old. Nothing is removed while it is not known what there is.
+        """Remove old data, except in safe mode.
 
-        Errors: OSError when the use of jobs that go could not be kept; they stay then.
+        Errors: OSError when the use of old jobs could not be saved; then they are kept.
         """
         if not self._observed.now.safe_mode.quiet:
             return
@@ -86,7 +86,7 @@ class RetentionCleaner:
 
 
 def _old(jobs: Iterable[JobRecord], most: int, before: float) -> list[JobRecord]:
-    """Return the ended jobs that are not kept: beyond the newest ``most``, or ended ``before``."""
+    """Return the ended jobs to remove: beyond the newest ``most``, or ended before ``before``."""
     ended = (job for job in jobs if not job.live)
     return [
         job for number, job in enumerate(ended) if number >= most or (job.ended or 0.0) < before

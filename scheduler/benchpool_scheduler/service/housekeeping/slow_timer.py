@@ -1,4 +1,4 @@
-"""What is looked at every few seconds, because nobody tells of all of it: GPUs, the Hub, age."""
+"""Periodic checks of GPUs, disk, Hub, retention and backups."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ from benchpool_scheduler.store.records import SaveUse
 log = logging.getLogger(__name__)
 
 LOOK_S, AT_LEAST_S = 3.0, 0.25
-"""Between two looks at the machines: at most, and where the runtime hears of a change."""
+"""Maximum interval between checks of the machines, and minimum after a reported change, in
+seconds.
+"""
 HUB_S = 15.0
 HUB_UNKNOWN_S = 1.0
 SAVE_USE_S = 60.0
@@ -36,10 +38,10 @@ CLEAN_S = 3600.0
 
 
 class Housekeeping:
-    """The slow timer.
+    """Background task for periodic checks.
 
     Args:
-        want_pass: Called when something that a pass reads has changed.
+        want_pass: Called when an input of the passes has changed.
     """
 
     def __init__(
@@ -69,7 +71,7 @@ class Housekeeping:
         self._want_pass = want_pass
 
     async def run(self) -> None:
-        """Look again and again, for ever."""
+        """Check periodically until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._look_on())
             tasks.create_task(self._follow_hub())
@@ -92,7 +94,7 @@ class Housekeeping:
             await asyncio.Event().wait()
 
     async def look(self) -> None:
-        """See the GPUs as they are and how they are used; a pass follows what it must know."""
+        """Check GPUs, disk, stops and use; request a pass if its inputs have changed."""
         changed = self._adoption.refresh()
         changed |= await self.see_machines()
         unusable = self._observed.now.inventory.unusable
@@ -110,7 +112,7 @@ class Housekeeping:
             self._want_pass()
 
     async def see_machines(self) -> bool:
-        """Learn GPUs and machines from the runtime; tell whether they are others than before."""
+        """Read GPUs and machines from the runtime; return whether they have changed."""
         devices, nodes = await self._runtime.devices(), await self._runtime.nodes()
         seen = self._observed.now
         devices = seen.safe_mode.without_blocked(devices)
@@ -120,7 +122,7 @@ class Housekeeping:
         return True
 
     def _tell_use(self) -> bool:
-        """Renew what the core is told of past use; tell whether it is something else (R7)."""
+        """Update the past use in the inputs of the core; return whether it has changed (R7)."""
         seen = self._observed.now
         told = self._usage.tell(seen.usage, seen.configuration)
         if told == seen.usage:
@@ -129,20 +131,20 @@ class Housekeeping:
         return True
 
     def count_use(self) -> None:
-        """Count what is used above quota now (R7)."""
+        """Sample the present use above quota (R7)."""
         configuration = self._observed.now.configuration
         half_life_s = configuration.policy.usage_half_life_h * HOUR_S
         now = self._observed.settings.clock.now()
         self._usage.sample(now, rates(self._ledger.counters, configuration), half_life_s)
 
     async def save_use(self) -> None:
-        """Keep the past use for the next start (R7)."""
+        """Save the past use for the next start (R7)."""
         use = self._usage.records()
         if use or self._ledger.saved_use:
             await self._ledger.commit(SaveUse(use))
 
     async def _follow_hub(self) -> None:
-        """Ask the Hub now and then; at once when a bench found no room: its user may be new."""
+        """Poll the Hub; at once if a bench found no free GPU, since its user may be new."""
         while True:
             unknown = self._observed.settings.directory.servers() is None
             with contextlib.suppress(TimeoutError):
@@ -152,7 +154,7 @@ class Housekeeping:
             await _guarded(self.ask_hub)
 
     async def ask_hub(self) -> None:
-        """Learn the Hub's users and servers, and give back leases of servers that are gone."""
+        """Read users and servers from the Hub, and release leases of missing servers."""
         before = self._observed.now.users
         try:
             await self._observed.ask_hub()
@@ -169,7 +171,7 @@ class Housekeeping:
             self._want_pass()
 
     def check_reserve(self) -> InvalidInput | None:
-        """See whether benches still fit as users and GPUs come and go; report it if not (R3)."""
+        """Return and report the error if the benches no longer fit the pool (R3), or None."""
         try:
             if self._observed.now.inventory.devices:
                 unfit_quotas.refuse_sum(self._observed.now)
@@ -180,7 +182,7 @@ class Housekeeping:
         return None
 
     def check_guarantees(self) -> None:
-        """See whether what projects are guaranteed is still there; report it if not (R4)."""
+        """Report it if the pool can no longer hold the guaranteed quotas (R4)."""
         now = self._observed.now
         try:
             if now.inventory.devices:
@@ -191,13 +193,13 @@ class Housekeeping:
         self._observed.report("guarantees", None)
 
     def refuse_benches_that_do_not_fit(self) -> None:
-        """Refuse to start with what R3 forbids, unless there is work that must be watched over.
+        """Refuse to start if the benches do not fit (R3), unless jobs or benches exist already.
 
         Errors: InvalidInput.
         """
         fault = self.check_reserve()
         if self._observed.settings.containers is not None:
-            # Nodes of a cluster come and go; it is said, and looked at again with each change.
+            # Nodes of a cluster come and go: the problem is reported and checked after each change.
             return
         busy = bool(self._ledger.job_index.live) or bool(self._ledger.leased)
         if fault is not None and not busy:
@@ -214,5 +216,5 @@ async def _guarded(look: Callable[[], Awaitable[None]]) -> None:
     try:
         await look()
     except Exception:
-        # The next time may do better, and the rest of the service needs none of this.
+        # The next run may succeed, and other parts do not depend on this one.
         log.exception("upkeep failed; it is tried again")

@@ -1,5 +1,5 @@
-"""What users do with jobs: upload, preview, submit, pause, resume, cancel, change.
+"""Functions of users on jobs: upload, preview, submit, pause, resume, cancel, change.
 
-Doors: ``admission.Admission``, ``commands.Commands``, ``previews.Previews``,
+Entry points: ``admission.Admission``, ``commands.Commands``, ``previews.Previews``,
 ``uploads.UploadedContents``.
 """

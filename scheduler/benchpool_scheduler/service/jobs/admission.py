@@ -1,4 +1,4 @@
-"""Accepts jobs: checks, writes, answers; a repeat with the same key answers the first job."""
+"""Acceptance of jobs: check, write, answer; a repeat with the same key returns the first job."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from benchpool_scheduler.store.records import AddJob, JobRecord, Note
 
 
 class Admission:
-    """Where submissions come in.
+    """Entry point of submissions.
 
-    Several may be on their way at once; the store writes them together.
+    Several submissions may be in progress at once; the store writes them together.
 
     Attributes:
         accepted: Number of jobs accepted since the start. ``refused``: refusals by code.
@@ -64,7 +64,7 @@ class Admission:
         self.refused: Counter[str] = Counter()
 
     async def submit(self, caller: Caller, submission: JobSubmission) -> tuple[JobRecord, bool]:
-        """Accept a job durably; the flag tells whether it is new.
+        """Accept a job durably; return it, and whether it is new.
 
         Errors: see ``checked``; Refused ``repeated-key`` for other content under a known key.
         """
@@ -82,17 +82,18 @@ class Admission:
         return await self._once(caller, submission, (caller.name, submission.key))
 
     def _check_deadline(self, submission: JobSubmission) -> None:
-        """Refuse one that has passed, but for jobs of ours that others were sent before."""
+        """Refuse a submission whose deadline has passed."""
         submission_checks.check_deadline(submission, self._observed.settings.clock.now())
 
     async def take_in(
         self, caller: Caller, submission: JobSubmission, job: str, *, paused: Note | None = None
     ) -> None:
-        """Accept a job that somebody wrote into the store, under the id that it has there.
+        """Accept a job that was written into the store, under its ID there.
 
         Args:
-            paused: Why it begins paused; None lets it queue. Errors: see ``checked``; Refused
-                ``repeated-key`` where another job of the caller has its key.
+            paused: Reason to start paused; None queues the job.
+
+        Errors: see ``checked``; Refused ``repeated-key`` if another job of the caller has its key.
         """
         if self._ledger.job(job) is not None:
             return
@@ -107,7 +108,7 @@ class Admission:
         await self._accept(caller, submission, job, paused)
 
     async def accept_as(self, caller: Caller, submission: JobSubmission, job: str) -> None:
-        """Accept a job of ours under an id that was chosen before; one that is there stays so.
+        """Accept an internal submission under an ID chosen before; an existing job stays as it is.
 
         Errors: those of ``submit``.
         """
@@ -126,13 +127,13 @@ class Admission:
         task = asyncio.ensure_future(self._accept(caller, submission))
         self._on_their_way[key] = task
         task.add_done_callback(lambda _: self._on_their_way.pop(key))
-        # The first caller may hang up; the others still wait for the same job.
+        # The first caller may disconnect; later ones with the same key wait for the same job.
         return await asyncio.shield(task), True
 
     def _check_repeat(self, job: JobRecord, submission: JobSubmission) -> None:
         try:
             first = self._ledger.submission(job.id)
-        except msgspec.DecodeError:  # of an earlier release: what is accepted stays accepted
+        except msgspec.DecodeError:  # from an earlier release; an accepted job stays accepted
             return
         repeats.check_same(job, first, submission)
 
@@ -175,7 +176,7 @@ class Admission:
         return record
 
     def _check_budget(self, caller: Caller, size: int) -> None:
-        """Refuse more live jobs, or more bytes of them, than a user may have. Errors: TooMany."""
+        """Refuse more live jobs, or bytes of submissions, than a user may have. Errors: TooMany."""
         budgets, user = self._observed.now.configuration.budgets, caller.name
         jobs = self._ledger.live_of(user) + self._coming[user]
         submission_checks.check_queue(user, jobs, budgets.jobs)
@@ -185,9 +186,9 @@ class Admission:
     def check_change(self, caller: Caller, job: JobRecord, wanted: Mapping[str, Any]) -> None:
         """Refuse a size, time limit or project with which an accepted job could never run (R22).
 
-        What asks for less is not held against what there is now.
+        A change to fewer resources is accepted even if the job cannot run now.
 
-        Errors: InvalidInput, Refused, Forbidden for a project of others.
+        Errors: InvalidInput, Refused, Forbidden for a project without access.
         """
         fields = {name: wanted[name] for name in wanted if name != "project"}
         spec = job.spec.changed(**fields)
@@ -207,10 +208,10 @@ class Admission:
     def checked(
         self, caller: Caller, submission: JobSubmission, job: str | None = None
     ) -> JobRecord:
-        """Return the job that a submission would be; uploaded contents are not looked for.
+        """Return the job of a submission, without looking for uploaded contents.
 
         Args:
-            job: The id that it has already, if any.
+            job: The ID that it has already, if any.
 
         Errors: InvalidInput, Forbidden, Refused, TooLarge.
         """
@@ -247,7 +248,7 @@ class Admission:
 
 
 def _asks_for_less(now: JobSpec, was: JobSpec) -> bool:
-    """Tell whether a spec differs only by fewer GPUs, or by what no machine has to have."""
+    """Return whether the specs differ only in priority, time limit, or fewer GPUs or workers."""
     same = was.changed(
         gpus=now.gpus,
         workers=now.workers,

@@ -1,4 +1,4 @@
-"""Pause, resume, cancel, change, rename, note: what people may do to a job that exists."""
+"""Commands on existing jobs: pause, resume, cancel, change, rename, note."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from benchpool_scheduler.service.observed.observed import SchedulerState
 
 
 class Commands:
-    """The verbs; each is written before it takes effect, and repeating it does nothing."""
+    """Commands on jobs; each is saved before it takes effect, and is idempotent."""
 
     def __init__(
         self,
@@ -39,13 +39,13 @@ class Commands:
         self._want_pass = want_pass
 
     async def act(self, caller: Caller, job: str, action: str, body: Any) -> None:
-        """Do what an action of the API's table says, with its body. Errors: those of the action."""
+        """Carry out an action of the API's table, with its body. Errors: those of the action."""
         await ACTIONS[action](self, caller, job, body)
 
     async def pause(self, caller: Caller, job: str, asked: ActionReason) -> None:
-        """Pause a job until it is resumed; an administrator holds a job of others.
+        """Pause a job until it is resumed.
 
-        Errors: Refused, Unavailable.
+        A pause by an administrator on another user's job is a hold. Errors: Refused, Unavailable.
         """
         record = self._ledger.job(job)
         held = record is not None and record.user != caller.name and rights.may_lift(caller)
@@ -54,31 +54,31 @@ class Commands:
         await self._do(lambda work: transitions.pause(work, job, wish, said))
 
     async def resume(self, caller: Caller, job: str, asked: ActionReason) -> None:
-        """Let a paused job queue again. Errors: Refused, Unavailable."""
+        """Queue a paused job again. Errors: Refused, Unavailable."""
         wish = notices.resumed(caller.name, asked.reason, self._grace_s, self._now)
         lifts = rights.may_lift(caller)
         await self._do(lambda work: transitions.resume(work, job, wish, wish.at, lifts=lifts))
 
     async def cancel(self, caller: Caller, job: str, asked: ActionReason) -> None:
-        """End a job for good. Errors: Refused, Unavailable."""
+        """End a job permanently. Errors: Refused, Unavailable."""
         wish = notices.cancelled(caller.name, asked.reason, self._grace_s, self._now)
         await self._do(lambda work: transitions.cancel(work, job, wish, wish.at))
 
     async def stop_early(self, job: str, text: str) -> None:
-        """End a trial that its sweep needs no longer. Errors: Refused, Unavailable."""
+        """End a trial that its sweep no longer needs. Errors: Refused, Unavailable."""
         wish = notices.stopped_early(text, self._grace_s, self._now)
         await self._do(lambda work: transitions.cancel(work, job, wish, wish.at))
 
     async def let_go(self, job: str, text: str, for_: str = "its service") -> None:
-        """End a job that what sent it needs no longer. Errors: Refused, Unavailable."""
+        """End a job that its creator no longer needs. Errors: Refused, Unavailable."""
         wish = notices.stopped_early(text, self._grace_s, self._now, for_)
         await self._do(lambda work: transitions.cancel(work, job, wish, wish.at))
 
     async def change(self, caller: Caller, job: str, asked: JobChange) -> None:
-        """Let a job have what is asked for; None leaves it as it is. All of it or nothing.
+        """Change the given fields, all or none; a field that is None stays unchanged.
 
-        Errors: InvalidInput when nothing is asked or it could never run so, Refused when it runs
-        and keeps that, Forbidden for a project of others, Unavailable.
+        Errors: InvalidInput if no field is given or the job could never run so; Refused if a
+        running job cannot change the field; Forbidden for a project without access; Unavailable.
         """
         wanted = {name: value for name, value in asdict(asked).items() if value is not None}
         if not wanted:
@@ -101,7 +101,7 @@ class Commands:
         await self._do(command)
 
     async def rename(self, caller: Caller, job: str, asked: JobRename) -> None:
-        """Let a job have another name; one that has ended, too. Errors: Unavailable."""
+        """Rename a job, even after its end. Errors: Unavailable."""
 
         def command(work: UnitOfWork) -> None:
             self._name(work, job, asked.name)
@@ -110,7 +110,7 @@ class Commands:
         await self._do(command)
 
     async def note(self, caller: Caller, job: str, asked: JobNote) -> None:
-        """Let a job have another note, or none; one that has ended, too. Errors: Unavailable."""
+        """Set or clear the note of a job, even after its end. Errors: Unavailable."""
         text = " ".join(asked.note.split())
 
         def command(work: UnitOfWork) -> None:
@@ -121,7 +121,7 @@ class Commands:
         await self._do(command)
 
     async def take_name(self, caller: Caller, job: str, name: str | None) -> None:
-        """Let a job have the name that its object says. Errors: InvalidInput for none."""
+        """Apply the name written in the job's object. Errors: InvalidInput if there is none."""
         if name is None:
             raise InvalidInput("A job keeps its name until it has another.", field="name")
         await self._do(lambda work: self._name(work, job, name))
@@ -134,7 +134,7 @@ class Commands:
             work.save_job(replace(record, name=name))
 
     async def take_field(self, caller: Caller, job: str, field: str, value: Any) -> None:
-        """Let a job have what somebody wrote of a field where jobs are kept.
+        """Apply a field that was written in the store from outside.
 
         Errors: those of the field's command.
         """
@@ -144,7 +144,7 @@ class Commands:
             await self._reshape(caller, job, {field: value})
 
     async def scale(self, caller: Caller, job: str, workers: int) -> None:
-        """Let a job have this number of workers from now on.
+        """Change the number of workers.
 
         Errors: InvalidInput, Refused, Unavailable.
         """
@@ -156,7 +156,7 @@ class Commands:
         await self._do(lambda work: transitions.scale(work, job, workers, wish))
 
     async def prioritise(self, caller: Caller, job: str, priority: int) -> None:
-        """Let a job have this priority from now on. Errors: Refused, Unavailable."""
+        """Change the priority. Errors: Refused, Unavailable."""
         await self._do(lambda work: transitions.prioritise(work, job, priority))
 
     async def _reshape(self, caller: Caller, job: str, wanted: Mapping[str, Any]) -> None:
@@ -193,12 +193,13 @@ ACTIONS: Mapping[str, Command] = {
     "rename": Commands.rename,
     "note": Commands.note,
 }
-"""Who does each of ``contract.actions.JobActions``, by its name."""
+"""Commands for ``contract.actions.JobActions``, by name."""
 
 TAKEN: Mapping[str, Command] = {
     "workers": Commands.scale,
     "priority": Commands.prioritise,
     "name": Commands.take_name,
 }
-"""Who takes what others write of a field where jobs are kept (``store.inbound``); what may change
-only while a job waits is taken by one command for all."""
+"""Commands for fields written in the store from outside (``store.inbound``). Fields that can change
+only while a job waits share one command.
+"""

@@ -1,5 +1,4 @@
-"""What a job was submitted with: for the agents of its workers, who may read nothing else, and
-its code for whoever may see the job."""
+"""Submitted contents of a job: files for its own workers, and its code for readers of the job."""
 
 from __future__ import annotations
 
@@ -27,18 +26,18 @@ from benchpool_scheduler.service.ledger.ledger import Ledger
 
 PIECE = 1024 * 1024
 TOGETHER = 50
-"""How many submissions are read before others have their turn."""
+"""Number of submissions read before control returns to the event loop."""
 
 
 class JobContents:
-    """Reads the contents that a job names."""
+    """Reader of the contents that a job names."""
 
     def __init__(self, ledger: Ledger, objects: UploadedContents) -> None:
         self._ledger = ledger
         self._objects = objects
 
     async def read(self, job: str, sha256: str) -> AsyncIterator[bytes]:
-        """Yield one content in pieces. Errors: NotFound when the job does not name it."""
+        """Yield a content in pieces. Errors: NotFound if the job does not name it."""
         if self._ledger.job(job) is None or sha256 not in named(self._ledger.submission(job)):
             raise NotFound("The job has no such content.")
         with await self._open(sha256) as file:
@@ -46,17 +45,17 @@ class JobContents:
                 yield piece
 
     async def of_unfinished(self) -> set[str]:
-        """Return the hashes of what jobs need that have not ended, and jobs to come."""
+        """Return the content hashes that unfinished and future jobs need."""
         found = set(self._objects.needed())
         for number, job in enumerate(self._ledger.live()):
-            with contextlib.suppress(msgspec.MsgspecError):  # nobody can start that one
+            with contextlib.suppress(msgspec.MsgspecError):  # an unreadable job cannot start
                 found |= named(self._ledger.submission(job.id))
             if number % TOGETHER == TOGETHER - 1:
                 await asyncio.sleep(0)
         return found
 
     async def code(self, job: str, submission: JobSubmission) -> SentCode:
-        """Return the cells or the script of a submission. Errors: NotFound when they are gone."""
+        """Return the cells or script of a submission. Errors: NotFound when they are gone."""
         match submission.entry:
             case NotebookEntry(notebook=sha256):
                 with await self._open(sha256) as file:
@@ -88,7 +87,10 @@ class JobContents:
 
 
 def _cells(notebook: bytes) -> list[SentCell]:
-    """Return the cells of a notebook that the user sent: it may say anything."""
+    """Return the cells of the submitted notebook, whose contents are untrusted.
+
+    Errors: NotFound if it is not valid.
+    """
     try:
         found = msgspec.json.decode(notebook, type=_Notebook).cells
     except msgspec.DecodeError as bad:
@@ -124,7 +126,7 @@ class _Notebook(Struct):
 
 
 def named(submission: JobSubmission) -> frozenset[str]:
-    """Return the hashes that a submission names."""
+    """Return the content hashes that a submission names."""
     hashes = {file.sha256 for file in submission.files}
     if isinstance(submission.entry, NotebookEntry):
         hashes.add(submission.entry.notebook)

@@ -1,4 +1,4 @@
-"""Looks for deadlines that are not to be met any more, and notes in the job since when."""
+"""Background task that detects deadlines that can no longer be met, and records since when."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ LOOK_S = 30.0
 
 
 class DeadlineWatch:
-    """Holds jobs against their deadlines again and again.
+    """Periodic check of jobs against their deadlines.
 
-    What it finds is written once into the job's record: from there its owner is told, and pages
-    and streams have it. A deadline that can be met again after all is noted too, so that losing it
-    a second time is told again.
+    A finding is written once into the job's record, from which notifications, pages and streams
+    take it. The mark is removed if the deadline can be met again, so that a second loss is
+    reported, too.
     """
 
     def __init__(self, ledger: Ledger, observed: SchedulerState, estimates: Estimates) -> None:
@@ -35,7 +35,7 @@ class DeadlineWatch:
         self._estimates = estimates
 
     async def run(self) -> None:
-        """Look again and again, for ever."""
+        """Check periodically until cancelled."""
         while True:
             await asyncio.sleep(LOOK_S)
             try:
@@ -46,9 +46,9 @@ class DeadlineWatch:
                 log.exception("deadlines could not be looked at; it is tried again")
 
     async def look(self) -> None:
-        """Look at every job with a deadline that has not ended; write what is new."""
+        """Check all unfinished jobs with a deadline, and save changes."""
         if self._observed.now.safe_mode.held_because is not None:
-            return  # nobody knows when anything starts
+            return  # no job starts in safe mode, so there are no estimates
         if not any(self._changed(job) for job in self._ledger.live()):
             return
         async with self._ledger.lock:
@@ -59,7 +59,7 @@ class DeadlineWatch:
             await self._ledger.commit(*work.changes())
 
     def _changed(self, job: JobRecord) -> JobRecord | None:
-        """Return a job with what is new of its deadline; None where nothing is."""
+        """Return the job with its changed deadline mark, or None if nothing has changed."""
         if job.spec.deadline is None:
             return None
         now = self._observed.settings.clock.now()

@@ -1,6 +1,6 @@
-"""What a submission waits for: looked up, and refused where that cannot be, at the edge.
+"""Dependencies of a submission: resolved, and refused if they can never be met.
 
-A job can only name what is there already, so nothing ever waits for itself in a circle.
+A submission can only name existing jobs, so dependencies have no cycles.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _ENDED = {JobState.FAILED: "failed", JobState.CANCELLED: "was cancelled"}
 
 
 def awaited(ledger: Ledger, caller: Caller, spec: JobSpec) -> tuple[Awaited, ...]:
-    """Return the jobs and arrays that a submission is to run after.
+    """Return the jobs and arrays that a submission runs after.
 
-    Errors: NotFound for one that is not the caller's own, InvalidInput for a beginning that
-    several have, Refused for one that did not succeed.
+    Errors: NotFound for a job or array of another user; InvalidInput for an ambiguous prefix;
+    Refused for one that did not succeed.
     """
     if spec.after_any and not spec.after:
         raise InvalidInput(
@@ -45,7 +45,7 @@ def awaited(ledger: Ledger, caller: Caller, spec: JobSpec) -> tuple[Awaited, ...
 
 
 def freed(awaits: Sequence[Awaited], spec: JobSpec, now: float) -> float | None:
-    """Return ``now`` where all that a new job waits for has ended already, else None."""
+    """Return ``now`` if all dependencies of a new job are met already, else None."""
     found = verdict((it.outcome for it in awaits), any_end=spec.after_any)
     return now if awaits and found is DependencyVerdict.FREE else None
 
@@ -87,7 +87,7 @@ def _array(ledger: Ledger, sweep: str) -> ArrayStanding:
 
 
 def _named(ledger: Ledger, name: str) -> str | None:
-    """Return the id of a job by the name of its object, where jobs are objects."""
+    """Return the ID of the job whose object has this name, in a store of objects."""
     store = ledger.store
     return store.id_named(name) if isinstance(store, Inbound) else None
 

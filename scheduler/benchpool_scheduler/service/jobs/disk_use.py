@@ -1,4 +1,4 @@
-"""What files and folders take on their disk, counted by ``du`` beside the loop."""
+"""Disk use of files and folders, counted by ``du`` outside the event loop."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 MOST_S = 900.0
-"""A count that takes longer is given up."""
+"""Timeout for a count, in seconds."""
 
 GONE_S = 1.0
-"""So long a count that was killed is waited for: on a disk that hangs, it hangs too."""
+"""Timeout for a killed count to exit, in seconds; on a hanging disk it may not exit."""
 
 BLOCK = 512
-"""Bytes of what ``st_blocks`` counts (POSIX)."""
+"""Unit of ``st_blocks``, in bytes (POSIX)."""
 
 AT_ONCE = 500
-"""Paths of one command: their names together must fit into its arguments."""
+"""Maximum number of paths per command, so that they fit into its arguments."""
 
 
 async def counted(paths: Sequence[Path]) -> dict[Path, int]:
-    """Return the bytes that each takes on its disk; what cannot be told is not in the answer.
+    """Return the bytes that each path takes on its disk; paths that cannot be counted are left out.
 
-    ``du`` counts a file with several names once and stays on one file system. What it may not read
-    is not counted.
+    ``du`` counts a file with several names once and stays on one file system. Unreadable folders
+    are not counted.
     """
     found: dict[Path, int] = {}
     for first in range(0, len(paths), AT_ONCE):
@@ -37,9 +37,9 @@ async def counted(paths: Sequence[Path]) -> dict[Path, int]:
 
 
 def of_files(files: Iterable[Path]) -> dict[Path, int]:
-    """Return the bytes that each file takes on its disk; one that is gone is not in the answer.
+    """Return the bytes that each file takes on its disk; missing files are left out.
 
-    Blocks: a few microseconds for each.
+    The call blocks for a few microseconds per file.
     """
     found: dict[Path, int] = {}
     for path in files:
@@ -49,7 +49,7 @@ def of_files(files: Iterable[Path]) -> dict[Path, int]:
 
 
 async def _du(paths: Sequence[Path]) -> bytes:
-    # Shielded: a start that is cut short would leave its pipe open.
+    # Shielded, since cancelling the start would leave its pipe open.
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *("du", "-skx0", "--", *map(str, paths)),
@@ -62,7 +62,7 @@ async def _du(paths: Sequence[Path]) -> bytes:
         async with asyncio.timeout(MOST_S):
             du = await asyncio.shield(starting)
             said, _ = await du.communicate()
-    except OSError:  # it did not start, or takes too long
+    except OSError:  # not started, or timed out
         return b""
     finally:
         await _end(starting)
@@ -70,7 +70,7 @@ async def _du(paths: Sequence[Path]) -> bytes:
 
 
 async def _end(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
-    """End a count that was given up, and close what it would have said it through."""
+    """Kill a count that was given up, and close its pipe."""
     try:
         du = await starting
     except OSError:

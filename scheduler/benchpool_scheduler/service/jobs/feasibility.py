@@ -1,6 +1,6 @@
-"""Refuses what could never run (R22): the core says that it cannot; here is said how to mend it.
+"""Refusal of jobs that could never run (R22): the core decides, and the refusal names the remedy.
 
-Looks at what there is, whoever holds it now.
+The check assumes an empty pool, whatever is in use now.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.records import JobRecord
 
 REFUSED = frozenset({ReasonCode.PROJECT_LIMIT, ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA})
-"""What a rule forbids; all else the machines cannot do."""
+"""Reasons that come from a rule; all other reasons come from the machines."""
 LEVEL_FIELDS = ("required_level", "preferred_level")
 
 
 def check_levels(submission: JobSubmission, configuration: Configuration) -> None:
-    """Refuse levels that the machine room does not have. Errors: InvalidInput."""
+    """Refuse topology levels that the configuration does not have. Errors: InvalidInput."""
     known = (*(level.name for level in configuration.topology), NODE_LEVEL)
     for field in LEVEL_FIELDS:
         name = getattr(submission, field)
@@ -44,16 +44,16 @@ def check_levels(submission: JobSubmission, configuration: Configuration) -> Non
 
 
 class Feasibility:
-    """Refuses what can never run. The core decides that; here it is put into a refusal's words."""
+    """Check of the core for jobs that can never run, with a refusal that names the remedy."""
 
     def __init__(self, observed: SchedulerState) -> None:
         self._observed = observed
         self._known: tuple[tuple[object, ...], EmptyPool] | None = None
 
     def check(self, job: JobRecord, submission: JobSubmission) -> None:
-        """Refuse a job that could not run even if nobody used the pool and all of it worked (R22).
+        """Refuse a job that could not run even if the pool were unused and all of it worked (R22).
 
-        Errors: InvalidInput where the machines cannot, Refused where a rule forbids it.
+        Errors: InvalidInput if the machines cannot run it, Refused if a rule forbids it.
         """
         seen = self._observed.now
         never = self._empty_pool(seen).why_never(candidate(job, seen))

@@ -1,4 +1,6 @@
-"""Looks for jobs that hang: gathers their signs of life, and acts on what ``core`` says of them."""
+"""Background task that detects hanging jobs: it collects activity and acts on findings of the
+core.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,16 @@ from benchpool_scheduler.telemetry.samples import WorkerSample
 log = logging.getLogger(__name__)
 
 LOOK_S, LOOKS = 30.0, 10.0
-"""Seconds between two looks at most; less where the silence of the site has fewer than ``LOOKS``
-of them."""
+"""Maximum interval between checks, in seconds, and minimum number of checks within the silence that
+the site allows.
+"""
 
 
 @dataclass(slots=True)
 class _Worker:
-    """What was seen of a worker: when it was last measured, and last computed; its log's end."""
+    """Activity of a worker: times of the last sample and the last computation, and the end of its
+    log.
+    """
 
     measured: float | None = None
     computed: float | None = None
@@ -43,7 +48,7 @@ class _Worker:
 
 @dataclass(slots=True)
 class _Watched:
-    """What was seen of a running attempt."""
+    """Activity of a running attempt."""
 
     attempt: int
     since: float
@@ -54,10 +59,11 @@ class _Watched:
 
 
 class HangWatch:
-    """Watches the running jobs that a rule for hangs is for.
+    """Watcher of the running jobs to which a rule for hangs applies.
 
     Args:
-        live: What was measured last of GPUs; ``tick_s``: seconds between two samples of anything.
+        live: Latest measurements of GPUs.
+        tick_s: Interval between samples, in seconds.
     """
 
     def __init__(
@@ -80,7 +86,7 @@ class HangWatch:
         self._watched: dict[str, _Watched] = {}
 
     def measured(self, samples: Sequence[WorkerSample]) -> None:
-        """Learn what the processes of workers used."""
+        """Record the processor use of workers."""
         for it in samples:
             watched = self._watched.get(it.of.job) if isinstance(it.of, WorkerId) else None
             if watched is None or not isinstance(it.of, WorkerId):
@@ -89,20 +95,20 @@ class HangWatch:
                 continue
             known = watched.workers.setdefault(it.of.worker, _Worker())
             before = watched.since if known.measured is None else known.measured
-            # Of what was between two samples that are far apart nothing is known.
+            # Activity in a long gap between two samples is unknown.
             gap = it.at - it.span_s - before > self._lasting_s
             if gap or it.cpu_s > hangs.QUIET_CORES * it.span_s:
                 known.computed = it.at
             known.measured = it.at
 
     def reported(self, told: WorkerMetrics) -> None:
-        """Learn that a worker reported values."""
+        """Record that a worker reported values."""
         watched = self._watched.get(told.worker.job)
         if watched is not None and watched.attempt == told.worker.attempt:
             watched.reported = told.at
 
     async def run(self) -> None:
-        """Look again and again, for ever."""
+        """Check periodically until cancelled."""
         while True:
             after_s = self._observed.now.configuration.hanging.after_s or hangs.USUAL_S
             await asyncio.sleep(min(LOOK_S, after_s / LOOKS))
@@ -112,7 +118,7 @@ class HangWatch:
                 log.exception("jobs that hang could not be looked for; it is tried again")
 
     async def look(self) -> None:
-        """Look at every job that is watched, and act on those that hang."""
+        """Check all watched jobs, and act on hanging ones."""
         rules = self._observed.now.configuration.hanging
         watched = [
             (job, attempt, rule)
@@ -124,8 +130,6 @@ class HangWatch:
         self._watched = {job: it for job, it in self._watched.items() if job in known}
         for job, attempt, rule in watched:
             await self._look_at(job, attempt, rule)
-
-    # ------------------------------------------------------------------ inside
 
     def _runs(self, job: JobRecord) -> AttemptRecord | None:
         if job.state is not JobState.RUNNING or job.wish is not None or SELF_TEST in job.spec.tags:
@@ -169,14 +173,14 @@ class HangWatch:
         )
 
     def _computed(self, attempt: AttemptRecord, watched: _Watched, now: float) -> float | None:
-        """Return when a worker last computed; None unless all of them are measured."""
+        """Return when a worker last computed, or None unless all of them are measured."""
         seen = [watched.workers.get(it.index, _Worker()) for it in attempt.live_workers]
         if any(it.measured is None or now - it.measured > self._lasting_s for it in seen):
             return None
         return max((it.computed or watched.since for it in seen), default=None)
 
     def _gpu_worked(self, attempt: AttemptRecord, now: float) -> float | None:
-        """Return when a kernel last ran on one of its GPUs; None where none is measured."""
+        """Return when a kernel last ran on one of its GPUs, or None if none is measured."""
         latest = self._live.now(now)
         own = [latest[gpu] for it in attempt.live_workers for gpu in it.gpus if gpu in latest]
         measured = [it for it in own if it.sample.activity is not None]
@@ -186,7 +190,9 @@ class HangWatch:
         )
 
     async def _hangs(self, attempt: AttemptRecord, since: float, rule: HangRule) -> None:
-        """Keep what it is doing, then say that it hangs, and stop it where that was asked for."""
+        """Save the stacks of the workers, record the hang, and stop the job if the rule requires
+        it.
+        """
         await self._keep(attempt)
         configuration = self._observed.now.configuration
         async with self._ledger.lock:
@@ -220,7 +226,7 @@ class HangWatch:
 
 
 def newest(*times: float | None) -> float | None:
-    """Return the newest of some times; None where none is known.
+    """Return the newest of some times, or None if none is known.
 
     >>> newest(3.0, None, 5.0), newest(None)
     (5.0, None)

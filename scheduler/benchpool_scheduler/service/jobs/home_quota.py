@@ -1,8 +1,8 @@
-"""How much users' homes hold, and the refusal of jobs of whoever has more than allowed there.
+"""Disk use of users' homes, and refusal of jobs of users whose home exceeds its limit.
 
-Homes are counted where they are folders of this machine; on a cluster each is a volume, whose size
-is the bound. A count is made when its user submits and is used for a while; whoever is over the
-bound is counted anew each time, so that deleting files helps at once.
+Homes are counted if they are folders of this machine. On a cluster each home is a volume, whose
+size is the limit. A count is made when the user submits a job, and cached. A user over the limit is
+counted again each time, so that deleting files takes effect at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from benchpool_scheduler.service.observed.observed import SchedulerState
 GIB = 1024**3
 GOOD_S = 600.0
 PATIENCE_S = 2.0
-"""A submission waits so long for a count; a larger home is counted on, and tells the next time."""
+"""Timeout of a submission for a count, in seconds; the count continues and applies to the next
+one.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class _Count:
 
 
 class HomeQuota:
-    """The homes of those who submit."""
+    """Disk use of the homes of submitters."""
 
     def __init__(self, observed: SchedulerState) -> None:
         self._observed = observed
@@ -38,7 +40,7 @@ class HomeQuota:
         self._counting: dict[str, asyncio.Task[None]] = {}
 
     async def check(self, user: str) -> None:
-        """Refuse a job of somebody whose home holds too much. Errors: TooLarge."""
+        """Refuse a job if the home of its user is over the limit. Errors: TooLarge."""
         most = self._observed.now.configuration.budgets.home_gib
         home = None if most is None else self._home(user)
         if most is None or home is None:
@@ -57,7 +59,7 @@ class HomeQuota:
             )
 
     async def close(self) -> None:
-        """Give up what is being counted."""
+        """Cancel the counts in progress."""
         for task in self._counting.values():
             task.cancel()
         await asyncio.gather(*self._counting.values(), return_exceptions=True)

@@ -1,8 +1,8 @@
-"""Takes in what others write into the store itself, as ``kubectl apply`` does.
+"""Reader of changes made in the store from outside, e.g. by ``kubectl apply``.
 
-A job that was written goes through the same checks as one that was sent; what is wrong is said at
-the object. One whose object was deleted ends, and nothing of it is kept. A build lease whose object
-was deleted is given back, unless its server is still there: then the object is made again.
+A job written there passes the same checks as a submitted one, and errors are reported at the
+object. A job whose object was deleted ends, and none of its data is kept. A build lease whose
+object was deleted is released, unless its server still runs: then the object is created again.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ log = logging.getLogger(__name__)
 
 RETRY_S = 1.0
 SOMEBODY = Caller("kubectl", kind="service")
-"""Whoever may write the object: the API server has checked that, and does not tell us who."""
+"""Caller for writes to objects; the API server has authorised the writer and does not name it."""
 
 DELETED = ActionReason("its object was deleted")
 
 
 class InboundJobs:
-    """The reader of the store's ``Inbound`` side; does nothing where there is none."""
+    """Reader of a store's ``Inbound`` side; it does nothing if the store has none."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class InboundJobs:
         self._ended: asyncio.Queue[str] = asyncio.Queue()
 
     async def run(self) -> None:
-        """Take in what is written, for ever."""
+        """Read written changes until cancelled."""
         store = self._ledger.store
         if not isinstance(store, Inbound):
             return
@@ -77,14 +77,12 @@ class InboundJobs:
                 await self._take_until_done(store, one)
 
     def see(self, jobs: Iterable[str]) -> None:
-        """Note that jobs have changed: those that are gone are forgotten when they have ended."""
+        """Forget the jobs with a deleted object that have now ended."""
         for job in self._gone.intersection(jobs):
             record = self._ledger.job(job)
             if record is None or not record.live:
                 self._gone.discard(job)
                 self._ended.put_nowait(job)
-
-    # ------------------------------------------------------------------ inside
 
     async def _take_until_done(self, store: Inbound, one: Written) -> None:
         while True:
@@ -163,7 +161,7 @@ class InboundJobs:
             await self._leases.release(lease)
 
     def _caller(self, user: str) -> Caller:
-        """Return the user as a plain one: who may write objects is not thereby an administrator."""
+        """Return the user without administrator rights, which writing objects does not grant."""
         known = self._observed.now.hub_user(user)
         return Caller(user, groups=frozenset(() if known is None else known.groups))
 

@@ -1,4 +1,4 @@
-"""What looks into running jobs, and lets their owners in; made together."""
+"""Access to running jobs: stacks, shells and the detection of hangs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from benchpool_scheduler.telemetry.live import LiveUse
 
 
 class InsideJobs:
-    """Looks into running jobs, and lets their owners in.
+    """Access to running jobs.
 
     Args:
-        live: What was measured last of GPUs; ``tick_s``: seconds between two samples.
+        live: Latest measurements of GPUs.
+        tick_s: Interval between samples, in seconds.
 
     Attributes:
-        peeks: What they do when somebody asks. ``hangs``: finds those that hang.
-        shells: Inside their workers.
+        peeks: Stacks on request. ``hangs``: detection of hanging jobs.
+        shells: Terminals inside workers.
     """
 
     def __init__(

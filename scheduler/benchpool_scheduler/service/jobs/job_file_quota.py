@@ -1,9 +1,9 @@
-"""What files of users' jobs hold that are kept, and the refusal of jobs of whoever has too much.
+"""Disk use of job files per user, and refusal of jobs of users over their limit.
 
-Counted are results and checkpoints below ``jobs`` of the state folder; what lies in homes and on
-volumes of users is bounded there. A count is made when its user submits or looks, and only where
-there is a bound. Folders of an ended job change no more: they are counted once. What an agent of a
-cluster has handed over is looked at each time: its token outlives its job.
+Results and checkpoints below ``jobs`` of the state folder count. Files in homes and on volumes of
+users have limits of their own. A count is made when the user submits a job or views the quota, and
+only if there is a limit. Folders of an ended job no longer change, so they are counted once.
+Archives from agents of a cluster are counted each time, since the agent's token outlives its job.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from benchpool_scheduler.worker.folders import Folders
 GIB = 1024**3
 GOOD_S = 60.0
 PATIENCE_S = 2.0
-"""Whoever asks waits so long for a count; a longer one goes on, and tells the next time."""
+"""Timeout for a count, in seconds; a longer count continues and applies to the next request."""
 
 ARCHIVE = ".tar"
-"""How the names of what agents hand over end."""
+"""Suffix of archives from agents."""
 
 PARTS: tuple[Part, ...] = get_args(Part)
 BOUNDED: tuple[Part, ...] = ("results", "checkpoints")
-"""The kinds that have a bound, ``budgets.<kind>_gib``; that of a log is its worker's."""
+"""Kinds of files with a limit, ``budgets.<kind>_gib``; a log is limited per worker."""
 
 
 @dataclass(slots=True)
 class _Count:
-    """What one user's files of one kind hold, in bytes, by job; ``over`` are those that stay.
+    """Disk use of one user's files of one kind, in bytes by job.
 
-    ``folders`` are the bytes of those that need no further count.
+    ``over`` are the jobs that have ended; ``folders`` are sizes that need no further count.
     """
 
     at: float = 0.0
@@ -58,7 +58,7 @@ class _Count:
 
 
 class JobFileQuota:
-    """Results and checkpoints of those who submit."""
+    """Disk use of the results and checkpoints of submitters."""
 
     def __init__(self, ledger: Ledger, observed: SchedulerState, runtime: Runtime) -> None:
         self._ledger = ledger
@@ -69,7 +69,7 @@ class JobFileQuota:
         self._counting: dict[tuple[str, Part], asyncio.Task[None]] = {}
 
     def jobs_changed(self, jobs: Collection[str]) -> None:
-        """Count anew what belongs to whom a job has ended."""
+        """Mark the counts of users whose jobs have ended as out of date."""
         if not self._counts:
             return
         for job in jobs:
@@ -81,7 +81,7 @@ class JobFileQuota:
                         count.at = 0.0
 
     async def check(self, user: str) -> None:
-        """Refuse a job of somebody whose files hold too much. Errors: TooLarge."""
+        """Refuse a job if the files of its user are over a limit. Errors: TooLarge."""
         for part in BOUNDED:
             most = self._most(part)
             if most is None:
@@ -91,7 +91,7 @@ class JobFileQuota:
                 raise _too_large(user, part, count, most, self._ledger.job)
 
     async def of(self, user: str) -> list[contract.FilesQuota]:
-        """Return what a user's files hold, of each kind that has a bound."""
+        """Return the disk use of a user's files, for each kind with a limit."""
         found = []
         for part in BOUNDED:
             most = self._most(part)
@@ -101,9 +101,9 @@ class JobFileQuota:
         return found
 
     async def sizes(self, caller: Caller, job: str) -> dict[str, int] | None:
-        """Return the bytes of each kind of files that an ended job has; empty until it has ended.
+        """Return the bytes of each kind of files of an ended job; empty before its end.
 
-        None where they are so many that counting them takes too long. Errors: NotFound.
+        Return None if counting takes too long. Errors: NotFound.
         """
         record = visible_job(self._ledger, self._observed.now.configuration, caller, job)
         if record.live:
@@ -121,9 +121,9 @@ class JobFileQuota:
         return [path for path in found if not path.is_dir() or any(path.iterdir())]
 
     async def discard(self, caller: Caller, job: str, asked: contract.JobDiscard) -> str:
-        """Delete files of an ended job for good; return its id.
+        """Delete files of an ended job permanently and return its ID.
 
-        Errors: NotFound, InvalidInput where no kind is named, Refused while it has not ended.
+        Errors: NotFound; InvalidInput if no kind is named; Refused before its end.
         """
         record = visible_job(self._ledger, self._observed.now.configuration, caller, job)
         parts = [part for part in PARTS if getattr(asked, part)]
@@ -142,7 +142,7 @@ class JobFileQuota:
         return record.id
 
     async def close(self) -> None:
-        """Give up what is being counted."""
+        """Cancel the counts in progress."""
         for task in self._counting.values():
             task.cancel()
         await asyncio.gather(*self._counting.values(), return_exceptions=True)
@@ -153,7 +153,10 @@ class JobFileQuota:
         return None if gib is None else gib * GIB
 
     async def _known(self, user: str, part: Part, most: int) -> _Count:
-        """Return what is known; whoever has too much is counted anew: a deletion helps at once."""
+        """Return the cached count; recount if it is old or over the limit.
+
+        A deletion of files therefore takes effect at once.
+        """
         key, now = (user, part), self._observed.settings.clock.now()
         known = self._counts.get(key, _Count())
         if not known.at or known.used > most or now - known.at > GOOD_S:
@@ -192,9 +195,9 @@ def _too_large(
     most: int,
     job_of: Callable[[str], JobRecord | None],
 ) -> TooLarge:
-    """Return the refusal; it names the job whose files hold most, and how they go.
+    """Return the refusal, which names the job with the most bytes and how to delete its files.
 
-    Of those that have ended, where that is enough.
+    The job is an ended one, if deleting files of ended jobs suffices.
     """
     ended = sum(count.jobs[it] for it in count.over)
     enough = count.used - ended <= most

@@ -1,4 +1,4 @@
-"""The verbs of jobs, with the caller's rights checked: submit, look, act."""
+"""Operations on jobs with access checks: submit, read, act."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ from benchpool_scheduler.store.records import JobRecord
 log = logging.getLogger(__name__)
 
 ANSWER_S = 8.0
-"""A submission that is not stored within this time is answered with 503; clients and proxies give
-up later."""
+"""Timeout for storing a submission, in seconds; then the answer is 503. Clients and proxies have
+longer timeouts.
+"""
 
 
 class Jobs:
-    """What callers may do with jobs; ``job`` is an id, or its only prefix of 4 or more signs."""
+    """Operations on jobs; ``job`` is an ID, or a unique prefix of at least 4 characters."""
 
     def __init__(
         self,
@@ -54,10 +55,10 @@ class Jobs:
         self._previews = previews
         self._views = views
 
-    # ------------------------------------------------------------------ submitting
+    # ------------------------------------------------------------------ submission
 
     async def submit(self, caller: Caller, submission: contract.JobSubmission) -> contract.Job:
-        """Accept a job; it is on disk when this returns. A repeat by key answers the first one.
+        """Accept a job; it is on disk when this returns. A repeat by key returns the first job.
 
         Errors: InvalidInput, Forbidden, NotFound, Refused, TooLarge, TooMany, Unavailable.
         """
@@ -66,9 +67,11 @@ class Jobs:
     async def submit_once(
         self, caller: Caller, submission: contract.JobSubmission
     ) -> tuple[contract.Job, bool]:
-        """Do as ``submit`` and tell whether the job is new (HTTP 201) or a repeat (200).
+        """Submit as ``submit`` does; return the job, and whether it is new (HTTP 201) or a repeat
+        (200).
 
-        Whoever asks is answered within ``ANSWER_S``, also while nothing can be stored.
+        The call returns within ``ANSWER_S``, even while the store is unavailable. Errors: as
+        ``submit``.
         """
         storing = asyncio.ensure_future(self._admission.submit(caller, submission))
         done, _ = await asyncio.wait([storing], timeout=ANSWER_S)
@@ -79,13 +82,13 @@ class Jobs:
         return self._views.job(self._now(record), caller), new
 
     async def preview(self, caller: Caller, submission: contract.JobSubmission) -> contract.Preview:
-        """Say what would happen to this submission now; objects need not be there yet.
+        """Return what would happen to this submission now; its objects may still be missing.
 
         Errors: those of ``submit``.
         """
         return await self._previews.preview(caller, submission)
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ reading
 
     def select(
         self,
@@ -97,7 +100,8 @@ class Jobs:
         limit: int = 1000,
         **more: Any,
     ) -> list[contract.Job]:
-        """Return jobs, newest first: the caller's own, or with ``all`` each that it may see.
+        """Return jobs, newest first: the caller's own, or with ``all`` each one that the caller may
+        see.
 
         Args:
             more: Further fields of ``JobsQuery``.
@@ -126,7 +130,7 @@ class Jobs:
     def _visible(
         self, caller: Caller, *, all: bool, project: str | None
     ) -> tuple[Sequence[str] | None, Sequence[str] | None]:
-        """Return whose jobs, and those of which projects, a list is about; None for no bound."""
+        """Return the users and projects to which a list is limited; None for no limit."""
         if all and rights.rules_all(caller):
             return (None, None) if project is None else ((), (project,))
         led = rights.led_projects(caller, self._observed.now.configuration) if all else ()
@@ -139,7 +143,7 @@ class Jobs:
         return self._views.detail(self._find(caller, job), caller)
 
     def attempts(self, caller: Caller, job: str) -> list[contract.Attempt]:
-        """Return the starts of a job alone, for lists of many jobs. Errors: NotFound."""
+        """Return only the attempts of a job, for lists of many jobs. Errors: NotFound."""
         return self._views.attempts(self._find(caller, job))
 
     def why(self, caller: Caller, job: str) -> contract.Why:
@@ -147,7 +151,7 @@ class Jobs:
         return self._views.why(self._find(caller, job), caller)
 
     def usage(self, caller: Caller, job: str) -> contract.JobUsage:
-        """Say how an ended job used what it held. Errors: NotFound, Refused before its end."""
+        """Return how an ended job used its GPUs. Errors: NotFound, Refused before its end."""
         record = self._find(caller, job)
         found = self._views.usage(record)
         if found is None:
@@ -160,7 +164,7 @@ class Jobs:
         return found
 
     def submission(self, caller: Caller, job: str) -> contract.JobSubmission:
-        """Return what was submitted, without its key and by its present name. Errors: NotFound."""
+        """Return the submission without its key and with the present name. Errors: NotFound."""
         record = self._find(caller, job)
         stored = self._ledger.store.submission(record.id)
         if stored is None:
@@ -169,22 +173,21 @@ class Jobs:
         name = found.name if record.name == name_of(found) else record.name
         return msgspec.structs.replace(found, key=None, name=name)
 
-    # ------------------------------------------------------------------ commanding
+    # ------------------------------------------------------------------ commands
 
     async def act(
         self, caller: Caller, job: str, action: str, body: Struct | None = None
     ) -> contract.Job:
-        """Do to a job what an action of the table says (``contract.actions.JobActions``).
+        """Carry out an action of the table on a job (``contract.actions.JobActions``); idempotent.
 
-        ``body`` is that of the action, by default an empty one. Repeating it does nothing.
-        Errors: NotFound, InvalidInput, Refused where the job's state does not let it.
+        ``body`` is the body of the action, empty by default.
+
+        Errors: NotFound, InvalidInput, Refused if the job's state does not allow it.
         """
         record = self._find(caller, job)
         asked = getattr(JobActions, action).body() if body is None else body
         await shielded(self._commands.act(caller, record.id, action, asked))
         return self._views.job(self._now(record), caller)
-
-    # ------------------------------------------------------------------ inside
 
     def _find(self, caller: Caller, job: str) -> JobRecord:
         return visible_job(self._ledger, self._observed.now.configuration, caller, job)
@@ -194,9 +197,9 @@ class Jobs:
 
 
 def _not_stored_yet(key: str | None) -> Unavailable:
-    """Return what is said of a submission that may still be stored: a key makes it safe to repeat.
+    """Return the error for a submission that may still be stored.
 
-    Without one, whoever asked must look: it may come to be after this answer.
+    With a key it is safe to repeat. Without one the client must check its jobs first.
     """
     repeat = (
         "send it again with the same key, which accepts it once however often it is sent"
@@ -211,7 +214,7 @@ def _not_stored_yet(key: str | None) -> Unavailable:
 
 
 def _late(storing: asyncio.Task[tuple[JobRecord, bool]]) -> None:
-    """Say what became of a submission whose answer nobody waited for."""
+    """Log the outcome of a submission that was answered before it was stored."""
     failed = None if storing.cancelled() else storing.exception()
     if storing.cancelled() or isinstance(failed, BenchpoolError):
         log.warning("a submission that was told to wait was not stored: %s", failed)

@@ -1,4 +1,4 @@
-"""Looks at jobs that hung, kept beside what else there is of them until they are removed."""
+"""Saved stacks of jobs that hung, kept with the job's files until these are removed."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ log = logging.getLogger(__name__)
 
 FOLDER = "hanging"
 MOST_BYTES = 8 << 20
-"""Of one look no more is kept; groups of workers beyond are left out."""
+"""Maximum size of saved stacks, in bytes; further groups of workers are left out."""
 
 
 class KeptLooks:
-    """Files below the folder of each job, one for each attempt that hung. All verbs block."""
+    """Files below the folder of each job, one per attempt that hung. All methods block."""
 
     def __init__(self, state: Path) -> None:
         self._folders = Folders(state)
 
     def keep(self, look: Peek) -> None:
-        """Keep a look. Errors: OSError."""
+        """Save the stacks. Errors: OSError."""
         folder = self._folders.job(look.job) / FOLDER
         whole_files.write(folder / f"{look.attempt}.json", msgspec.json.encode(look))
 
     def newest(self, job: str) -> Peek | None:
-        """Return the newest look at a job; None where there is none, or none that can be read."""
+        """Return the newest saved stacks of a job, or None if there are none or they are
+        unreadable.
+        """
         folder = self._folders.job(job) / FOLDER
         files = [path for path in folder.glob("*.json") if path.stem.isdecimal()]
         if not files:
@@ -45,7 +47,7 @@ class KeptLooks:
 
 
 def bounded(look: Peek) -> Peek:
-    """Return a look with no more groups than are kept of it."""
+    """Return the stacks, with only as many groups as are saved."""
     kept: list[StackGroup] = []
     left = MOST_BYTES
     for group in look.groups:
@@ -58,6 +60,6 @@ def bounded(look: Peek) -> Peek:
 
 
 def as_text(look: Peek) -> str:
-    """Return a look as a file for people."""
+    """Return the stacks as a text file for users."""
     head = f"Attempt {look.attempt}, {look.at:%Y-%m-%d %H:%M:%S} UTC: {look.text}"
     return "\n".join((head, *look.lines(), ""))

@@ -1,4 +1,4 @@
-"""Logs, curves and results of a job's workers, for those who may see the job."""
+"""Logs, curves and results of a job's workers, for callers who may see the job."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import SchedulerState
 
 LOG_BYTES = 1 << 20
-"""At most this many bytes of a log, or of results, are returned at a time."""
+"""Maximum size of one part of a log or of results, in bytes."""
 
 
 class JobLogs:
-    """What workers wrote. ``attempt`` None means the newest; workers are counted from 0."""
+    """Output of workers. ``attempt`` None selects the newest one; workers are counted from 0."""
 
     def __init__(
         self, ledger: Ledger, observed: SchedulerState, runtime: Runtime, curves: JobCurves
@@ -34,11 +34,11 @@ class JobLogs:
     def which(
         self, caller: Caller, job: str, *, attempt: int | None = None, worker: int = 0
     ) -> WorkerId:
-        """Return whose log is meant. Errors: NotFound."""
+        """Return the worker that the arguments select. Errors: NotFound."""
         record = visible_job(self._ledger, self._observed.now.configuration, caller, job)
         number = max(1, record.attempt) if attempt is None else attempt
         known = self._ledger.attempt(record.id, number)
-        # Those that left count, and those that came in their place.
+        # The count includes workers that have left, and their replacements.
         workers = record.spec.workers if known is None else len(known.workers)
         if not 1 <= number <= max(1, record.attempt) or not 0 <= worker < workers:
             raise NotFound(
@@ -60,7 +60,8 @@ class JobLogs:
         offset: int = 0,
         limit: int = 65536,
     ) -> LogChunk:
-        """Return at most ``limit`` bytes (at most 1 MiB) from ``offset``; empty when none yet.
+        """Return at most ``limit`` bytes (1 MiB at most) from ``offset``; empty if there are none
+        yet.
 
         A negative ``offset`` counts from the log's present end. Errors: NotFound.
         """
@@ -78,7 +79,9 @@ class JobLogs:
         attempt: int | None = None,
         worker: int = 0,
     ) -> int:
-        """Return the first offset written at ``since`` (seconds since the epoch) or later."""
+        """Return the first offset written at ``since`` (epoch seconds) or later. Errors:
+        NotFound.
+        """
         which = self.which(caller, job, attempt=attempt, worker=worker)
         return await self._runtime.find_log_offset(which, since)
 
@@ -92,7 +95,7 @@ class JobLogs:
         offset: int = 0,
         timeout_s: float = 15.0,
     ) -> bool:
-        """Wait until there is more after ``offset`` or the log ended; false on time-out."""
+        """Wait for more output after ``offset`` or the log's end; return False on timeout."""
         which = self.which(caller, job, attempt=attempt, worker=worker)
         return await self._runtime.wait_log(which, max(0, offset), timeout_s)
 
@@ -110,9 +113,9 @@ class JobLogs:
     async def read_results(
         self, caller: Caller, job: str, *, worker: int = 0, offset: int = 0, limit: int = LOG_BYTES
     ) -> bytes:
-        """Return a part of what a worker has sent of its results, packed (tar).
+        """Return a part of the results that a worker has sent, as a tar archive.
 
-        Nothing at its end, and where results lie in the folder that the job named. Errors:
+        The part is empty at the end, and if results are in the folder that the job named. Errors:
         NotFound.
         """
         record = visible_job(self._ledger, self._observed.now.configuration, caller, job)

@@ -1,4 +1,4 @@
-"""Finds the job, or another record, that a caller means."""
+"""Lookup of the job or other record that a caller names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ A = TypeVar("A")
 
 
 class Owned(Protocol):
-    """A record of somebody's, in a project."""
+    """Record that belongs to a user and a project."""
 
     @property
     def id(self) -> str: ...
@@ -31,23 +31,23 @@ R = TypeVar("R", bound=Owned, covariant=True)
 
 
 class RecordBook(Protocol[R]):
-    """All records of a kind."""
+    """Collection of all records of a kind."""
 
     def get(self, ref: str, /) -> R | None:
-        """Return one by its whole id."""
+        """Return the record with this exact ID, or None."""
         ...
 
     def all(self) -> Iterable[R]:
-        """Return all."""
+        """Return all records."""
         ...
 
 
 def visible_job(
     ledger: Ledger, configuration: Configuration, caller: Caller, job: str
 ) -> JobRecord:
-    """Return a job that the caller may see, by its id or by a prefix that no other job has.
+    """Return a job that the caller may see, by its ID or a unique prefix.
 
-    Errors: NotFound; InvalidInput ``ambiguous-id`` when several visible jobs begin so.
+    Errors: NotFound; InvalidInput ``ambiguous-id`` if several visible jobs match.
     """
     exact = ledger.job(job)
     if exact is not None:
@@ -61,10 +61,10 @@ def visible_job(
 def visible_record(
     book: RecordBook[R], configuration: Configuration, caller: Caller, ref: str, kind: str
 ) -> R:
-    """Return a record that the caller may see, by its id or by a prefix that no other one has.
+    """Return a record that the caller may see, by its ID or a unique prefix.
 
     Args:
-        kind: What they are, in the plural; also the command that lists them.
+        kind: Plural name of the records; also the command that lists them.
 
     Errors: NotFound; InvalidInput ``ambiguous-id``.
     """
@@ -81,7 +81,9 @@ def visible_record(
 
 
 def the_one(found: Sequence[A], ref: str, kind: str, missing: NotFound, field: str = "id") -> A:
-    """Return the only one that was found. Errors: ``missing``; InvalidInput ``ambiguous-id``."""
+    """Return the only element. Errors: ``missing`` if there is none; InvalidInput
+    ``ambiguous-id``.
+    """
     if len(found) > 1:
         raise InvalidInput(
             f"{len(found)} {kind} begin with {ref!r}; write more characters of the id.",

@@ -1,4 +1,4 @@
-"""Which paths and words a submission may name."""
+"""Checks of the paths and words of a submission."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchpool_scheduler.phrases import visible
 
 
 def check_paths(submission: JobSubmission) -> None:
-    """Refuse paths that lead elsewhere, and words that no program can be given.
+    """Refuse paths that are not absolute or contain "..", and words with a zero byte.
 
     Errors: InvalidInput.
     """
@@ -42,7 +42,7 @@ def check_paths(submission: JobSubmission) -> None:
 
 
 def _check_path(path: str, what: str, field: str) -> None:
-    """Refuse a path with a control character; any other that a file system takes is taken.
+    """Refuse a path with a control character; all other paths are accepted.
 
     Errors: InvalidInput.
     """
@@ -55,7 +55,7 @@ def _check_path(path: str, what: str, field: str) -> None:
 
 
 def _paths(submission: JobSubmission) -> Iterable[tuple[str, str, str]]:
-    """Return what names a file or folder: for a sentence, as it is, and the field with it."""
+    """Yield the paths of a submission: name for messages, path, and field."""
     for field in ("working_dir", "output_dir", "interpreter"):
         yield field, getattr(submission, field) or "", field
     match submission.entry:

@@ -1,4 +1,4 @@
-"""What a running job is doing now, for those who may see it."""
+"""Stacks and activity of a running job, for callers who may see it."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from benchpool_scheduler.store.records import AttemptRecord
 from benchpool_scheduler.telemetry.live import LatestUse
 
 MOST_WORKERS, AT_ONCE = 256, 16
-"""Workers that are looked into, and so many at a time."""
+"""Maximum number of workers whose stacks are read, and how many are read at a time."""
 
 LAST_BYTES, LAST_LINES = 8192, 10
-"""What is shown of the end of a log."""
+"""Size of the log's end that is read, in bytes, and number of its lines that are shown."""
 
 
 NOW = PeekQuery()
 
 
 class Peeks:
-    """Looks into running jobs, one look at a job at a time.
+    """Reader of stacks of running jobs; concurrent requests for a job share one read.
 
     Args:
-        live: Returns what was measured last of each GPU at a time.
+        live: Returns the latest measurement of each GPU at a given time.
 
     Attributes:
-        kept: The looks at jobs that hung.
+        kept: The saved stacks of jobs that hung.
     """
 
     def __init__(
@@ -55,9 +55,10 @@ class Peeks:
         self.kept = KeptLooks(observed.settings.state)
 
     async def peek(self, caller: Caller, job: str, query: PeekQuery = NOW) -> Peek:
-        """Return what a job is doing; who asks meanwhile hears the same answer.
+        """Return what a job is doing; concurrent requests share one answer.
 
-        Errors: NotFound, also where no look was kept; Refused for a job that does not run.
+        Errors: NotFound, also if stacks of a hang were not saved; Refused for a job that does not
+        run.
         """
         record = visible_job(self._ledger, self._observed.now.configuration, caller, job)
         if query.hanging:
@@ -122,7 +123,7 @@ class Peeks:
 
 
 def _said(workers: int, groups: int) -> str:
-    """Return how many workers were looked into, and whether they do the same.
+    """Return the number of workers read, and whether their stacks are the same.
 
     >>> _said(1, 1), _said(8, 1), _said(8, 2)
     ('1 worker.', '8 workers, all alike.', '8 workers, 2 different stacks.')
@@ -134,7 +135,7 @@ def _said(workers: int, groups: int) -> str:
 
 
 def gpu_line(latest: LatestUse) -> str:
-    """Return what was measured last of a GPU, in a line.
+    """Return the latest measurement of a GPU in a line.
 
     >>> from benchpool_scheduler.telemetry.samples import NOBODY, GpuSample
     >>> sample = GpuSample(9.0, 1.0, "GPU-a", activity=0.25, memory_used_gib=7.5, power_w=250.4)

@@ -1,4 +1,4 @@
-"""What would happen to a job if it were submitted now: a pass over the pool and that job."""
+"""Previews of submissions: a pass over the pool plus the new job."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from benchpool_scheduler.service.views.estimates import Estimates
 
 
 class Previews:
-    """Answers the dialog before anything is sent."""
+    """Previews for the submission dialog."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Previews:
         self._estimates = estimates
 
     async def preview(self, caller: Caller, submission: contract.JobSubmission) -> contract.Preview:
-        """Say what would happen. Errors: those of a submission, except missing contents."""
+        """Return the preview. Errors: those of a submission, except missing contents."""
         record = self._admission.checked(caller, submission)
         now = self._observed.settings.clock.now()
         submission_checks.check_deadline(submission, now)
@@ -82,7 +82,7 @@ class Previews:
         )
 
     def _surely(self, starts: Starts, now: float) -> contract.EstimatedStart | None:
-        """Return the start that the rules alone say, None where it is to be estimated."""
+        """Return the start if the rules alone determine it, or None if it must be estimated."""
         if starts == "now":
             return contract.EstimatedStart(moment(now), moment(now), moment(now))
         if starts == "after-reclaim":
@@ -109,7 +109,7 @@ class Previews:
 
 
 def _after(opening: str, why: str) -> str:
-    """Return the opening with its reason; a reason that opens alike stands for itself.
+    """Return the opening with its reason, or only the reason if that begins with the same words.
 
     >>> _after("Waits", "waits for 2 GPUs"), _after("Can never run", "asks for 9 GPUs")
     ('Waits for 2 GPUs', 'Can never run: asks for 9 GPUs')

@@ -1,4 +1,4 @@
-"""What comes with a key that is taken: the same again, or something that must not pass for it."""
+"""Submissions with a known key: an identical repeat is accepted, other content is refused."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from benchpool_scheduler.errors import Refused
 from benchpool_scheduler.store.records import JobRecord
 
 NOT_COMPARED = frozenset({"key", "source", "image"})
-"""The key is the same, where it came from is no content, and the image was made a digest."""
+"""Fields not compared: the key is equal, the source is not content, and the image was resolved to a
+digest.
+"""
 
 FROM_ELSEWHERE = frozenset({"name", "project"})
-"""What the service fills in where it is not said."""
+"""Fields that the service fills in if they are missing."""
 
 FILES = 3
-"""So many changed files are named."""
+"""Maximum number of changed files named."""
 
 
 def check_same(job: JobRecord, first: JobSubmission, again: JobSubmission) -> None:
-    """Refuse a submission that is another one than the job of its key. Errors: Refused."""
+    """Refuse a submission whose content differs from the job of its key. Errors: Refused."""
     found = list(differences(first, again))
     if found:
         raise Refused(
@@ -32,7 +34,7 @@ def check_same(job: JobRecord, first: JobSubmission, again: JobSubmission) -> No
 
 
 def differences(first: JobSubmission, again: JobSubmission) -> Iterator[str]:
-    """Say in what a submission differs from the one that was sent first.
+    """Yield the differences between a submission and the first one with its key.
 
     >>> run = JobSubmission(CommandEntry(["fit"]), gpus=2, project="vision")
     >>> list(differences(run, JobSubmission(CommandEntry(["fit"]), gpus=2)))

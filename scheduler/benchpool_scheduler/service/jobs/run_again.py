@@ -1,6 +1,6 @@
-"""Runs a job again as it was: the same code, modules, options and image, results of its own.
+"""Repetition of a job with the same code, modules, options and image, and a new results folder.
 
-Only its deadline does not come along: it was that of the first run.
+Only the deadline is left out, since it applied to the first run.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _MARK = re.compile(r"-[0-9a-f]{8}$")
 async def run_again(
     jobs: Jobs, caller: Caller, job: str, asked: JobAgain
 ) -> tuple[contract.Job, bool]:
-    """Send what a job was sent with; the flag tells whether that is new.
+    """Submit a job's submission again; return the job, and whether it is new.
 
-    Errors: NotFound; those of ``Jobs.submit_once``; Refused where what it ran is no longer kept.
+    Errors: NotFound; those of ``Jobs.submit_once``; Refused if its contents are no longer kept.
     """
     first = jobs.detail(caller, job).job
     submission = jobs.submission(caller, first.id)
@@ -56,14 +56,14 @@ async def run_again(
 
 
 def still_after(first: contract.Job, user: str) -> tuple[str, ...]:
-    """Return what the same run is to wait for: of what the first waited for, what goes on."""
+    """Return the dependencies of the first run that have not ended; empty for another user."""
     if first.user != user:
         return ()
     return tuple(it.job for it in first.awaits if it.outcome is None)
 
 
 def beside(folder: str, key: str) -> str:
-    """Return the folder of another run's results, beside that of the first.
+    """Return the results folder of the new run, next to that of the first.
 
     >>> beside("/data/benchpool-results/book-8254c329", "k2")
     '/data/benchpool-results/book-015f7e6b'

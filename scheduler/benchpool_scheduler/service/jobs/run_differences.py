@@ -1,4 +1,4 @@
-"""Two runs beside one another: which other one is meant, and what is otherwise."""
+"""Comparison of two runs: selection of the other run, and the differences."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.worker.folders import Folders
 
 LOOKED_AT = 50
-"""Earlier sends among which the one that is repeated is looked for."""
+"""Maximum number of runs of the same name that are considered."""
 
 
 class RunDifferences:
-    """Compares jobs for those who may see both."""
+    """Comparison of jobs for callers who may see both."""
 
     def __init__(
         self, jobs: Jobs, contents: JobContents, observed: SchedulerState, runtime: Runtime
@@ -37,13 +37,15 @@ class RunDifferences:
         self._runtime = runtime
 
     def others(self, caller: Caller, job: Job) -> list[Job]:
-        """Return the other sends of the same user, project and name, the newest first."""
+        """Return the other runs of the same user, project and name, newest first."""
         same = self._jobs.select(caller, all=True, user=job.user, project=job.project)
         found = (it for it in same if it.name == job.name and it.id != job.id)
         return list(islice(found, LOOKED_AT))
 
     def before(self, caller: Caller, job: Job) -> Job | None:
-        """Return the send before a job; one that it repeats goes first. Errors: NotFound."""
+        """Return the previous run; a run that this one repeats takes precedence. Errors:
+        NotFound.
+        """
         earlier = [it for it in self.others(caller, job) if it.submitted < job.submitted]
         asked = self._jobs.submission(caller, job.id)
         return next(self._repeated(caller, earlier, asked), next(iter(earlier), None))
@@ -52,14 +54,18 @@ class RunDifferences:
         return (it for it in earlier if is_repeat(self._jobs.submission(caller, it.id), asked))
 
     async def environment(self, caller: Caller, job: str) -> RunEnvironment | None:
-        """Return what a run had around it, where that is known here. Errors: NotFound."""
+        """Return the recorded environment of a run, or None if it is not known here. Errors:
+        NotFound.
+        """
         id_ = self._jobs.detail(caller, job).job.id
         runtime = self._runtime
         packed = runtime.results(id_, 0) if isinstance(runtime, Results) else None
         return await asyncio.to_thread(recorded, self._folders.output(id_), packed)
 
     async def changes(self, caller: Caller, job: str, than: str | None) -> RunChanges:
-        """Return what is otherwise in a job than in another one. Errors: NotFound."""
+        """Return the differences of a job from another one, by default the previous. Errors:
+        NotFound.
+        """
         after = self._jobs.detail(caller, job).job
         if than is not None:
             before: Job | None = self._jobs.detail(caller, than).job

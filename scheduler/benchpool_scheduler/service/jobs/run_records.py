@@ -1,4 +1,4 @@
-"""What runs had around them, as far as their results lie with the service. Reads users' files."""
+"""Recorded environments of runs, read from users' result files if the service has them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from benchpool_scheduler.contract.run_environment import MOST_BYTES, NAME, RunEn
 
 
 def recorded(output: Path, packed: Path | None) -> RunEnvironment | None:
-    """Return what a run recorded; None where that is not there, or is nothing of ours.
+    """Return the environment that a run recorded, or None if there is no valid record.
 
     Args:
-        output: The folder that the job writes its results into: what lies there may be anything.
-        packed: The results that a worker elsewhere has sent (tar).
+        output: The folder of the job's results; its contents are untrusted.
+        packed: The results that a remote worker has sent (tar).
     """
     data = _lying(output / NAME)
     if data is None and packed is not None:
@@ -29,7 +29,7 @@ def recorded(output: Path, packed: Path | None) -> RunEnvironment | None:
 
 
 def _lying(file: Path) -> bytes | None:
-    """Return a regular file, through no link, and waiting for nobody."""
+    """Return the contents of a regular file without following a link or blocking, or None."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         with os.fdopen(os.open(file, flags), "rb") as opened:

@@ -1,4 +1,4 @@
-"""Who may send the job by which a start of benchpool tests itself."""
+"""Access check for the self-test job that a start of benchpool submits."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from benchpool_scheduler.phrases import count
 from benchpool_scheduler.service.access.caller import Caller
 
 LONGEST_SELF_TEST_S = 30
-"""Most seconds that its time limit may be."""
+"""Maximum time limit of a self-test, in seconds."""
 
 
 def check_self_test(caller: Caller, submission: JobSubmission) -> None:
-    """Keep the self-test for starts: of an administrator, one GPU, half a minute at most.
+    """Refuse a self-test unless an administrator submits it with one GPU and at most 30 s.
 
-    It is in no list, and no budget refuses it. Errors: Forbidden, InvalidInput.
+    A self-test is in no list, and budgets do not apply to it. Errors: Forbidden, InvalidInput.
     """
     kind = submission.source.kind if submission.source else ""
     if SELF_TEST not in (*submission.tags, kind):

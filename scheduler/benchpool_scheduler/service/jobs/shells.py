@@ -31,18 +31,18 @@ from benchpool_scheduler.store.records import JobRecord
 log = logging.getLogger(__name__)
 
 MOST_OF_USER, MOST = 4, 64
-"""Open shells of one user, and of all."""
+"""Maximum number of open shells per user, and in total."""
 KEPT_BYTES = 256 * 1024
-"""Output that waits to be read: a shell that prints more has to wait, too."""
+"""Size of the unread output, in bytes, above which the shell is blocked."""
 SILENT_S, LOOK_S = 60.0, 5.0
-"""Nobody has asked for output for so long: the shell ends. Seconds between two looks for that."""
+"""Time without a read after which a shell ends, and interval between checks of this, in seconds."""
 ENDS_S = 10.0
-"""A shell whose job does not run any more ends at the latest so long after it."""
+"""Maximum time a shell stays open after its job's end, in seconds."""
 
 
 @dataclass(slots=True)
 class _Open:
-    """An open shell: what it printed from ``begin`` on, and how it ended."""
+    """An open shell: its output from offset ``begin`` on, and how it ended."""
 
     worker: WorkerId
     user: str
@@ -60,7 +60,7 @@ class _Open:
 
 
 class Shells:
-    """Opens them, and keeps them while their owners read."""
+    """Open shells, kept while their owners read them."""
 
     def __init__(self, ledger: Ledger, observed: SchedulerState, runtime: Runtime) -> None:
         self._ledger = ledger
@@ -71,8 +71,8 @@ class Shells:
     async def open(self, caller: Caller, job: str, opening: ShellOpening) -> Shell:
         """Open a shell in a running worker of the caller's own job.
 
-        Errors: NotFound; Forbidden for all others who may see the job; TooMany; Refused where the
-        job does not run, has no such worker, or the pool opens no shells.
+        Errors: NotFound; Forbidden for other users who may see the job; TooMany; Refused if the job
+        does not run, has no such worker, or the pool opens no shells.
         """
         record = visible_job(self._ledger, self._observed.now.configuration, caller, job)
         rights.require_owner_of_job(caller, record, "open a shell in it")
@@ -101,7 +101,7 @@ class Shells:
         return Shell(id_, worker.job, worker.attempt, worker.worker)
 
     async def type(self, caller: Caller, job: str, typed: ShellInput) -> ShellOutput:
-        """Type into a shell; what comes again is not typed again. Errors: NotFound."""
+        """Send input to a shell; input with a known number is not sent again. Errors: NotFound."""
         shell = self._own(caller, job, typed.shell)
         async with shell.typing:
             if typed.number > shell.typed and not shell.ended:
@@ -111,12 +111,12 @@ class Shells:
                 if typed.hang_up:
                     await shell.channel.close()
                 elif typed.data:
-                    with contextlib.suppress(OSError):  # its end is told with the output
+                    with contextlib.suppress(OSError):  # the output reports its end
                         await shell.channel.write(typed.data)
         return ShellOutput(b"", shell.begin + len(shell.printed), shell.ended, shell.exit_code)
 
     async def read(self, caller: Caller, job: str, query: ShellQuery, wait_s: float) -> ShellOutput:
-        """Return what a shell printed from an offset on, waiting for it. Errors: NotFound."""
+        """Return the output of a shell from an offset on, and wait for it. Errors: NotFound."""
         shell = self._own(caller, job, query.shell)
         shell.heard = time.monotonic()
         forget = min(max(query.offset - shell.begin, 0), len(shell.printed))
@@ -136,8 +136,6 @@ class Shells:
     async def close(self) -> None:
         """End all shells."""
         await asyncio.gather(*(self._end(id_) for id_ in list(self._open)))
-
-    # ------------------------------------------------------------------ inside
 
     def _worker(self, record: JobRecord, index: int) -> WorkerId:
         attempt = self._ledger.attempt(record.id, record.attempt)
@@ -190,7 +188,7 @@ class Shells:
         shell.news.set()
 
     async def _look_after(self, id_: str, shell: _Open) -> None:
-        """End a shell that nobody reads, or whose job does not run any more."""
+        """End a shell without readers, or whose job no longer runs."""
         over: float | None = None
         while True:
             await asyncio.sleep(LOOK_S)

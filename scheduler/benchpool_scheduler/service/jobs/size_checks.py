@@ -1,7 +1,7 @@
-"""Says of a job that can never run what is too large, and the nearest size that can run (R22).
+"""Refusal of jobs that are too large to ever run, with the nearest size that can run (R22).
 
-The core decides both: sizes are tried on it, so that whoever follows an advice is not refused
-again. Machines differ, and a limit may lie below what the largest has.
+Sizes are tried on the core, which also decides later, so that a suggested size is accepted.
+Machines differ, and a limit may be below the size of the largest machine.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from benchpool_scheduler.service.benches.bench_reserve import Capacity
 from benchpool_scheduler.service.observed.inventory import UNKNOWN, Inventory, node_of
 
 Could = Callable[..., bool]
-"""Tells whether the job could run with other values of fields of its ``JobSpec``."""
+"""Returns whether the job could run with other values of fields of its ``JobSpec``."""
 
 
 def most_that_can(could: Callable[[int], bool], asked: float) -> int:
-    """Return the largest whole amount below what is asked with which a job could run; 0 for none.
+    """Return the largest whole amount below the requested one with which the job could run; 0 if
+    none.
 
     >>> most_that_can(lambda gpus: gpus <= 6, 8), most_that_can(lambda gpus: False, 8)
     (6, 0)
@@ -40,7 +41,7 @@ def most_that_can(could: Callable[[int], bool], asked: float) -> int:
 
 
 def check_size(submission: JobSubmission, capacity: Capacity, could: Could) -> None:
-    """Refuse what is larger than the machines. Errors: InvalidInput."""
+    """Refuse a job that is larger than the machines. Errors: InvalidInput."""
     workers, gpus = submission.least_workers, submission.gpus
     least = gpus * workers
     fit = most_that_can(lambda fewer: could(gpus=fewer), gpus)
@@ -70,7 +71,9 @@ def check_bounds(
     configuration: Configuration,
     could: Could,
 ) -> None:
-    """Refuse what a limit or the rule for non-preemptible jobs (R8) forbids. Errors: Refused."""
+    """Refuse a job that a limit or the rule for non-preemptible jobs (R8) forbids. Errors:
+    Refused.
+    """
     least = submission.gpus * submission.least_workers
     for above in configuration.upwards(settings.name):
         limit, quota = above.project.limit, above.project.quota
@@ -111,7 +114,7 @@ def _smaller(submission: JobSubmission, could: Could) -> list[str]:
 
 
 def _advice(ways: Sequence[str], last: str = "") -> str:
-    """Return ways as a sentence; ``last`` is said where there is none.
+    """Return the suggestions as a sentence, or ``last`` if there are none.
 
     >>> _advice(["ask for at most 2 GPUs", "allow preemption"])
     'Ask for at most 2 GPUs, or allow preemption.'
@@ -123,10 +126,10 @@ def _advice(ways: Sequence[str], last: str = "") -> str:
 def check_places(
     submission: JobSubmission, asked: JobSpec, inventory: Inventory, could: Could
 ) -> None:
-    """Say of a job why no machine, or no domain of its level, could ever take it.
+    """Refuse a job that no machine, or no domain of its level, could ever hold.
 
     Args:
-        asked: What it asks for with what the pool gives by default.
+        asked: Its request, with the defaults of the pool filled in.
 
     Errors: InvalidInput ``no-such-model``, ``larger-than-node``, ``larger-than-level``.
     """
@@ -139,7 +142,7 @@ def check_places(
 
 
 def _of_model(asked: JobSpec, inventory: Inventory) -> Sequence[str]:
-    """Return the places with a model that the job accepts. Errors: InvalidInput."""
+    """Return the places with a GPU model that the job accepts. Errors: InvalidInput."""
     wanted = asked.gpu_models
     models = {place: devices[0].model for place, devices in inventory.places.items()}
     found = [
@@ -254,7 +257,7 @@ def _holds(asked: JobSpec, inventory: Inventory, name: str) -> bool:
 
 
 def _slots(asked: JobSpec, inventory: Inventory, name: str) -> int:
-    """Return how many workers a machine holds when it is empty."""
+    """Return how many workers an empty machine holds."""
     facts = inventory.facts.get(node_of(name), UNKNOWN)
     slots = len(inventory.places[name]) // asked.gpus
     for amount, there in ((asked.cpus, facts.cpus), (asked.memory_gib, facts.memory_gib)):
@@ -264,6 +267,6 @@ def _slots(asked: JobSpec, inventory: Inventory, name: str) -> int:
 
 
 def _most(inventory: Inventory, nodes: Iterable[str], what: str) -> float:
-    """Return the most that one of these machines has; where one has no bound there is none."""
+    """Return the largest amount that one of these machines has; infinite if one has no limit."""
     found = [getattr(inventory.facts.get(node_of(name), UNKNOWN), what) for name in nodes]
     return float("inf") if None in found else max(found, default=0.0)

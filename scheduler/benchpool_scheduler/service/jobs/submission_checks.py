@@ -1,7 +1,7 @@
-"""What is checked before a job is accepted; every refusal is a sentence with its number.
+"""Checks of a submission before it is accepted; every refusal is a sentence with its number.
 
-The checks read facts and touch no path: with system accounts a path is the user's business, and
-only the runtime, as that user, opens it.
+The checks read facts and touch no path. With system accounts a path belongs to the user, and only
+the runtime opens it, as that user.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ RESERVED = rendezvous.NAMES | {
 
 
 def check_shape(submission: JobSubmission) -> None:
-    """Check what needs no other facts. Errors: InvalidInput, TooLarge."""
+    """Check a submission by itself. Errors: InvalidInput, TooLarge."""
     check_least(submission)
     if submission.name is not None:
         check_visible(submission.name, "name")
@@ -49,7 +49,7 @@ def check_shape(submission: JobSubmission) -> None:
 
 
 def check_deadline(submission: JobSubmission, now: float) -> None:
-    """Refuse a deadline that has passed when somebody sends a job. Errors: InvalidInput."""
+    """Refuse a deadline that has passed. Errors: InvalidInput."""
     deadline = submission.deadline
     if deadline is not None and deadline.timestamp() <= now:
         raise InvalidInput(
@@ -60,7 +60,7 @@ def check_deadline(submission: JobSubmission, now: float) -> None:
 
 
 def check_visible(text: str, what: str, field: str | None = None) -> None:
-    """Refuse a text that does not look like what it is; ``field`` holds it, else ``what``.
+    """Refuse invisible or misleading characters in a text of ``field``, by default ``what``.
 
     Errors: InvalidInput.
     """
@@ -73,7 +73,7 @@ def check_visible(text: str, what: str, field: str | None = None) -> None:
 
 
 def check_least(submission: JobSubmission) -> None:
-    """Refuse a minimum of workers above their number. Errors: InvalidInput."""
+    """Refuse a ``min_workers`` above the number of workers. Errors: InvalidInput."""
     if submission.min_workers is not None and submission.min_workers > submission.workers:
         raise InvalidInput(
             f"min_workers is {submission.min_workers}, more than the "
@@ -95,7 +95,7 @@ def _check_environment(env: dict[str, str]) -> None:
             )
         if "\0" in value:
             raise InvalidInput(f"The value of {name} has a zero byte in it.", field="env")
-        # Certificates and scripts have several lines; nothing else unseen belongs into a variable.
+        # Certificates and scripts have several lines; other invisible characters are refused.
         check_visible(value.translate(_LINES), f"The value of {name}", field="env")
     size = sum(len(name) + len(value.encode(errors="replace")) for name, value in env.items())
     if size > ENVIRONMENT_BYTES:
@@ -158,7 +158,7 @@ def _check_folders(paths: set[str]) -> None:
 
 
 def check_values(submission: JobSubmission, limit_gib: int) -> None:
-    """Bound the bytes of the values that come with a job from a notebook. Errors: TooLarge."""
+    """Limit the bytes of notebook values sent with a job. Errors: TooLarge."""
     place = f"{VALUES}/"
     total = sum(file.size for file in submission.files if file.path.startswith(place))
     if total > limit_gib * 1024**3:
@@ -193,7 +193,7 @@ def _check_script(submission: JobSubmission, paths: set[str]) -> None:
 
 
 def check_image(submission: JobSubmission, *, images: bool) -> None:
-    """Refuse an image where jobs are processes of a machine. Errors: InvalidInput."""
+    """Refuse an image in a pool that runs jobs as processes. Errors: InvalidInput."""
     if submission.image is not None and not images:
         raise InvalidInput(
             f"The job asks for the image {submission.image}, but this pool runs jobs as processes "
@@ -203,11 +203,11 @@ def check_image(submission: JobSubmission, *, images: bool) -> None:
         )
 
 
-# --------------------------------------------------------------------------- how many
+# --------------------------------------------------------------------------- limits
 
 
 def check_queue(user: str, waiting: int, limit: int) -> None:
-    """Bound how many jobs of a user may be unfinished. Errors: TooMany."""
+    """Limit the unfinished jobs of a user. Errors: TooMany."""
     if waiting >= limit:
         raise TooMany(
             f"{user} has {waiting} jobs that have not ended; {limit} are allowed. "
@@ -218,7 +218,7 @@ def check_queue(user: str, waiting: int, limit: int) -> None:
 
 
 def check_bytes(user: str, alive: int, size: int, limit_mib: int) -> None:
-    """Bound the bytes of submissions whose jobs are unfinished. Errors: TooMany, TooLarge."""
+    """Limit the bytes of submissions of unfinished jobs. Errors: TooMany, TooLarge."""
     if size > limit_mib * 1024**2:
         raise TooLarge(
             f"The submission has {size} bytes without its files; {limit_mib} MiB are allowed. Put "
@@ -240,7 +240,7 @@ def check_bytes(user: str, alive: int, size: int, limit_mib: int) -> None:
 
 
 def objects_of(submission: JobSubmission) -> tuple[str, ...]:
-    """Return the hashes of all objects that a submission needs, each once."""
+    """Return the hashes of all objects that a submission needs, without duplicates."""
     hashes = dict.fromkeys(file.sha256 for file in submission.files)
     if isinstance(submission.entry, NotebookEntry):
         hashes[submission.entry.notebook] = None
@@ -261,7 +261,7 @@ def check_objects(needed: tuple[str, ...], present: frozenset[str]) -> None:
 
 
 def name_of(submission: JobSubmission) -> str:
-    """Return the job's name: as asked for, or from what it runs.
+    """Return the job's name: the requested one, or one derived from its entry.
 
     >>> name_of(JobSubmission(entry=ScriptEntry("src/train.py")))
     'train'

@@ -1,7 +1,7 @@
-"""Content-addressed files of snapshots and notebooks, uploaded by their users.
+"""Content-addressed files of snapshots and notebooks, uploaded by users.
 
-Contents lie once in ``objects/ab/abcdef...``, or wherever a site keeps them, yet a user may name
-only what that user has uploaded: to know a hash is not to have the content.
+Each content is stored once, in ``objects/ab/abcdef...`` or wherever a site keeps them. A user may
+still name only contents that this user has uploaded, so a hash alone gives no access.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from benchpool_scheduler.store.records import AddObject
 GIB = 1024**3
 OBJECT_BYTES = 2 * GIB
 PIECE = 1 << 20
-"""An upload is written in pieces of at least so many bytes; two of them are in memory at most."""
+"""Minimum size of the pieces in which an upload is written, in bytes; at most two are in memory."""
 DELETED = 200
-"""At most so many contents are deleted at once."""
+"""Maximum number of contents deleted at once."""
 
 
 class Digest(Protocol):
-    """A hash in the making."""
+    """Hash that is being computed."""
 
     def update(self, data: bytearray, /) -> None:
         """Add bytes."""
 
 
 class ContentStore(Protocol):
-    """Where contents lie; both verbs may block."""
+    """Store of contents; its calls may block."""
 
     def put(self, sha256: str, file: Path) -> None:
-        """Take a local file that has this hash; it is gone afterwards, and the content durable."""
+        """Store a local file with this hash durably, and remove the local file."""
 
     def open(self, sha256: str) -> IO[bytes]:
         """Open a content for reading. Errors: FileNotFoundError."""
 
     def delete(self, sha256: str) -> None:
-        """Delete a content; one that is not there is no error."""
+        """Delete a content; a missing one is no error."""
 
 
 class ContentFolder:
@@ -59,11 +59,11 @@ class ContentFolder:
         self._folder = folder
 
     def path(self, sha256: str) -> Path:
-        """Return where a content lies."""
+        """Return the path of a content."""
         return self._folder / sha256[:2] / sha256
 
     def put(self, sha256: str, file: Path) -> None:
-        """Take a file by renaming it."""
+        """Store a file by renaming it."""
         target = self.path(sha256)
         with _disk():
             target.parent.mkdir(exist_ok=True, mode=0o700)
@@ -87,7 +87,7 @@ class UploadedContents:
     """All uploaded contents.
 
     Args:
-        place: Where they lie; by default in the state folder.
+        place: Store of the contents; by default the state folder.
     """
 
     def __init__(
@@ -100,21 +100,21 @@ class UploadedContents:
         self._stored: dict[str, int] = {}
         self.place = place or ContentFolder(observed.settings.state / "objects")
         self.needed: Callable[[], set[str]] = set
-        """What jobs to come need that are no jobs yet."""
+        """Returns the hashes that future jobs need, e.g. those of schedules."""
 
     def prepare(self) -> None:
-        """Make the folder of uploads and drop what unfinished ones left."""
+        """Create the folder of uploads and delete the remains of unfinished ones."""
         incoming = self._incoming
         incoming.mkdir(parents=True, exist_ok=True, mode=0o700)
         for file in incoming.iterdir():
             file.unlink(missing_ok=True)
 
     def present(self, user: str, hashes: Iterable[str]) -> frozenset[str]:
-        """Return those hashes that the user has uploaded."""
+        """Return the hashes that the user has uploaded."""
         return self._ledger.store.objects_of(user, hashes)
 
     def missing(self, caller: Caller, hashes: Iterable[str]) -> list[str]:
-        """Return those hashes that this caller has not uploaded, in the order given."""
+        """Return the hashes that this caller has not uploaded, in the given order."""
         wanted = list(hashes)
         present = self.present(caller.name, wanted)
         return [sha256 for sha256 in wanted if sha256 not in present]
@@ -122,8 +122,9 @@ class UploadedContents:
     def writer(self, caller: Caller, sha256: str, size: int) -> ObjectWriter:
         """Return a writer (``await write(bytes)``, ``await close()``, ``abort()``) for an object.
 
-        ``close`` verifies length and hash; only then the object exists. Errors: InvalidInput,
-        TooLarge, TooMany, Unavailable when the disk is full.
+        ``close`` verifies length and hash; only then does the object exist.
+
+        Errors: InvalidInput, TooLarge, TooMany, Unavailable when the disk is full.
         """
         if size > OBJECT_BYTES:
             raise TooLarge(
@@ -173,7 +174,7 @@ class UploadedContents:
         return self._stored[user]
 
     def ended(self, user: str, size: int) -> None:
-        """Note that an upload of an announced size has ended in whatever way."""
+        """Count an upload of an announced size as ended, successfully or not."""
         self._coming[user] -= size
         if not self._coming[user]:
             del self._coming[user]
@@ -183,14 +184,14 @@ class UploadedContents:
         return self._incoming / self._observed.settings.new_id()
 
     async def keep(self, user: str, sha256: str, size: int) -> None:
-        """Note that a user has uploaded a content that is in its place."""
+        """Record that a user has uploaded a stored content."""
         await self._ledger.store.commit(
             AddObject(sha256, user, size, self._observed.settings.clock.now())
         )
         self._stored.pop(user, None)
 
     async def collect(self, before: float) -> None:
-        """Delete contents that no job names and nobody has uploaded since ``before``."""
+        """Delete contents that no job needs and that were not uploaded since ``before``."""
         needed = self.needed()
         unused = [it for it in await self._ledger.store.unused_objects(before) if it not in needed]
         for first in range(0, len(unused), DELETED):
@@ -205,9 +206,9 @@ class UploadedContents:
 
 
 class ObjectWriter:
-    """Receives one object; it exists only after ``close`` has verified length and hash.
+    """Receiver of one object, which exists only after ``close`` has verified length and hash.
 
-    Bytes are gathered, and hashed and written in a thread while the next ones come.
+    Bytes are buffered, and hashed and written in a thread while the next ones arrive.
     """
 
     def __init__(self, objects: UploadedContents, user: str, sha256: str, size: int) -> None:
@@ -225,7 +226,7 @@ class ObjectWriter:
             self._file: int | None = os.open(self._temporary, flags, 0o600)
 
     async def write(self, data: bytes) -> None:
-        """Add bytes. Errors: TooLarge beyond the size that was announced, Unavailable."""
+        """Add bytes. Errors: TooLarge beyond the announced size, Unavailable."""
         self._received += len(data)
         if self._received > self._size:
             self.abort()
@@ -242,19 +243,19 @@ class ObjectWriter:
             await self._pass_on(self._file)
 
     async def _pass_on(self, file: int) -> None:
-        """Have what was gathered written, when what was before it is."""
+        """Start writing the buffer, once the previous piece is written."""
         await self._settled()
         piece, self._gathered = self._gathered, bytearray()
         self._writing = asyncio.create_task(asyncio.to_thread(_take, file, self._hash, piece))
 
     async def _settled(self) -> None:
         if self._writing is not None:
-            # A thread goes on in any case; who no longer waits for it must not seem to end it.
+            # Shielded, because the thread runs on even if this task is cancelled.
             await asyncio.shield(self._writing)
             self._writing = None
 
     async def close(self) -> None:
-        """Verify and keep the object. Errors: InvalidInput when hash or length differ."""
+        """Verify and store the object. Errors: InvalidInput if hash or length differ."""
         if self._file is None:
             return
         await self._pass_on(self._file)
@@ -278,14 +279,14 @@ class ObjectWriter:
             self._objects.ended(self._user, self._size)
 
     def abort(self) -> None:
-        """Drop what was written; harmless after ``close``."""
+        """Delete the written bytes; does nothing after ``close``."""
         if self._file is None:
             return
         file, self._file = self._file, None
         self._objects.ended(self._user, self._size)
         if self._writing is None or self._writing.done():
             self._drop(file, self._writing)
-        else:  # a file that another thread writes to is closed when it has done so
+        else:  # the file is closed when the writing thread is done
             self._writing.add_done_callback(lambda written: self._drop(file, written))
 
     def _drop(self, file: int, written: asyncio.Task[None] | None) -> None:
@@ -320,7 +321,7 @@ def _settle(file: int, temporary: Path, sha256: str, place: ContentStore) -> Non
 
 @contextlib.contextmanager
 def _disk() -> Iterator[None]:
-    """Tell of a full disk in words."""
+    """Turn an error of a full disk into Unavailable."""
     try:
         yield
     except OSError as error:

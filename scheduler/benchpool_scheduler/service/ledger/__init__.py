@@ -1,4 +1,4 @@
-"""All facts about jobs, attempts, preemptions and leases: durable in the store, indexed in memory.
+"""Facts about jobs, attempts, preemptions and leases: durable in the store, indexed in memory.
 
-Door: ``ledger.Ledger``; changes to what exists go through a ``UnitOfWork``.
+Entry point: ``ledger.Ledger``. Changes to existing records go through a ``UnitOfWork``.
 """

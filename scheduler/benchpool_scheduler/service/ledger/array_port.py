@@ -1,4 +1,4 @@
-"""What the jobs that wait for whole arrays ask of these."""
+"""Port through which the ledger's users query arrays that jobs wait for."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from benchpool_scheduler.core.lifecycle.arrays import ArrayStanding
 
 
 class ArrayPort(Protocol):
-    """How arrays stand."""
+    """State of arrays."""
 
     def of(self, array: str) -> ArrayStanding | None:
-        """Return how an array stands; None for what is none, or cannot be read."""
+        """Return the state of an array, or None if it does not exist or cannot be read."""
         ...
 
     def array_of(self, job: str) -> str | None:
-        """Return of which sweep or array a job is a part."""
+        """Return the sweep or array to which a job belongs, or None."""
         ...
 
     def own(self, user: str, ref: str) -> Sequence[str]:
-        """Return a user's sweep or array with this id, else those whose ids begin so."""
+        """Return a user's sweep or array with this ID, else those whose IDs begin with it."""
         ...
 
 
 class NoArrays:
-    """There are none."""
+    """Port without any arrays."""
 
     def of(self, array: str) -> ArrayStanding | None:
         """Return None."""
@@ -36,5 +36,5 @@ class NoArrays:
         return None
 
     def own(self, user: str, ref: str) -> Sequence[str]:
-        """Return none."""
+        """Return an empty sequence."""
         return ()

@@ -1,5 +1,6 @@
-"""How many jobs do what, and who holds which GPU: counted as facts change, never by going over
-all jobs. What it says is what a count over the ledger's records would say.
+"""Counts of jobs by state and of GPUs by holder, updated with each change.
+
+They equal a count over the ledger's records, without a scan of all jobs.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True, slots=True)
 class CountedJob:
-    """What counts about one live job.
+    """The counted facts of one live job.
 
     Attributes:
-        gpus: What its workers hold until they have ended; ``holds``: its state says that it may.
-        desk: Node of its first worker with the rendezvous port there, None without workers.
+        gpus: GPUs that its workers hold until they have ended. ``holds``: its state may hold GPUs.
+        rendezvous: Node of its first worker with the rendezvous port there, None without workers.
     """
 
     project: str
@@ -37,7 +38,7 @@ class CountedJob:
 
 
 def counted(job: JobRecord, attempt: AttemptRecord | None) -> CountedJob:
-    """Return what counts about a live job with its newest attempt."""
+    """Return the counted facts of a live job with its newest attempt."""
     live = () if attempt is None else attempt.live_workers
     rendezvous = None if attempt is None or not live else (attempt.workers[0].node, attempt.port)
     return CountedJob(
@@ -59,13 +60,13 @@ class JobCounters:
 
     Attributes:
         states: Number of jobs by state; ``by_state`` by project and state.
-        held: GPUs that jobs in a state that holds GPUs hold, by project; ``held_of`` by project
+        held: GPUs held by jobs in a state that holds GPUs, by project; ``held_of`` by project
             and user.
         holders: The job that holds a GPU, by UUID. ``doubled``: GPUs with several (R1, a breach).
-        gated: Jobs that wait for other jobs: they are not in the queue. ``gated_in``: how many of
-            them are queued, by project. ``dependents``: who waits for a job.
-        nominated: Jobs that are promised GPUs (R20). ``stopping``: jobs that were told to stop.
-        odd: Jobs that hold GPUs in a state that holds none, or the other way round (a breach).
+        gated: Jobs that wait for other jobs: they are not in the queue. ``gated_in``: number of
+            queued ones among them, by project. ``dependents``: jobs that wait for a job.
+        nominated: Jobs that are promised GPUs (R20). ``stopping``: jobs with a stop request.
+        inconsistent: Jobs that hold GPUs in a state that holds none, or vice versa (a breach).
         ports: Rendezvous ports in use, by node.
     """
 
@@ -85,9 +86,9 @@ class JobCounters:
     _entries: dict[str, CountedJob] = field(default_factory=dict)
 
     def see(self, job: JobRecord, attempt: AttemptRecord | None) -> set[str]:
-        """Count a job as it is now, with its newest attempt.
+        """Count a job in its present state, with its newest attempt.
 
-        Returns the GPUs whose holder, or what counts about it, may be another than before.
+        Returns the GPUs whose holder, or the holder's counted facts, may have changed.
         """
         before = self._entries.pop(job.id, None)
         now = counted(job, attempt) if job.live else None
@@ -115,7 +116,7 @@ class JobCounters:
         return moved
 
     def entry(self, job: str) -> CountedJob | None:
-        """Return what counts about a job that has not ended."""
+        """Return the counted facts of a job that has not ended."""
         return self._entries.get(job)
 
     def projects(self) -> Iterable[str]:
@@ -132,7 +133,7 @@ class JobCounters:
         """Return a rendezvous port that no gang with its first worker on the node uses.
 
         Args:
-            also: Ports that are taken besides.
+            also: Further ports that are taken.
         """
         taken = self.ports.get(node, Counter()).keys() | set(also)
         port = first

@@ -1,4 +1,4 @@
-"""Who holds which GPU by the books, as telemetry names it."""
+"""Holders of GPUs according to the ledger, in the terms of telemetry."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def of_worker(job: JobRecord, attempt: AttemptRecord, worker: WorkerRecord) -> H
 
 
 def living_workers(ledger: Ledger) -> Iterator[tuple[JobRecord, AttemptRecord, WorkerRecord]]:
-    """Yield the workers that hold what they were given: those that have not ended."""
+    """Yield the workers that have not ended, which hold their GPUs."""
     for job in ledger.live():
         attempt = ledger.attempt(job.id, job.attempt)
         for worker in () if attempt is None else attempt.live_workers:
@@ -36,7 +36,7 @@ def living_workers(ledger: Ledger) -> Iterator[tuple[JobRecord, AttemptRecord, W
 
 
 def of_gpu(ledger: Ledger, gpu: str) -> Holder:
-    """Return who holds a GPU now; of a bench and a job on one GPU, a breach, the bench."""
+    """Return the holder of a GPU now. If a bench and a job hold it, a breach, return the bench."""
     lease = ledger.leased.get(gpu)
     if lease is not None:
         return of_lease(lease)
@@ -49,8 +49,10 @@ def of_gpu(ledger: Ledger, gpu: str) -> Holder:
 
 
 def of_sample(ledger: Ledger, sample: GpuSample) -> Holder:
-    """Return who had the GPU of a sample: whom it names, as far as the books know them; where it
-    names nobody, who holds the GPU now.
+    """Return the holder of a sample's GPU.
+
+    It is the holder that the sample names, if the ledger has its record. A sample without a name
+    belongs to the present holder of the GPU.
     """
     match sample.of:
         case None:

@@ -1,10 +1,10 @@
 """GPU-hours that users and projects have used in this calendar month.
 
-Counted from the records: a worker's GPUs from when it ran to its end, a bench's from when they
-were reserved to when they were given back. Jobs count for their project, all above it and their
-user, benches for their user. What reaches over an end of the month is cut. Records that were
-removed are read from the files of ended use (``store.past_jobs``). Sums are whole milliseconds, so
-that what is added and taken off again leaves nothing behind.
+They are counted from the records: a worker's GPUs from the start of its run to its end, a bench's
+from reservation to release. Jobs count for their project, all projects above it and their user,
+benches for their user. Use is cut at the ends of the month. Removed records are read from the files
+of ended use (``store.past_jobs``). Sums are whole milliseconds, so that adding and subtracting the
+same use leaves no remainder.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from benchpool_scheduler.store.records import AttemptRecord, LeaseRecord
 log = logging.getLogger(__name__)
 
 Gone = tuple[str, tuple[AccountKey, ...], tuple[HeldInterval, ...]]
-"""Something whose record was removed: its id, for whom it counts, what it held."""
+"""Use of a removed record: its ID, the accounts it counts for, what it held."""
 
 
 def held_by(attempts: Iterable[AttemptRecord]) -> Iterator[HeldInterval]:
-    """Yield what the workers of a job held."""
+    """Yield the intervals in which the workers of a job held GPUs."""
     for attempt in attempts:
         for worker in attempt.workers:
             if worker.started is not None and worker.gpus:
@@ -58,11 +58,11 @@ def tally(held: Iterable[HeldInterval], month: tuple[float, float]) -> MonthUse:
 
 
 class HoursUsed:
-    """The use of the month that is under way, kept in step with the ledger.
+    """Use in the current month, kept in step with the ledger.
 
     Args:
         clock: Returns epoch seconds.
-        past: Where the use of what is removed is kept.
+        past: Store of the use of removed records.
     """
 
     def __init__(self, ledger: Ledger, clock: Callable[[], float], past: PastJobs) -> None:
@@ -81,7 +81,7 @@ class HoursUsed:
     # ------------------------------------------------------------------ reading
 
     async def refresh(self, configuration: Configuration) -> None:
-        """Count anew where another month has begun, or more of the past is known."""
+        """Count again if a new month has begun or older records have been loaded."""
         zone, now = configuration.gpu_hours.time_zone, self._clock()
         whole = self._ledger.whole.is_set()
         valid = self._month[0] <= now < self._month[1]
@@ -96,20 +96,20 @@ class HoursUsed:
         return self._month[1]
 
     def renewal_day(self) -> str:
-        """Return the day on which the next month begins, as people read it."""
+        """Return the day on which the next month begins, as text for users."""
         return day_of(self._month[1], self._zone or "UTC")
 
     def account(
         self, kind: AccountKind, name: str, configuration: Configuration
     ) -> HourAccount | None:
-        """Return what a user or project has used, None for one without a budget."""
+        """Return the use of a user or project, or None without a budget."""
         budget = configuration.hour_budgets.of((kind, name))
         if not budget.bounds:
             return None
         return HourAccount(kind, name, budget, self._hours(self._totals(configuration), kind, name))
 
     def check(self, project: str, user: str, configuration: Configuration) -> None:
-        """Refuse a job for which a hard budget is used up. Errors: Refused ``gpu-hours``."""
+        """Refuse a job if a hard budget is used up. Errors: Refused ``gpu-hours``."""
         over = configuration.hour_budgets.accounts_of(project, user)
         accounts = (self.account(kind, name, configuration) for kind, name in over)
         full = first_exhausted(it for it in accounts if it is not None)
@@ -138,7 +138,7 @@ class HoursUsed:
         )
 
     def monthly(self, configuration: Configuration) -> MonthlyHours:
-        """Return who is past a budget."""
+        """Return the users and projects that are past a budget."""
         users = {*configuration.gpu_hours.users, *(name for of, name in self._sums if of == "user")}
         users |= {job.user for job in self._ledger.live()}
         named: list[tuple[AccountKind, str]] = [("user", user) for user in sorted(users)]
@@ -152,12 +152,12 @@ class HoursUsed:
         return MonthlyHours(self.renewal_day(), standing_of(found))
 
     def outlook(self, configuration: Configuration) -> HourOutlook | None:
-        """Return what forecasts count on; None where nobody has a budget."""
+        """Return the use and budgets for forecasts, or None without any budget."""
         budgets = configuration.hour_budgets
         return HourOutlook(budgets, self._totals(configuration)) if budgets.bounds else None
 
     def _totals(self, configuration: Configuration) -> dict[AccountKey, MonthUse]:
-        """Return the use of each user, and of each project with all below it."""
+        """Return the use of each user, and of each project including the projects below it."""
         found: dict[AccountKey, MonthUse] = {}
         for (kind, name), use in self._sums.items():
             above = [name]
@@ -207,16 +207,16 @@ class HoursUsed:
         for key in keys:
             self._sums[key] = self._sums.get(key, MonthUse()).plus(use, sign)
 
-    # ------------------------------------------------------------------ what is removed
+    # ------------------------------------------------------------------ removed records
 
     async def _keep(self, leases: Sequence[LeaseRecord]) -> None:
-        """Keep the use of benches that are about to be given back."""
+        """Save the use of benches that are about to be released."""
         now = self._clock()
         self._returned.update((lease.id, now) for lease in leases)
         kept = [PastBench(it.id, it.user, len(it.gpus), it.since, now) for it in leases if it.gpus]
         try:
             await asyncio.to_thread(self._past.add, kept, now)
-        except OSError:  # a full disk keeps no bench from being given back
+        except OSError:  # a full disk must not block the release
             log.exception("the use of benches could not be kept; it counts until the next start")
 
     def _read(self, since: float) -> list[Gone]:

@@ -1,4 +1,4 @@
-"""The curves of jobs: those that grow in memory, all of them in files, until their job goes."""
+"""Metric curves of jobs: active ones in memory, all in files until their job is removed."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from benchpool_scheduler.store.curve_files import CurveFiles
 from benchpool_scheduler.store.records import JobRecord
 
 WRITE_S = 2.0
-"""What is told is in the file after this many seconds at most; a crash may cost as much."""
+"""Longest delay before reported values are written, in seconds. A crash may lose as much."""
 MOST_HELD = 300_000
-"""At most about so many points are held in memory; curves that rest are read again."""
+"""Approximate limit of points in memory. Idle curves are read from their files again."""
 MOST_UNWRITTEN = 1_000
-"""When so many pieces of a job wait for the disk, all that is kept is written in their place."""
+"""Limit of unwritten reports of a job. Beyond it the whole kept curve is written instead."""
 REWRITE_BYTES = 256 * 1024
-"""A file that has grown by so much, and to twice what it was when written anew, is written anew."""
+"""Growth after which a file is rewritten, if it has also doubled since it was last rewritten."""
 
 
 @dataclass(slots=True)
 class _Kept:
-    """The lines of a job, and what of them is not in its file yet."""
+    """The curves of a job, and the reports that are not in its file yet."""
 
     lines: Lines
     newest: dict[str, float]
@@ -36,13 +36,13 @@ class _Kept:
 
 
 class JobCurves:
-    """Curves by job.
+    """Metric curves by job.
 
     Args:
-        report: Told what is wrong with writing, None when it is well.
+        report: Receives a problem with writing, or None when it is over.
 
     Attributes:
-        changed: News of jobs that have reported something new.
+        changed: Publishes the jobs that have reported new values.
     """
 
     def __init__(self, folder: Path, report: Callable[[str, str | None], None]) -> None:
@@ -58,12 +58,12 @@ class JobCurves:
     # ------------------------------------------------------------------ reading
 
     def newest(self, job: str) -> dict[str, float] | None:
-        """Return the newest values of a job that reports; the same object while they are."""
+        """Return the newest values of a reporting job; the same object while they do not change."""
         kept = self._kept.get(job)
         return None if kept is None else kept.newest
 
     async def lines(self, job: str) -> Lines:
-        """Return the lines of a job. Errors: OSError."""
+        """Return the curves of a job. Errors: OSError."""
         kept = self._kept.get(job)
         if kept is not None:
             return kept.lines
@@ -72,7 +72,7 @@ class JobCurves:
     # ------------------------------------------------------------------ growing
 
     def take(self, job: str, told: MetricReport) -> None:
-        """Take what a job told."""
+        """Add a job's report."""
         try:
             kept = self._kept.get(job) or _Kept(self._files.read(job), {}, 0)
         except OSError as failed:
@@ -95,7 +95,7 @@ class JobCurves:
         self._rest()
 
     def dropped(self, job: JobRecord) -> None:
-        """Forget a job that was removed."""
+        """Forget a removed job."""
         kept = self._kept.pop(job.id, None)
         self._points -= 0 if kept is None else kept.points
         self._written.pop(job.id, None)
@@ -103,7 +103,7 @@ class JobCurves:
         self._news.set()
 
     def _rest(self) -> None:
-        """Let go of what has been quiet for longest and is in its file."""
+        """Drop from memory the curves that have been quiet longest and are in their files."""
         for job, kept in list(self._kept.items())[:-1]:
             if self._points <= MOST_HELD:
                 return
@@ -114,14 +114,14 @@ class JobCurves:
     # ------------------------------------------------------------------ writing
 
     async def run(self) -> None:
-        """Write what is new, and remove what is gone, for ever."""
+        """Write new values and remove the files of removed jobs, until cancelled."""
         while True:
             await self._news.wait()
             await asyncio.sleep(WRITE_S)
             await self.write()
 
     async def write(self) -> None:
-        """Write what is new now; what cannot be written is kept for the next time."""
+        """Write new values now. A write that fails is retried the next time."""
         self._news.clear()
         try:
             for job in list(self._gone):

@@ -1,4 +1,4 @@
-"""All jobs in the order of their acceptance, quick to find by user, project, state and prefix."""
+"""All jobs in the order of their acceptance, indexed by user, project, state and ID prefix."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.store.records import JobRecord
 
 PREFIX = 4
-"""A job is found by at least this many first signs of its id."""
+"""Minimum number of leading characters of an ID by which a job is found."""
 
 
 class JobIndex:
-    """The jobs that are known, live and ended.
+    """The known jobs, live and ended.
 
     Attributes:
-        jobs: Every job by id, oldest first. ``numbers``: its place in the order of acceptance.
-        live: Ids of jobs that have not ended, oldest first.
+        jobs: Every job by ID, oldest first. ``numbers``: its position in the order of acceptance.
+        live: IDs of jobs that have not ended, oldest first.
     """
 
     def __init__(self) -> None:
@@ -34,9 +34,9 @@ class JobIndex:
         self._live_of_user: dict[str, int] = {}
 
     def put(self, job: JobRecord, number: int | None = None) -> None:
-        """Know a job as it is now; a new one is the youngest, or has this ``number``.
+        """Add or update a job. A new job is the youngest, or has this ``number``.
 
-        Those with numbers come in their order.
+        Jobs with numbers must be added in their order.
         """
         before = self.jobs.get(job.id)
         self.jobs[job.id] = job
@@ -67,7 +67,7 @@ class JobIndex:
                 del self.live[job.id]
 
     def next_number(self, least: int) -> None:
-        """Give the next new job this number at least."""
+        """Set the minimum number for the next new job."""
         self._next = max(self._next, least)
 
     def listed(self) -> list[tuple[int, JobRecord]]:
@@ -75,7 +75,7 @@ class JobIndex:
         return [(self.numbers[job.id], job) for job in self.jobs.values()]
 
     def take(self, other: JobIndex, known: Iterable[tuple[int, JobRecord]]) -> None:
-        """Become another one, which was made of ``known`` and more; what has changed here stays."""
+        """Take over an index built from ``known`` and more jobs. Changes since then stay."""
         for number, job in self.listed():
             if other.jobs.get(job.id) is not job:
                 other.put(job, number)
@@ -86,7 +86,7 @@ class JobIndex:
         vars(self).update(vars(other))
 
     def drop(self, job_id: str) -> JobRecord | None:
-        """Forget a job; return it as it was."""
+        """Forget a job. Return its last record, or None."""
         job = self.jobs.pop(job_id, None)
         if job is None:
             return None
@@ -115,7 +115,7 @@ class JobIndex:
         return self._live_of_user.get(user, 0)
 
     def beginning(self, prefix: str) -> list[JobRecord]:
-        """Return the jobs whose ids begin with at least ``PREFIX`` signs, oldest first."""
+        """Return the jobs whose IDs begin with at least ``PREFIX`` characters, oldest first."""
         ids = self._by_prefix.get(prefix[:PREFIX], ())
         return [self.jobs[job] for job in ids if job.startswith(prefix)]
 
@@ -129,7 +129,7 @@ class JobIndex:
         """Yield jobs, newest first.
 
         Args:
-            users: Only jobs of these users or of ``projects``; with both None all jobs.
+            users: Only jobs of these users or of ``projects``. With both None all jobs.
             state: Only jobs in this state.
         """
         jobs = self.jobs
@@ -142,8 +142,7 @@ class JobIndex:
         return (jobs[job] for job in ids if state is None or jobs[job].state is state)
 
     def _all_in(self, state: JobState | None) -> Iterable[str]:
-        # There is no list of those that wait: they are many, leave from its middle, and are found
-        # among the newest anyway.
+        # Queued jobs have no list: they are many, leave it in the middle, and are among the newest.
         if state is None or state is JobState.QUEUED:
             return reversed(self.jobs)
         return (self._ids[number] for number in reversed(self._of_state.get(state, ())))

@@ -1,9 +1,9 @@
-"""What the service knows of jobs and leases: in memory for reading, in the store for ever.
+"""The service's records of jobs and leases: in memory for reading, durable in the store.
 
-Memory never knows more than the store: a ``UnitOfWork`` collects changes, ``commit`` writes them
-and only then applies them in memory. Who changes something that exists holds ``lock`` from reading
-the facts to the commit, so that no two decisions rest on the same state; accepting a new job needs
-no lock. Progress is the exception: it is only remembered, and saved with the next change.
+Memory is never ahead of the store: a ``UnitOfWork`` collects changes, ``commit`` writes them and
+then applies them in memory. A task that changes existing records holds ``lock`` from reading the
+facts to the commit, so that no two decisions depend on the same state. Accepting a new job needs no
+lock. Progress is the exception: it is only kept in memory, and saved with the next change.
 """
 
 from __future__ import annotations
@@ -48,27 +48,27 @@ from benchpool_scheduler.store.records import (
 )
 
 PART = 200
-"""At most about this many changes are learned before other tasks of the loop run."""
+"""Approximate number of changes that are applied before other tasks of the loop run."""
 
 
 class Ledger:
     """All jobs, attempts, preemptions and leases.
 
     Attributes:
-        lock: Held by whoever changes something that exists.
-        whole: Set when ended jobs of long ago are known too.
-        job_index: The jobs; ``counters``: what the live ones do and hold, as counts.
-        learned: The run times of those that have ended, by kind of job.
+        lock: Held by each task that changes existing records.
+        whole: Set once ended jobs of long ago are loaded too.
+        job_index: The jobs. ``counters``: counts of the live jobs and the GPUs they hold.
+        runtime_estimator: The run times of ended jobs, by kind of job.
         leased: The lease that holds a GPU, by UUID. ``saved_use``: past use as last saved (R7).
-        saved_calibration: What was known of estimates of starts as last saved (R22).
-        saved_nodes: What administrators said of nodes.
-        unreadable: Records that were found damaged; ``lost``: why nothing new may begin.
-        jobs_changed: News after each commit: the ids of the jobs that changed.
-        job_dropped: News of each job that was removed, as it was.
-        lease_taken: News of each lease that is held now; ``lease_returned`` of each that was.
-        arrays: How the arrays stand that jobs wait for.
-        before_return: Called before the record of leases goes.
-        gpus_moved: News of GPUs whose holder may be another than before.
+        saved_calibration: Calibration of start estimates as last saved (R22).
+        saved_nodes: Administrators' settings of nodes.
+        unreadable: Damaged records. ``lost``: why no job may start, or None.
+        jobs_changed: Publishes the IDs of the changed jobs after each commit.
+        job_dropped: Publishes the last record of each removed job.
+        lease_taken: Publishes each new lease; ``lease_returned`` each released one.
+        arrays: State of the arrays that jobs wait for.
+        before_return: Called before the record of leases is removed.
+        gpus_moved: Publishes GPUs whose holder may have changed.
     """
 
     def __init__(self, store: Store) -> None:
@@ -99,7 +99,7 @@ class Ledger:
         self._keys: dict[tuple[str, str], str] = {}
 
     async def open(self) -> None:
-        """Open the store and read everything. Errors: Unavailable."""
+        """Open the store and read its recent records. Errors: Unavailable."""
         contents = await self.store.open()
         self._fill(contents)
         self.gpus_moved.publish({*self.leased, *self.counters.holders})
@@ -133,7 +133,7 @@ class Ledger:
         contents, known = await self.store.older(), self.job_index.listed()
         index = await asyncio.to_thread(_merged, known, contents)
         if self.whole.is_set():
-            return  # somebody else has read it meanwhile
+            return  # loaded meanwhile by another task
         self.job_index.take(index, known)
         self.unreadable += contents.unreadable
         for attempt in contents.attempts:
@@ -157,7 +157,7 @@ class Ledger:
 
     def live(self) -> list[JobRecord]:
         """Return the jobs that have not ended, oldest first."""
-        # Copied at once: another thread may ask while jobs come.
+        # Copied at once: another thread may read while jobs are added.
         return [self.job_index.jobs[job] for job in list(self.job_index.live)]
 
     def live_of(self, user: str) -> int:
@@ -177,16 +177,16 @@ class Ledger:
         return tuple(self._preemptions.get(job, {}).values())
 
     def preemptions(self, job: str) -> tuple[PreemptionRecord, ...]:
-        """Return those of them that were for somebody else, oldest first."""
+        """Return the preemptions of a job, without pauses by users, oldest first."""
         return tuple(it for it in self.pauses(job) if it.by is None)
 
     def pauses_ended_since(self, since: float) -> Iterator[PreemptionRecord]:
-        """Yield the pauses that had ended by then or later, epoch seconds."""
+        """Yield the pauses that ended at that time or later, epoch seconds."""
         for pauses in self._preemptions.values():
             yield from (it for it in pauses.values() if (it.ended or 0.0) >= since)
 
     def preemptions_since(self, since: float) -> Iterator[PreemptionRecord]:
-        """Yield the pauses for somebody else that began at that time or later, epoch seconds."""
+        """Yield the preemptions that began at that time or later, epoch seconds."""
         for pauses in self._preemptions.values():
             yield from (it for it in pauses.values() if it.by is None and it.at >= since)
 
@@ -199,7 +199,7 @@ class Ledger:
         return self._leases.get(lease)
 
     def submission(self, job: str) -> JobSubmission:
-        """Return what was submitted. Errors: msgspec's, for one that cannot be read."""
+        """Return the submission of a job. Errors: those of msgspec, if it cannot be read."""
         known = self.submission_cache.get(job)
         if known is not None:
             return known
@@ -216,12 +216,12 @@ class Ledger:
     async def commit(
         self, *changes: Change, as_written: Callable[[str], None] | None = None
     ) -> None:
-        """Write the changes, then know them. Errors: Unavailable, and nothing has changed.
+        """Write the changes, then apply them in memory. Errors: Unavailable, without any change.
 
-        ``as_written`` is told of jobs before they are known here (``Store.commit``).
+        ``as_written`` receives each job before its change is applied here (``Store.commit``).
 
-        Of many changes memory learns a part at a time, each job whole, and others have their turn
-        in between: who may not see one without the other holds ``lock``.
+        Many changes are applied in parts, each job as a whole, and other tasks run in between. A
+        task that needs all of them or none holds ``lock``.
         """
         if not changes:
             return
@@ -236,12 +236,12 @@ class Ledger:
             self._learn(part)
 
     def know_lease(self, lease: LeaseRecord) -> None:
-        """Know a lease under another name of its user; the store keeps that of its start."""
+        """Replace a lease whose user was renamed. The store keeps the name of its start."""
         self._put_lease(lease)
         self.gpus_moved.publish(lease.gpus)
 
     def remember(self, job: str, progress: JobProgress) -> None:
-        """Know the progress of a live job; the next change of the job saves it."""
+        """Set the progress of a live job. The next change of the job saves it."""
         record = self.job(job)
         if record is not None and record.live:
             self.job_index.put(msgspec.structs.replace(record, progress=progress))
@@ -291,11 +291,11 @@ class Ledger:
 
     def _put_job(self, job: JobRecord, number: int | None = None) -> None:
         before = self.job(job.id)
-        # What the job said of itself while this change was on its way is not forgotten.
+        # Keep progress that the job reported while this change was being written.
         if before is not None and _newer(before.progress, job.progress):
             job = msgspec.structs.replace(job, progress=before.progress)
         self.job_index.put(job, number)
-        if not job.live:  # what ended is read from the store when somebody asks
+        if not job.live:  # submissions of ended jobs are read from the store
             self.submission_cache.drop(job.id)
             self.submission_bytes.drop(job.id, job.user)
         if job.key is not None:

@@ -1,4 +1,4 @@
-"""What the core is told of budgets of GPU-hours: who is past them in this month."""
+"""GPU-hour budgets for the core: users and projects that are past them in this month."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from benchpool_scheduler.store.records import JobRecord
 
 @dataclass(frozen=True, slots=True)
 class MonthlyHours:
-    """Who is past a budget; the same value as long as nobody comes to be.
+    """Users and projects past a budget; an equal value while that set stays the same.
 
     Attributes:
-        renewed: The day on which the next month begins, as people read it.
+        renewed: The day on which the next month begins, as text for users.
     """
 
     renewed: str = ""
     standing: HourStanding = field(default_factory=HourStanding)
 
     def blocks(self, job: JobRecord, configuration: Configuration) -> WaitReason | None:
-        """Return why a job may not start yet; None where it may.
+        """Return why a job may not start yet, or None if it may.
 
-        One that has run before goes on: what was begun is not left lying.
+        A job that has run before may resume.
         """
         if not self.standing.exhausted or job.attempt:
             return None

@@ -1,7 +1,7 @@
-"""What the pool has learned of its jobs' run times, from attempts that have ended (R14, R22).
+"""Run times of the pool's jobs, learned from ended attempts (R14, R22).
 
-It is kept in memory only and made anew at each start from the jobs that the store still has, so
-that nothing can be lost or counted twice; what the store forgets by age, this forgets too.
+They are kept in memory and rebuilt at each start from the jobs in the store, so that no job is lost
+or counted twice. Jobs that the store removes by age no longer count after a restart.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord
 
 MOST_READ = 5_000
-"""At a start the run times of at most this many jobs are learned again, those that ended last."""
+"""Maximum number of jobs whose run times are learned at a start, the last to end."""
 
 
 class RunTimeFacts(NamedTuple):
-    """What the core is told: how long a job runs in all, and what earlier attempts have done."""
+    """Facts for the core: expected run time of a job, and run time of its earlier attempts."""
 
     expected_run_s: float | None
     done_s: float
 
 
 class RuntimeEstimator:
-    """Run times by kind of job, and what they say of jobs that have not ended."""
+    """Run times by kind of job, and the expectations for jobs that have not ended."""
 
     def __init__(self) -> None:
         self.run_times = RunTimes()
-        self._facts: dict[str, tuple[_Stage, RunTimeFacts]] = {}  # of those that have not ended
+        self._facts: dict[str, tuple[_Stage, RunTimeFacts]] = {}  # of jobs that have not ended
 
     def fill(
         self, jobs: Iterable[JobRecord], attempts: Mapping[str, Mapping[int, AttemptRecord]]
     ) -> None:
-        """Learn from what a store had, the oldest end first."""
+        """Learn from the jobs of a store, the oldest end first."""
         ended, live = [], []
         for job in jobs:
             if job.ended is None:
@@ -47,16 +47,16 @@ class RuntimeEstimator:
         self.see((job, tuple(attempts.get(job.id, {}).values())) for job in live)
 
     def see(self, changed: Iterable[tuple[JobRecord, Sequence[AttemptRecord]]]) -> None:
-        """Look at jobs that have changed: learn from what has ended, then tell what others expect.
+        """Learn from changed jobs that have ended, and update expectations of changed live jobs.
 
-        What is expected of a job changes with its attempts, and by ``renew``; not with each job
-        that ends, for passes would then see a change of every other job.
+        A job's expectation changes with its attempts and by ``renew``. It does not change with each
+        job that ends, since passes would then see a change of every other job.
         """
         live = []
         for job, attempts in changed:
             if job.live:
                 live.append((job, attempts))
-            elif self._facts.pop(job.id, None) is not None:  # learned from once
+            elif self._facts.pop(job.id, None) is not None:  # learned from only once
                 self._learn(job, attempts)
         for job, attempts in live:
             known = self._facts.get(job.id)
@@ -64,18 +64,18 @@ class RuntimeEstimator:
                 self._remember(job, attempts, None)
 
     def forget(self, job: str) -> None:
-        """The job was removed."""
+        """Forget a removed job."""
         self._facts.pop(job, None)
 
     def facts(self, job: JobRecord, attempts: Sequence[AttemptRecord]) -> RunTimeFacts:
-        """Return what the core is told of a job, which was seen before or is worked out now."""
+        """Return the facts of a job for the core, stored or computed now."""
         known = self._facts.get(job.id)
         if known is None or known[0] != _stage(job, attempts):
             return self._worked_out(job, attempts, None)
         return known[1]
 
     def renew(self, job: JobRecord, attempts: Sequence[AttemptRecord], now: float) -> bool:
-        """Expect more of a job that has run longer than was expected; tell whether that was so."""
+        """Return True after raising the expectation of a job that ran longer than expected."""
         before = self.facts(job, attempts)
         if before.expected_run_s is None or ran_s(attempts, now) <= before.expected_run_s:
             return False
@@ -97,10 +97,10 @@ class RuntimeEstimator:
     def expectation(
         self, job: JobRecord, attempts: Sequence[AttemptRecord], now: float | None
     ) -> Expectation | None:
-        """Return how long a job will run in all its attempts; None while nothing is known.
+        """Return the expected run time of a job in all its attempts, or None if unknown.
 
         Args:
-            now: Count what the present attempt ran so far; None leaves it out.
+            now: End of the present attempt's run so far, which counts. None leaves it out.
         """
         return self.run_times.expect(
             job.user, job.project, job.name, job.spec.total_gpus, ran_s(attempts, now)
@@ -113,7 +113,7 @@ class RuntimeEstimator:
 
 
 _Stage = tuple[int, float | None]
-"""How far a job has come: the number of its attempt, and when the last one ended."""
+"""Stage of a job: the number of its attempt, and the end of the last one."""
 
 
 def _stage(job: JobRecord, attempts: Sequence[AttemptRecord]) -> _Stage:
@@ -121,10 +121,10 @@ def _stage(job: JobRecord, attempts: Sequence[AttemptRecord]) -> _Stage:
 
 
 def ran_s(attempts: Sequence[AttemptRecord], now: float | None) -> float:
-    """Return how long the attempts of a job ran; what was lost with a machine does not count.
+    """Return how long the attempts of a job ran. Attempts lost with a node do not count.
 
     Args:
-        now: Until when the one that has not ended counts; None leaves it out.
+        now: Time until which the unfinished attempt counts. None leaves it out.
     """
     total = 0.0
     for attempt in attempts:

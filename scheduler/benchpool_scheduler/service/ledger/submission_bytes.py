@@ -1,4 +1,4 @@
-"""How many bytes the submissions of each user have, of jobs that have not ended."""
+"""Total size of each user's submissions, over jobs that have not ended."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class SubmissionBytes:
         self._of_user: Counter[str] = Counter()
 
     def of(self, user: str) -> int:
-        """Return the bytes of a user."""
+        """Return the total size of a user's submissions, in bytes."""
         return self._of_user.get(user, 0)
 
     def put(self, job: str, user: str, size: int) -> None:
-        """Know the submission of a job."""
+        """Set the size of a job's submission, in bytes."""
         self.drop(job, user)
         self._of_job[job] = size
         self._of_user[user] += size
 
     def drop(self, job: str, user: str) -> None:
-        """Forget a job; one that is not known is no error."""
+        """Forget a job. An unknown job is no error."""
         self._of_user[user] -= self._of_job.pop(job, 0)
         if not self._of_user[user]:
             del self._of_user[user]

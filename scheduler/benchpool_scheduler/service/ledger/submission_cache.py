@@ -1,4 +1,4 @@
-"""The submissions that came last, for their start: most jobs start soon or wait for long."""
+"""Cache of recent submissions for the start of their jobs: most start soon or wait long."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from benchpool_scheduler.contract import JobSubmission
 MOST = 2_000
 MOST_BYTES = 64 * 1024**2
 MOST_FILES = 100
-"""A submission with more files is read from the store again."""
+"""Maximum number of files of a cached submission."""
 
 
 class SubmissionCache:
-    """Submissions by job, the newest ``MOST`` of them that have not ended, in ``MOST_BYTES``."""
+    """The newest submissions of live jobs, at most ``MOST`` and ``MOST_BYTES`` in total."""
 
     def __init__(self, most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
         self._most = most
@@ -22,7 +22,7 @@ class SubmissionCache:
         self._known: OrderedDict[str, tuple[JobSubmission, int]] = OrderedDict()
 
     def put(self, job: str, submission: JobSubmission, size: int) -> None:
-        """Know a submission that has so many bytes."""
+        """Add a submission of this size in bytes."""
         if len(submission.files) > MOST_FILES:
             return
         self.drop(job)
@@ -33,12 +33,12 @@ class SubmissionCache:
             self._bytes -= freed
 
     def get(self, job: str) -> JobSubmission | None:
-        """Return a submission, None when it is not known any more."""
+        """Return a submission, or None if it is not in the cache."""
         known = self._known.get(job)
         return None if known is None else known[0]
 
     def drop(self, job: str) -> None:
-        """Forget a submission; one that is not known is no error."""
+        """Remove a submission. An unknown job is no error."""
         known = self._known.pop(job, None)
         if known is not None:
             self._bytes -= known[1]

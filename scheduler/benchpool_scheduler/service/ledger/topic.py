@@ -1,4 +1,4 @@
-"""News that parts of the service publish without knowing who wants to hear them."""
+"""Events that parts of the service publish without knowledge of their subscribers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ News = TypeVar("News")
 
 
 class Topic(Generic[News]):
-    """One kind of news. Subscribers are called in the order in which they subscribed.
+    """One kind of event. Subscribers are called in the order in which they subscribed.
 
     >>> jobs: Topic[str] = Topic()
     >>> jobs.subscribe(print)
@@ -21,10 +21,10 @@ class Topic(Generic[News]):
         self._subscribers: list[Callable[[News], None]] = []
 
     def subscribe(self, subscriber: Callable[[News], None]) -> None:
-        """Call somebody with all further news."""
+        """Call the subscriber with all further events."""
         self._subscribers.append(subscriber)
 
     def publish(self, news: News) -> None:
-        """Tell all subscribers, before this returns."""
+        """Call all subscribers before returning."""
         for subscriber in self._subscribers:
             subscriber(news)

@@ -1,4 +1,4 @@
-"""Changes to what exists, collected and then committed together."""
+"""Changes to existing records, collected and then committed together."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ FIRST_PORT = 20_000
 
 @dataclass
 class UnitOfWork:
-    """Changes that will be committed together, and what the runtime is to do afterwards.
+    """Changes that are committed together, and the runtime's actions afterwards.
 
-    Reads see its own changes. ``launches`` are attempts whose workers are to be started, ``stops``
-    workers to be told to stop, ``stopped`` those of them that have been told.
+    Reads see its own changes. ``launches`` are the workers to start, ``stops`` the workers to stop
+    with their notices, ``stopped`` the workers among them whose stop is already queued.
     """
 
     ledger: Ledger
@@ -39,7 +39,7 @@ class UnitOfWork:
     _ports: dict[str, set[int]] = field(default_factory=dict)
 
     def job(self, job: str) -> JobRecord:
-        """Return a job that exists as it is in the unit of work."""
+        """Return an existing job as it is in the unit of work. Errors: KeyError."""
         found = self._jobs.get(job) or self.ledger.job(job)
         if found is None:
             raise KeyError(job)
@@ -74,7 +74,7 @@ class UnitOfWork:
         self._jobs[job.id] = job
 
     def save_asked(self, job: str, *fields: str) -> None:
-        """Say these fields of a job where others can read and write them too."""
+        """Write these fields to the job's object too (``SaveAsked``)."""
         self._asked[job] = fields
 
     def save_attempt(self, attempt: AttemptRecord) -> None:
@@ -86,7 +86,7 @@ class UnitOfWork:
         self._preemptions.setdefault(it.job, {})[it.attempt, it.at] = it
 
     def changes(self) -> tuple[Change, ...]:
-        """Return the changes, those that free GPUs before those that take them (R1)."""
+        """Return the changes, sorted so that GPUs are freed before they are taken (R1)."""
         attempts = sorted(self._attempts.values(), key=lambda a: len(a.live_workers) > 0)
         return (
             *(SaveAttempt(attempt) for attempt in attempts),

@@ -1,12 +1,12 @@
-"""What projects and users have used above quota, fading with time (R7).
+"""Decaying past use of projects and users above their quotas (R7).
 
 A GPU second used an age ago counts 0.5 ^ (age / half-life): the exponential decay of design.md R7.
 Use at a steady rate r over t seconds is then worth, at their end,
 
     r * half-life / ln 2 * (1 - 0.5 ^ (t / half-life))
 
-which is the integral of r * 0.5 ^ (age / half-life) over the ages 0 to t. Between two samples the
-rates are taken as those of the earlier one. While the service does not run, use only fades.
+which is the integral of r * 0.5 ^ (age / half-life) over the ages 0 to t. The rates between two
+samples are those of the earlier one. While the service does not run, past use only decays.
 """
 
 from __future__ import annotations
@@ -22,16 +22,19 @@ from benchpool_scheduler.store.records import UseRecord
 
 HOUR_S = 3600.0
 LEAST_GPU_S = 1.0
-"""Less than this is forgotten."""
+"""Smallest use that is kept, in GPU seconds."""
 GIVEN_S = 60.0
-"""The core is told of past use at most once in this time: it needs a new cluster state for it."""
+"""Minimum time between updates of past use for the core, in seconds.
+
+Each update needs a new cluster state.
+"""
 
 Key = tuple[str, str]
 """Project and user; the user is empty for the project as a whole."""
 
 
 def faded(gpu_s: float, seconds: float, half_life_s: float) -> float:
-    """Return what a use counts after some time.
+    """Return the remaining worth of past use after some time, in GPU seconds.
 
     >>> faded(80.0, 2 * 3600, half_life_s=3600)
     20.0
@@ -40,7 +43,7 @@ def faded(gpu_s: float, seconds: float, half_life_s: float) -> float:
 
 
 def accrued(gpus: float, seconds: float, half_life_s: float) -> float:
-    """Return what a steady use counts at its end; for a long half-life GPUs times seconds.
+    """Return the worth of steady use at its end; for a long half-life GPUs times seconds.
 
     >>> round(accrued(2, 10, half_life_s=1e9), 6)
     20.0
@@ -51,7 +54,7 @@ def accrued(gpus: float, seconds: float, half_life_s: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ToldUsage:
-    """What the core is told of past use, in GPU seconds.
+    """Past use for the core, in GPU seconds.
 
     Attributes:
         projects: By project. ``users``: of users inside projects.
@@ -71,7 +74,7 @@ class UsageDecay:
         self._given_at = -math.inf
 
     def restore(self, records: Iterable[UseRecord], now: float, half_life_s: float) -> None:
-        """Begin with what was saved."""
+        """Start with the saved use."""
         self._use = {
             (it.project, it.user): faded(it.gpu_s, max(0.0, now - it.at), half_life_s)
             for it in records
@@ -79,7 +82,7 @@ class UsageDecay:
         self._at = now
 
     def sample(self, now: float, rates: Mapping[Key, float], half_life_s: float) -> None:
-        """Count what was used since the last sample, and remember what is used from now on.
+        """Add the use since the last sample, and store the rates from now on.
 
         Args:
             rates: GPUs above quota by project and user.
@@ -94,15 +97,15 @@ class UsageDecay:
         self._use, self._rates, self._at = counted, dict(rates), now
 
     def of(self, project: str, user: str = "") -> float:
-        """Return the GPU seconds as of the last sample."""
+        """Return the past use as of the last sample, in GPU seconds."""
         return self._use.get((project, user), 0.0)
 
     def by_project(self) -> Mapping[str, float]:
-        """Return the GPU seconds of projects as of the last sample."""
+        """Return the past use of projects as of the last sample, in GPU seconds."""
         return {project: gpu_s for (project, user), gpu_s in self._use.items() if not user}
 
     def records(self) -> tuple[UseRecord, ...]:
-        """Return what is to be saved."""
+        """Return the records to save."""
         return tuple(
             UseRecord(project, user, gpu_s, self._at)
             for (project, user), gpu_s in sorted(self._use.items())
@@ -110,9 +113,9 @@ class UsageDecay:
         )
 
     def tell(self, told: ToldUsage, configuration: Configuration) -> ToldUsage:
-        """Return what the core is to be told now; most often what it was told before.
+        """Return the past use for the core, which is most often the previous one.
 
-        It is told nothing while the policy gives past use no strength.
+        It is empty while the policy gives past use no weight.
         """
         if configuration.policy.usage_weight <= 0:
             self._given_at = -math.inf
@@ -134,7 +137,7 @@ class UsageDecay:
 def rates(counters: JobCounters, configuration: Configuration) -> dict[Key, float]:
     """Return the GPUs that projects hold above their quotas, at every level of the tree.
 
-    The users of a project that is above its quota share in that as they share in what it holds.
+    The users of such a project divide this number in proportion to the GPUs that they hold.
     """
     held: dict[str, int] = {}
     for project, gpus in counters.held.items():

@@ -1,4 +1,4 @@
-"""What can happen to a job, as changes in a unit of work, and in which words it is told.
+"""Transitions of jobs, as changes in a unit of work, and the texts about them.
 
-Door: the functions in ``transitions``. Nothing here waits or acts.
+Entry point: the functions in ``transitions``. No code here waits or acts.
 """

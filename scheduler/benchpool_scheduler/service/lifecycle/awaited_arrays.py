@@ -1,4 +1,4 @@
-"""What is said of jobs that wait for a whole array; pure."""
+"""Texts for jobs that wait for a whole array; pure functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ENDED = {JobState.FAILED: "failed", JobState.CANCELLED: "was cancelled or stoppe
 
 
 def named(it: Awaited) -> str:
-    """Return an array by its id and name.
+    """Return an array's name in texts: its ID and name.
 
     >>> named(Awaited("41ab23cd7k", "folds", tasks=4))
     'array 41ab23cd folds'
@@ -20,10 +20,10 @@ def named(it: Awaited) -> str:
 
 
 def waited_for(it: Awaited, now: ArrayStanding | None, *, seen: bool = True) -> str:
-    """Return how much of an array is waited for.
+    """Return how many jobs of an array a job still waits for.
 
     Args:
-        seen: The reader may see it; else it is not named.
+        seen: The reader may see the array. Otherwise it is not named.
 
     >>> it = Awaited("41ab23cd7k", "folds", tasks=32)
     >>> waited_for(it, ArrayStanding(it.job, it.name, "susan", size=32, at_once=4))
@@ -38,7 +38,7 @@ def waited_for(it: Awaited, now: ArrayStanding | None, *, seen: bool = True) -> 
 
 
 def why_not(now: ArrayStanding) -> str:
-    """Return what keeps an array from succeeding whole, as the first part of a sentence.
+    """Return why an array cannot succeed as a whole, as the first part of a sentence.
 
     >>> from benchpool_scheduler.core.lifecycle.arrays import ArrayTask
     >>> task = ArrayTask(7, "99ab23cd7k", JobState.FAILED)

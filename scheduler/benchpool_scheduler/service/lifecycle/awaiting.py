@@ -1,4 +1,4 @@
-"""What is said of jobs that wait for other jobs; pure."""
+"""Texts for jobs that wait for other jobs; pure functions."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from benchpool_scheduler.store.records import (
 )
 
 NAMED = 3
-"""At most this many jobs are named in a sentence."""
+"""Maximum number of jobs named in a sentence."""
 
 _SAID = frozenset({JobState.QUEUED, JobState.STARTING, JobState.PAUSING, JobState.PAUSED})
-"""States that are said of a job that is waited for; of one that runs its progress says enough."""
+"""States that are shown of an awaited job. A running one shows its progress instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitedNow:
-    """A job that is waited for, as it is now.
+    """The present state of an awaited job.
 
     Attributes:
-        fraction: What of it is done, None where that is not known.
-        seen: The reader may see it; else it is not named.
+        fraction: Its progress as a fraction, or None if unknown.
+        seen: The reader may see the job. Otherwise it is not named.
     """
 
     record: JobRecord
@@ -39,19 +39,19 @@ class AwaitedNow:
 
 
 Look = Callable[[str], AwaitedNow | None]
-"""Finds a job; None for one that was removed."""
+"""Returns a job, or None if it was removed."""
 LookAtArray = Callable[[str], ArrayStanding | None]
-"""Finds an array; None for one that cannot be read."""
+"""Returns an array, or None if it cannot be read."""
 
 
 def waits_for(
     awaits: Sequence[Awaited], look: Look, arrays: LookAtArray, *, any_end: bool
 ) -> contract.Reason:
-    """Return why a job waits that is to run after others.
+    """Return the reason of a job that waits for other jobs.
 
     Args:
-        awaits: What it waits for, ended ones too.
-        any_end: It asks only that they have ended.
+        awaits: The awaited jobs and arrays, including ended ones.
+        any_end: The job requires only that they have ended.
     """
     left = [it for it in awaits if it.outcome is None]
     named = [_which(it, look, arrays) for it in left[:NAMED]]
@@ -72,7 +72,7 @@ def waits_for(
 def _numbers(
     left: Sequence[Awaited], look: Look, arrays: LookAtArray
 ) -> dict[str, str | float | None]:
-    """Return what is known of the first that is waited for."""
+    """Return the numbers of the first awaited job or array."""
     if left and left[0].tasks:
         array = arrays(left[0].job)
         done = None if array is None else 1 - array.left / array.size
@@ -116,7 +116,7 @@ def _which(it: Awaited, look: Look, arrays: LookAtArray) -> str:
 
 
 def _sees_array(array: ArrayStanding, look: Look) -> bool:
-    """Tell whether the reader may see an array: as its jobs, which are all of one project."""
+    """Return whether the reader may see an array, judged by its jobs, which share one project."""
     jobs = (look(task.job) for task in array.tasks)
     first = next((now for now in jobs if now is not None), None)
     return first is not None and first.seen
@@ -127,7 +127,7 @@ def _open_in(array: ArrayStanding | None) -> list[str]:
 
 
 def _now(it: Awaited, now: AwaitedNow | None) -> str:
-    """Return a job that is waited for, with how far it is: ``job 41ab23cd prep (62 %)``."""
+    """Return an awaited job with its progress: ``job 41ab23cd prep (62 %)``."""
     if now is None:
         return _named(it, None)
     record = now.record
@@ -142,10 +142,10 @@ def _named(it: Awaited, job: JobRecord | None) -> str:
 
 
 def not_run(it: Awaited, job: JobRecord | None) -> Note:
-    """Return why a job is never run: another one did not succeed.
+    """Return why a job is never run: an awaited job did not succeed.
 
     Args:
-        job: That one; None where its record was removed.
+        job: The awaited job, or None if its record was removed.
     """
     how = "failed" if it.outcome is JobState.FAILED else "was cancelled"
     if job is None:
@@ -162,7 +162,7 @@ def not_run(it: Awaited, job: JobRecord | None) -> Note:
 
 
 def not_run_after_array(it: Awaited, now: ArrayStanding | None) -> Note:
-    """Return why a job is never run that was to run after a whole array."""
+    """Return why a job is never run: an awaited array did not succeed as a whole."""
     why = (
         f"{awaited_arrays.named(it)} did not succeed"
         if now is None

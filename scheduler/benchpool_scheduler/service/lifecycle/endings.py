@@ -1,4 +1,4 @@
-"""How an attempt ended: from what its workers did to one outcome and one word."""
+"""End of an attempt: one outcome and one end code from the ends of its workers."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from benchpool_scheduler.store.records import (
 from benchpool_scheduler.store.retries import FailureRecord
 
 SOON_S = 60.0
-"""An attempt that is lost within this time of its start may be the job's own doing."""
+"""Time after the start within which the job itself may be the cause of a loss, in seconds."""
 
 
 def ended(
     attempt: AttemptRecord, worker: WorkerRecord, event: WorkerEnded, xid: int | None
 ) -> WorkerRecord:
-    """Return a worker that is gone.
+    """Return the record of a worker that has ended.
 
     Args:
         xid: The driver's newest error of its GPUs.
@@ -42,14 +42,14 @@ def ended(
         ended=event.at,
         exit_code=event.exit_code,
         ended_by=str(event.by),
-        # What a program printed may be in it.
+        # It may contain output of the user's program.
         text=None if event.text is None else visible(event.text),
         failure=None if known == FailureRecord() else known,
     )
 
 
 def outcome_of_worker(worker: WorkerRecord) -> Outcome:
-    """Return how one ended worker counts; one that was let go counts as fine."""
+    """Return the outcome of one ended worker. A worker that left on request counts as OK."""
     if worker.leaving and worker.started is None:
         return Outcome.OK
     if worker.ended_by in LOST:
@@ -58,15 +58,15 @@ def outcome_of_worker(worker: WorkerRecord) -> Outcome:
 
 
 def never_joined(attempt: AttemptRecord, worker: WorkerRecord, by: str) -> bool:
-    """Tell whether a worker that was to join a running gang (R10) was lost before it began.
+    """Return whether a worker that was added to a running gang (R10) was lost before it began.
 
-    The others go on as if it had never been asked for: they may have ended well by themselves.
+    The other workers continue as if it had never been added: they may end well by themselves.
     """
     return attempt.started is not None and worker.started is None and by in LOST
 
 
 def bad(worker: WorkerRecord) -> bool:
-    """Tell whether the worker ended in a way that ends its gang."""
+    """Return whether the worker's end also ends its gang."""
     return worker.ended is not None and outcome_of_worker(worker) is not Outcome.OK
 
 
@@ -76,17 +76,18 @@ def outcome(attempt: AttemptRecord) -> Outcome:
 
 
 def culprit(attempt: AttemptRecord) -> WorkerRecord | None:
-    """Return the worker whose end decided the outcome: a lost one, else the first that failed."""
+    """Return the worker that decided the outcome: a lost one, else the first to fail, or None."""
     ended = sorted((w for w in attempt.workers if bad(w)), key=lambda w: w.ended or 0.0)
     lost = [w for w in ended if w.ended_by in LOST]
     return next(iter(lost or ended), None)
 
 
 def stopped_unknown(job: JobRecord, attempt: AttemptRecord) -> bool:
-    """Tell whether an attempt ended because its workers were told to stop, and not by us.
+    """Return whether an attempt ended by a notice that this database has not recorded.
 
-    So it is where an older copy of the database was put back: that the job was paused came later.
-    A notice of ours leaves a wish, follows another worker's end, or has hanging as its cause.
+    This happens after a restore of an older backup of the database: the job was paused later. A
+    recorded notice leaves a stop request, follows another worker's end, or has hanging as its
+    cause.
     """
     ends = [worker for worker in attempt.workers if bad(worker)]
     causes = {None if it.failure is None else it.failure.cause for it in ends}
@@ -99,7 +100,7 @@ def stopped_unknown(job: JobRecord, attempt: AttemptRecord) -> bool:
 
 
 def ended_by(intent: Intent | None, result: Outcome, worker: WorkerRecord | None) -> str:
-    """Return the word of an attempt's end for people and programs."""
+    """Return the code of an attempt's end."""
     if result is Outcome.OK or worker is None:
         return str(EndedBy.ITSELF)
     if intent is not None:
@@ -114,7 +115,7 @@ def note(
     worker: WorkerRecord | None,
     wish: StopIntent | None,
 ) -> Note | None:
-    """Return the sentence about a job that has ended as ``state``; None when it succeeded."""
+    """Return the note of a job that has ended as ``state``, or None if it succeeded."""
     if state is JobState.CANCELLED:
         return notices.was_cancelled(wish)
     if state is not JobState.FAILED or worker is None:
@@ -126,7 +127,10 @@ def note(
 def requeue_note(
     job: JobRecord, attempt: AttemptRecord, worker: WorkerRecord | None
 ) -> Note | None:
-    """Return why a job queues again that was lost, or stopped unknown; None after a preemption."""
+    """Return why a job was queued again after a loss or an unknown stop, or None.
+
+    It is None after a preemption.
+    """
     if stopped_unknown(job, attempt):
         return notices.stopped_unknown(attempt.attempt)
     if worker is None or worker.ended_by not in LOST:
@@ -135,11 +139,11 @@ def requeue_note(
 
 
 def lost_in_a_row(attempts: Sequence[AttemptRecord]) -> int:
-    """Count the newest attempts that were lost soon after their start.
+    """Return how many of the newest attempts were lost soon after their start.
 
-    Of those that never began because of their node each node counts once: one that is in trouble
-    for a while says nothing of the job, which keeps off it for longer each time. Faults of a
-    machine (``faults_in_a_row``), and what a quota of the cluster did not let in, are passed over.
+    Attempts that never began because of their node count once per node: one faulty node proves
+    nothing about the job, which avoids it for longer each time. Faults of a node
+    (``faults_in_a_row``) and pods refused by a quota of the cluster are skipped.
     """
     count, nodes = 0, set[str]()
     for attempt in reversed(attempts):
@@ -158,6 +162,6 @@ def lost_in_a_row(attempts: Sequence[AttemptRecord]) -> int:
 
 
 def faults_in_a_row(attempts: Sequence[AttemptRecord]) -> int:
-    """Count the newest attempts that did not begin for a fault of the machine."""
+    """Return how many of the newest attempts did not begin because of a fault of the node."""
     faults = (attempt.ended_by == EndedBy.MACHINE_FAULT for attempt in reversed(attempts))
     return sum(1 for _ in takewhile(bool, faults))

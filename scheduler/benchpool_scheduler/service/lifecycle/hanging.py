@@ -1,7 +1,7 @@
-"""A job that hangs: its note says so, and where it is to be tried again it is stopped: pure.
+"""Hanging jobs: a note reports the hang, and a job to be retried is stopped; pure functions.
 
-All that is known of a hang is in the note of the running job. It goes with a new start, with the
-job's end, and with the next sign of life.
+The note of the running job is the only record of a hang. It is removed at a new start, at the job's
+end, and at the next activity.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from benchpool_scheduler.service.lifecycle import notices, retry_words
 from benchpool_scheduler.store.records import JobRecord, Note, StopIntent
 
 STOPPED = "stopped"
-"""The number of a note that says whether the job was told to stop."""
+"""Number in a note that is 1 if the job was sent a stop, else 0."""
 
 
 def hangs(job: JobRecord) -> bool:
-    """Tell whether a running job was found to hang."""
+    """Return whether a running job was found to hang."""
     return (
         job.state is JobState.RUNNING
         and job.note is not None
@@ -36,7 +36,7 @@ def hangs(job: JobRecord) -> bool:
 
 
 def is_stopped(job: JobRecord) -> bool:
-    """Tell whether it was told to stop for that."""
+    """Return whether a job was sent a stop because it hangs."""
     return hangs(job) and job.note is not None and bool(job.note.numbers.get(STOPPED))
 
 
@@ -49,10 +49,10 @@ def begin(
     policy: RetryRules,
     grace_s: float,
 ) -> None:
-    """Note that a job hangs; stop it where it is to be tried again, and may be.
+    """Record that a job hangs. Stop it if it is to be retried and the rules allow it.
 
     Args:
-        since: When it last showed a sign of life. ``policy``: what the site says of failures.
+        since: Time of its last activity. ``policy``: the site's retry rules.
     """
     end = AttemptEnd(EndCause.HANGING, None)
     past = tuple(PastRetry(it.cause, it.traceback) for it in job.retried)
@@ -74,10 +74,10 @@ def begin(
 
 
 def note(job: JobRecord, since: float, now: float, *, stops: bool, why_not: str = "") -> Note:
-    """Return what people are told of a job that hangs.
+    """Return the note of a hanging job.
 
     Args:
-        why_not: Why it is not tried again although that was asked for.
+        why_not: Why it is not retried although that was requested.
     """
     silent = (
         f"It shows no sign of life, which was noticed after {duration(now - since)}: no progress, "
@@ -94,13 +94,13 @@ def note(job: JobRecord, since: float, now: float, *, stops: bool, why_not: str 
 
 
 def end(work: UnitOfWork, job: JobRecord) -> None:
-    """Note that a job that hung shows signs of life again; nothing where it was told to stop."""
+    """Remove the note of a job that is active again, unless it was sent a stop."""
     if hangs(job) and not is_stopped(job):
         work.save_job(replace(job, note=None))
 
 
 def stop_of(job: JobRecord, grace_s: float) -> StopIntent | None:
-    """Return how a job was told to stop because it hangs; None where it was not."""
+    """Return the stop of a hanging job, or None if it was not sent one."""
     if not is_stopped(job) or job.note is None:
         return None
     at = float(job.note.numbers["at"] or 0)
@@ -108,7 +108,7 @@ def stop_of(job: JobRecord, grace_s: float) -> StopIntent | None:
 
 
 def told_why(job: JobRecord, event: WorkerEnded) -> WorkerEnded:
-    """Return the end of a worker with its cause, where it was told to stop because it hung."""
+    """Return a worker's end with hanging as its cause, if the job was stopped because it hung."""
     if not is_stopped(job) or event.by is not EndedBy.NOTICE:
         return event
     return dataclasses.replace(event, cause=EndCause.HANGING, traceback=None)

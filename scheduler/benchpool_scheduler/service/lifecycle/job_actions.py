@@ -1,7 +1,7 @@
-"""What may be done to a job now: the answer that travels with it on the wire.
+"""Actions that a job allows now, as sent with it in API responses.
 
-Whoever may see a job may do all of it (``access.rights.may_use``), but end what an administrator
-holds. Pages, panels and menus offer what stands here.
+A caller who may see a job may take all of them (``access.rights.may_use``), except ending an
+administrator's hold. Pages, panels and menus offer these actions.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _OPERATIONS = declared(JobActions)
 def actions_of(job: JobRecord, *, lifts: bool = True) -> list[str]:
     """Return the operations that would change something about a job, in the order of the table.
 
-    Those that are no wish of the state machine are offered as long as the job is to go on, and
-    longer where their form says so.
+    Operations outside the state machine are offered until the job ends or is cancelled, and longer
+    if their form allows it.
 
     Args:
-        lifts: The reader may end what an administrator holds.
+        lifts: The reader may end an administrator's hold.
     """
     intent = None if job.wish is None else job.wish.kind
     wishes = machine.open_wishes(job.state, intent)
@@ -43,12 +43,12 @@ def actions_of(job: JobRecord, *, lifts: bool = True) -> list[str]:
 
 
 def fixed_of(job: JobRecord) -> list[str]:
-    """Return what ``change`` would be refused now, of what it can change at all."""
+    """Return the fields that ``change`` can change in general but would refuse now."""
     holds = job.state in states.HOLDS_GPUS
     fixed = {"always": False, "elastic": workers_are_fixed(job), "waiting": holds}
     return [row.name for row in CHANGEABLE if fixed[row.when]]
 
 
 def workers_are_fixed(job: JobRecord) -> bool:
-    """Tell whether a job runs with all of its workers or none: they cannot be others now."""
+    """Return whether a job runs with all of its workers or none, so that they cannot change now."""
     return job.spec.min_workers is None and job.state in states.HOLDS_GPUS

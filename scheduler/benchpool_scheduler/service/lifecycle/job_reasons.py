@@ -1,4 +1,4 @@
-"""Why a job is where it is, in the contract's words."""
+"""Reason of a job's state, in the types of the API."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def from_core(reason: model.WaitReason, *, named: bool = False) -> contract.Reas
     """Return the core's reason for a waiting job (R22).
 
     Args:
-        named: The reader may see the other job that it is about, if it is about one.
+        named: The reader may see the other job to which the reason refers, if any.
     """
     text, numbers = reason.text, dict(reason.numbers)
     if named and reason.other is not None:
@@ -28,7 +28,7 @@ def from_core(reason: model.WaitReason, *, named: bool = False) -> contract.Reas
 
 
 def sentence(clause: str) -> str:
-    """Return a clause of the core as a sentence of its own.
+    """Return a clause of the core as a complete sentence.
 
     >>> sentence("waits for 2 GPUs: 1 of 6 is free")
     'Waits for 2 GPUs: 1 of 6 is free.'
@@ -39,7 +39,7 @@ def sentence(clause: str) -> str:
 def of_job(
     job: JobRecord, decided: model.WaitReason | None, *, named: bool = False
 ) -> contract.Reason | None:
-    """Return a job's reason: why it waits, leaves, is paused or failed; None when it just runs."""
+    """Return why a job waits, leaves, is paused or failed, or None for a job that just runs."""
     if job.state is JobState.QUEUED:
         return notices.NEXT_PASS if decided is None else from_core(decided, named=named)
     if job.wish is not None:

@@ -1,8 +1,8 @@
-"""Every sentence that users are told of a job or of a server in line: notices, notes, reasons.
+"""Texts for users about jobs and queued servers: notices, notes and reasons; pure functions.
 
-A *notice* goes to the workers that are told to stop, and stands at the job while they leave; a
-*note* stays at the job; a *reason* is either as the contract has it. Pure. The core words why a job
-waits (``core.explain``), a supervisor what it found at its worker; all else stands here.
+A *notice* goes to the workers that must stop, and is shown at the job while they leave. A *note*
+stays at the job. A *reason* is either of them in the API. The core words why a job waits
+(``core.explain``), and a supervisor words its findings at a worker. All other texts are here.
 """
 
 from __future__ import annotations
@@ -20,45 +20,45 @@ from benchpool_scheduler.store.records import JobRecord, Note, StopIntent, Worke
 from benchpool_scheduler.worker.supervisor import failure
 
 _MOST_REASON = 500
-"""Characters of what somebody gives as a reason that are passed on."""
+"""Maximum number of characters of a user's reason that are passed on."""
 
 NoticeKind = Literal["pause", "cancel"]
 
 LOST = frozenset(
     map(str, (EndedBy.LOST, EndedBy.NOT_TAKEN, EndedBy.MACHINE_FAULT, EndedBy.NO_ROOM))
 )
-"""Ends that are nobody's fault: the job queues again, and no retry of its user's is used up."""
+"""Ends that the job did not cause: it is queued again, and no retry of its user is used up."""
 
-# --------------------------------------------------------------------------- told to stop
+# --------------------------------------------------------------------------- stops
 
 
 def notice(stop: StopIntent, grace_s: float | None = None) -> Notice:
-    """Return what the workers are told; ``grace_s`` is what is left of the grace period."""
+    """Return the notice to workers; ``grace_s`` is the rest of the grace period."""
     kind: NoticeKind = "cancel" if stop.kind is Intent.CANCEL else "pause"
     return Notice(kind, stop.grace_s if grace_s is None else grace_s, stop.for_, stop.text)
 
 
 def fewer_workers(grace_s: float) -> Notice:
-    """Return what a worker is told again that was leaving when the scheduler ended."""
+    """Return the notice that is resent to a worker which was leaving when the scheduler ended."""
     return Notice("pause", grace_s, "others", "The job goes on with fewer workers.")
 
 
 def over_already() -> Notice:
-    """Return what a worker is told that runs although its end is on record."""
+    """Return the notice to a worker that still runs although its end is on record."""
     return Notice("cancel", 5.0, "", "The end of this worker is on record already.")
 
 
 def unknown_ended(by: str, grace_s: float) -> Notice:
-    """Return what a worker is told that the database does not know, and that somebody ends."""
+    """Return the notice to a worker without a database record that a user ends."""
     return Notice("cancel", grace_s, "", f"Ended by {by}: the database does not know this job.")
 
 
 def preempted_for_job(
     claimant: JobRecord, victim: JobRecord, gpus: int, rule: str, grace_s: float, now: float
 ) -> StopIntent:
-    """Return why a job makes room for another; ``gpus`` are those that it gives.
+    """Return why a job is preempted for another; ``gpus`` is the number of GPUs it must release.
 
-    It is read by the victim's owner, in the worker too: another user's job is not named to them.
+    The victim's owner reads it, also in the worker. Another user's job is therefore not named.
     """
     named = claimant.user == victim.user
     job = f"its job {claimant.name}" if named else "a job of its own"
@@ -74,7 +74,7 @@ def preempted_for_job(
 def preempted_for_benches(
     gpus: int, rule: str, grace_s: float, now: float, *, lent: bool
 ) -> StopIntent:
-    """Return why a job makes room for benches; ``lent``: they lend what they do not use."""
+    """Return why a job is preempted for benches; ``lent``: benches lend their idle GPUs."""
     why = f"{gpus} of its GPUs " + (
         "were lent by benches and their owner is back" if lent else "are kept for benches"
     )
@@ -92,38 +92,38 @@ def _makes_room(why: str, rule: str, grace_s: float) -> str:
 def paused(
     by: str, said: str | None, grace_s: float, now: float, *, held: bool = False
 ) -> StopIntent:
-    """Return that somebody pauses the job; ``said`` is the reason that was given.
+    """Return the stop of a job that a user pauses; ``said`` is the user's reason.
 
     Args:
-        held: An administrator does, with somebody else's job.
+        held: An administrator pauses another user's job.
     """
     stop = _asked(Intent.PAUSE, "Paused", by, said, grace_s, now)
     return msgspec.structs.replace(stop, held=held)
 
 
 def resumed(by: str, said: str | None, grace_s: float, now: float) -> StopIntent:
-    """Return that a user lets a job go on that is still leaving."""
+    """Return the stop of a job that a user resumes while it is still leaving."""
     return _asked(Intent.PREEMPT, "Told to stop and then to go on", by, said, grace_s, now)
 
 
 def cancelled(by: str, said: str | None, grace_s: float, now: float) -> StopIntent:
-    """Return that a user ends the job."""
+    """Return the stop of a job that a user cancels."""
     return _asked(Intent.CANCEL, "Cancelled", by, said, grace_s, now)
 
 
 def stopped_early(text: str, grace_s: float, now: float, for_: str = "its sweep") -> StopIntent:
-    """Return that the sweep or the service of a job ends it; ``text`` says why."""
+    """Return the stop of a job that its sweep or service ends; ``text`` explains why."""
     return StopIntent(Intent.CANCEL, now, grace_s, for_=for_, text=text, early=True)
 
 
 def scaled(by: str, workers: int, grace_s: float, now: float) -> StopIntent:
-    """Return that a user lets the job go on with fewer workers."""
+    """Return the stop of workers if a user reduces their number."""
     verb = f"Told to go on with {count(workers, 'worker')}"
     return _asked(Intent.PAUSE, verb, by, None, grace_s, now)
 
 
 def reason_given(said: str | None) -> str:
-    """Return what somebody gave as a reason, as others are shown it; empty for none."""
+    """Return a user's reason as it is shown to other users; empty if there is none."""
     return visible((said or "").strip()[:_MOST_REASON])
 
 
@@ -138,7 +138,7 @@ def _asked(
 
 
 def sibling_ended(worker: WorkerRecord, grace_s: float, now: float) -> StopIntent:
-    """Return why the others of a gang are told to stop."""
+    """Return why the other workers of a gang must stop."""
     lost = worker.ended_by in LOST
     how = "was lost" if lost else failed_with(worker.exit_code or 0)
     if worker.ended_by == EndedBy.NOT_TAKEN:
@@ -151,7 +151,7 @@ def sibling_ended(worker: WorkerRecord, grace_s: float, now: float) -> StopInten
 
 
 def hangs(at: float, grace_s: float) -> StopIntent:
-    """Return why a job is told to stop that shows no sign of life."""
+    """Return why a job without activity must stop."""
     return StopIntent(Intent.PREEMPT, at, grace_s, text="It hangs, and is tried again.")
 
 
@@ -172,7 +172,7 @@ def is_paused(stop: StopIntent) -> Note:
 
 
 def was_cancelled(stop: StopIntent | None) -> Note:
-    """Return why a job was cancelled; None when nobody is known to have asked."""
+    """Return why a job was cancelled; ``stop`` is None if no request is known."""
     if stop is None:
         return Note(ReasonCode.CANCELLED_BY_USER, "It was cancelled.")
     code = ReasonCode.STOPPED_EARLY if stop.early else ReasonCode.CANCELLED_BY_USER
@@ -180,11 +180,11 @@ def was_cancelled(stop: StopIntent | None) -> Note:
 
 
 def failed(which: str, worker: WorkerRecord, time_limit_s: float | None = None) -> Note:
-    """Return why a job failed: what its runtime found at the worker, else how it ended.
+    """Return why a job failed: the runtime's finding at the worker, else how the worker ended.
 
     Args:
-        which: The job's name, with the number of the worker where there are several.
-        time_limit_s: That of the job.
+        which: The job's name, with the number of the worker if there are several.
+        time_limit_s: The job's time limit.
     """
     code, text, remedy = {
         str(EndedBy.TIME_LIMIT): (
@@ -232,7 +232,7 @@ def _of_the_job(which: str, said: str) -> str:
 
 
 def queued_again(attempt: int, worker: WorkerRecord) -> Note:
-    """Return why a job queues again whose attempt was lost, or not taken by its node."""
+    """Return why a job was queued again after its attempt was lost or refused by its node."""
     if worker.ended_by == EndedBy.NOT_TAKEN:
         text = worker.text or f"{worker.node} did not take it."
         return Note(ReasonCode.LOST, f"Attempt {attempt} did not begin: {text}")
@@ -246,7 +246,7 @@ def queued_again(attempt: int, worker: WorkerRecord) -> Note:
 
 
 def stopped_unknown(attempt: int) -> Note:
-    """Return why a job queues again that was told to stop, of which there is no record."""
+    """Return why a job was queued again after a stop of which there is no record."""
     return Note(
         ReasonCode.LOST,
         f"Attempt {attempt} was told to stop by a decision that is not in the database, which was "
@@ -256,7 +256,7 @@ def stopped_unknown(attempt: int) -> Note:
 
 
 def lost_repeatedly(lost: int, limit: int, soon_s: float, worker: WorkerRecord | None) -> Note:
-    """Return why a job waits for its user; ``worker`` is the one that was lost last."""
+    """Return why a job was paused after repeated losses; ``worker`` is the last lost one."""
     said = worker.text if worker is not None else None
     if worker is not None and worker.ended_by == EndedBy.NOT_TAKEN:
         text = (
@@ -287,11 +287,11 @@ NEXT_PASS = Reason(
     numbers={},
     remedy="Nothing to do.",
 )
-"""Of a job between its arrival and the first pass that sees it."""
+"""Reason of a job from its arrival until the first pass that includes it."""
 
 
 def held(because: str) -> Reason:
-    """Return why a job waits while nothing new may begin; ``because`` is a clause."""
+    """Return why a job waits while no job may start; ``because`` is a clause."""
     return Reason(
         code=ReasonCode.SAFE_MODE.value,
         text=f"Nothing new is started until an administrator decides, because {because}.",
@@ -302,7 +302,7 @@ def held(because: str) -> Reason:
 
 
 def runs_unrecorded(job: str, attempt: int) -> Reason:
-    """Return why a job waits that runs already, in an attempt that the database does not know."""
+    """Return why a job waits that already runs in an attempt without a database record."""
     return Reason(
         code=ReasonCode.RUNS_UNRECORDED.value,
         text=f"It runs already: its attempt {attempt} is not in the pool's database, as after a "
@@ -314,7 +314,7 @@ def runs_unrecorded(job: str, attempt: int) -> Reason:
 
 
 def set_aside(text: str) -> Reason:
-    """Return the reason of a job that the core cannot take."""
+    """Return the reason of a job that the core rejected."""
     return Reason(
         code=ReasonCode.SET_ASIDE.value,
         text=text,
@@ -324,10 +324,10 @@ def set_aside(text: str) -> Reason:
 
 
 def kept_off(reason: Reason, node: str, attempt: int, said: str | None, for_s: float) -> Reason:
-    """Return a reason to wait that also tells of a node which did not take the job lately.
+    """Return a wait reason extended by a node that recently refused the job.
 
     Args:
-        said: The words of the node. ``for_s``: how long the job keeps off it.
+        said: The node's message. ``for_s``: how long the job avoids the node.
     """
     text = (
         f"{node} did not take attempt {attempt} and is left out for this job for {exactly(for_s)} "
@@ -342,11 +342,11 @@ def kept_off(reason: Reason, node: str, attempt: int, said: str | None, for_s: f
 
 
 def no_room(reason: Reason, said: str | None, for_s: float) -> Reason:
-    """Return why a job waits that a quota or limit of the cluster's namespace did not let in.
+    """Return why a job waits whose pods a quota or limit of the cluster's namespace refused.
 
     Args:
-        reason: What a pass says of it meanwhile.
-        said: Which quota, with its numbers. ``for_s``: how long after that it is tried again.
+        reason: The reason from the last pass.
+        said: The quota with its numbers. ``for_s``: the pause before the next try.
     """
     return msgspec.structs.replace(
         reason,
@@ -360,7 +360,7 @@ def no_room(reason: Reason, said: str | None, for_s: float) -> Reason:
 
 
 def leaving(stop: StopIntent) -> Reason:
-    """Return the reason of a job whose workers were told to stop."""
+    """Return the reason of a job whose workers were sent a stop."""
     code, remedy = {
         Intent.PREEMPT: (ReasonCode.PREEMPTED, "Nothing to do: it resumes by itself."),
         Intent.PAUSE: (ReasonCode.PAUSING_FOR_USER, _how_to_resume(stop)),

@@ -1,4 +1,4 @@
-"""What a worker's folder says of its job: enough to take it in where the database knows nothing."""
+"""Description of a job in its worker's folder, from which an unknown job can be adopted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchpool_scheduler.store.records import AttemptRecord, JobRecord
 
 
 class StartNote(msgspec.Struct, frozen=True):
-    """A job as it was when an attempt of it was started, and what was submitted."""
+    """A job at the start of one of its attempts, with its submission."""
 
     job: JobRecord
     attempt: AttemptRecord
@@ -22,7 +22,7 @@ def encode(job: JobRecord, attempt: AttemptRecord, submission: JobSubmission) ->
 
 
 def decode(note: bytes) -> StartNote | None:
-    """Return what a note says; None where there is none that can be read."""
+    """Return the decoded note, or None if it is missing or unreadable."""
     try:
         return msgspec.json.decode(note, type=StartNote)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,8 +1,8 @@
-"""What became of each pause of a job, as changes in a unit of work.
+"""Costs of the pauses of a job, as changes in a unit of work.
 
-A pause is recorded when it is decided, with what it is expected to cost. When the last worker has
-gone it is known what was lost: the time since the job last saved. When all workers run again it is
-known what the restart cost.
+A pause is recorded at its decision, with its expected cost. When the last worker has ended, the
+loss is known: the time since the job's last save. When all workers run again, the restart cost is
+known.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchpool_scheduler.store.records import (
 def asked_for(
     work: UnitOfWork, job: JobRecord, attempt: AttemptRecord | None, wish: StopIntent, said: str
 ) -> None:
-    """Record that a person pauses a job that holds GPUs; ``said`` is the reason that was given."""
+    """Record that a user pauses a job that holds GPUs; ``said`` is the user's reason."""
     if attempt is None or wish.by is None:
         return
     if any(it.attempt == job.attempt and it.ended is None for it in work.pauses(job.id)):
@@ -49,7 +49,7 @@ def asked_for(
 
 
 def ended(work: UnitOfWork, job: JobRecord, attempt: AttemptRecord, *, finished: bool) -> None:
-    """Measure what the pauses of an attempt cost that is over; ``finished``: the job is done."""
+    """Measure the cost of the pauses of an ended attempt; ``finished``: the job is done."""
     saved_at = _saved_at(job)
     begun = attempt.decided if attempt.started is None else attempt.started
     saved_in_it = saved_at is not None and saved_at >= begun
@@ -70,7 +70,7 @@ def ended(work: UnitOfWork, job: JobRecord, attempt: AttemptRecord, *, finished:
 
 
 def resumed(work: UnitOfWork, job: JobRecord, attempt: AttemptRecord, at: float) -> None:
-    """Note where and when a job went on, and what its restart cost, after the newest pause."""
+    """Record where and when a job resumed, and its restart cost, after the newest pause."""
     where = ", ".join(sorted({worker.node for worker in attempt.workers}))
     before = [it for it in work.pauses(job.id) if it.attempt < attempt.attempt]
     waiting = [it for it in before if it.resumed_at is None]
@@ -87,7 +87,10 @@ def _saved_at(job: JobRecord) -> float | None:
 
 
 def is_held(job: JobRecord) -> bool:
-    """Tell whether an administrator paused a job, or does, so that its owner cannot resume it."""
+    """Return whether an administrator paused a job or is pausing it.
+
+    Its owner cannot resume it then.
+    """
     if job.wish is not None:
         return job.wish.held
     held = ReasonCode.PAUSED_BY_ADMINISTRATOR
@@ -95,7 +98,7 @@ def is_held(job: JobRecord) -> bool:
 
 
 def stays_held(job: JobRecord) -> Refused:
-    """Return the refusal to resume a job that an administrator paused."""
+    """Return the error for resuming a job that an administrator paused."""
     by, text = "an administrator", ""
     if job.wish is not None:
         by, text = job.wish.by or by, job.wish.text

@@ -1,4 +1,4 @@
-"""What is told of reservations: to who has one, and to those who wait for that of others."""
+"""Texts about quota reservations, for their projects and for jobs that wait because of them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
 from benchpool_scheduler.phrases import count, is_are
 
 CODES = frozenset({ReasonCode.POOL_FULL, ReasonCode.FAIR_SHARE_REACHED, ReasonCode.GANG_INCOMPLETE})
-"""Reasons of jobs that lack GPUs which others hold or are owed."""
+"""Reasons of jobs that lack GPUs which are held by or owed to other jobs."""
 
 
 def with_reservations(
     reason: Reason, project: str, configuration: Configuration, now: float
 ) -> Reason:
-    """Return a reason that also tells of the reservations of other projects that stand now."""
+    """Return a reason extended by the current reservations of other projects."""
     own = written(configuration)
     if not own.reservations or reason.code not in CODES:
         return reason
@@ -35,7 +35,7 @@ def with_reservations(
 
 
 def reserved(project: str, configuration: Configuration, now: float) -> list[ReservedGpus]:
-    """Return the reservations that stand now in a project, and in those below it."""
+    """Return the current reservations of a project and of those below it."""
     own = written(configuration)
     return [
         ReservedGpus(

@@ -1,4 +1,4 @@
-"""What people are told of retries: pure. ``notices`` has all other sentences."""
+"""Texts about retries; pure functions. ``notices`` has all other texts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _AFTER: Mapping[EndCause, str] = MappingProxyType(
 
 
 def after(retry: RetryRecord) -> str:
-    """Return what the job was tried again after, as the end of a clause.
+    """Return the cause of a retry, as the end of a clause.
 
     >>> after(RetryRecord(1, EndCause.GPU_ERROR, 0.0, "node-3", xid=79))
     'an XID 79 on node-3'
@@ -43,7 +43,7 @@ def after(retry: RetryRecord) -> str:
 
 
 def times(number: int) -> str:
-    """Return how often.
+    """Return a number of times in words.
 
     >>> times(1), times(2), times(3)
     ('once', 'twice', '3 times')
@@ -52,7 +52,7 @@ def times(number: int) -> str:
 
 
 def history(retries: Sequence[RetryRecord], *, over: bool) -> str:
-    """Return the sentence about the retries of a job, empty where there were none.
+    """Return the sentence about the retries of a job, or an empty text without any.
 
     Args:
         over: The job has ended.
@@ -80,7 +80,7 @@ def _resumes(retry: RetryRecord, over: bool) -> str:
 
 
 def waits(retry: RetryRecord) -> str:
-    """Return why a job waits that is tried again after a pause.
+    """Return why a job waits during the pause before a retry.
 
     >>> waits(RetryRecord(2, EndCause.EXIT_CODE, 0.0, "node-4", pause_s=10.0, exit_code=1))
     'It is tried again 10 s after the end of attempt 2, which ended with exit code 1.'
@@ -93,7 +93,7 @@ def waits(retry: RetryRecord) -> str:
 
 
 def avoids(retry: RetryRecord) -> str:
-    """Return which node a job keeps off, and why.
+    """Return which node a job avoids, and why.
 
     >>> avoids(RetryRecord(2, EndCause.GPU_ERROR, 0.0, "node-3", avoid_s=3600.0, xid=79))
     'For 1 h from then on it is not started on node-3 again: attempt 2 had an XID 79 on node-3.'
@@ -105,10 +105,10 @@ def avoids(retry: RetryRecord) -> str:
 
 
 def why_not(verdict: RetryVerdict, cause: EndCause, number: int, named: bool) -> str:
-    """Return why a job that failed is not tried again; empty where nobody asked for it.
+    """Return why a failed job is not retried, or an empty text if no retry was requested.
 
     Args:
-        number: Retries after this cause. ``named``: the job names the causes that it means.
+        number: Retries after this cause. ``named``: the job names the causes for retries.
 
     >>> why_not(RetryVerdict.SAME_TRACEBACK, EndCause.EXIT_CODE, 1, False)
     'It is not tried again: the traceback is the same as before one of its retries.'
@@ -129,7 +129,7 @@ def why_not(verdict: RetryVerdict, cause: EndCause, number: int, named: bool) ->
 
 
 def tries_again(reason: Reason, retry: RetryRecord) -> Reason:
-    """Return why a job waits that is tried again after a pause."""
+    """Return the reason of a job that waits for its retry."""
     return msgspec.structs.replace(
         reason,
         code=ReasonCode.TRIES_AGAIN.value,
@@ -140,5 +140,5 @@ def tries_again(reason: Reason, retry: RetryRecord) -> Reason:
 
 
 def keeps_off(reason: Reason, retry: RetryRecord) -> Reason:
-    """Return a reason to wait that also tells of a node where the job failed."""
+    """Return a wait reason extended by a node on which the job failed."""
     return msgspec.structs.replace(reason, text=f"{reason.text} {avoids(retry)}")

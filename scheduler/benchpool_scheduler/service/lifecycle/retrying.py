@@ -1,4 +1,4 @@
-"""Retries of a job: from its record and an attempt's end to what the core decides, and back."""
+"""Retries of a job: translates records for the core's decision, and the decision into records."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ BY_END: Mapping[str, EndCause] = MappingProxyType(
         str(EndedBy.COULD_NOT_START): EndCause.COULD_NOT_START,
     }
 )
-"""Ends that are one cause, whatever else is known."""
+"""Ends with exactly one cause, regardless of other facts."""
 
 
 def cause_of(worker: WorkerRecord) -> EndCause:
-    """Return why a worker ended that failed or was lost."""
+    """Return the cause of the end of a worker that failed or was lost."""
     known = worker.failure or FailureRecord()
     if worker.ended_by == EndedBy.LOST:
         return EndCause.EVICTED if known.cause is EndCause.EVICTED else EndCause.NODE_LOST
@@ -51,10 +51,10 @@ def cause_of(worker: WorkerRecord) -> EndCause:
 def decide(
     job: JobRecord, attempts: Sequence[AttemptRecord], worker: WorkerRecord, policy: RetryRules
 ) -> Decision:
-    """Return what becomes of a job that nobody told to stop.
+    """Return what happens next to a job that ended without a stop request.
 
     Args:
-        attempts: Its attempts, the one that is over last. ``worker``: the one that decided its end.
+        attempts: Its attempts, the ended one last. ``worker``: the worker that decided its end.
     """
     cause = cause_of(worker)
     fault = cause is EndCause.MACHINE_FAULT
@@ -65,7 +65,7 @@ def decide(
 
 
 def tried_again(job: JobRecord, worker: WorkerRecord, decided: Decision, now: float) -> JobRecord:
-    """Return a job that queues again after a failure."""
+    """Return a job that is queued again after a failure, with the retry recorded."""
     saved, known = job.progress, worker.failure or FailureRecord()
     retry = RetryRecord(
         attempt=job.attempt,
@@ -87,7 +87,7 @@ def tried_again(job: JobRecord, worker: WorkerRecord, decided: Decision, now: fl
 def with_verdict(
     note: Note | None, job: JobRecord, worker: WorkerRecord | None, decided: Decision | None
 ) -> Note | None:
-    """Return the sentence about a failed job, with why it is not tried again where that counts."""
+    """Return the note of a failed job, with the reason against a retry if there is one."""
     if note is None or worker is None or decided is None:
         return note
     named = bool(job.spec.retry_on)
@@ -96,6 +96,6 @@ def with_verdict(
 
 
 def lost_too_often(decided: Decision, worker: WorkerRecord | None) -> Note:
-    """Return why a job is paused that was lost again and again."""
+    """Return why a job was paused after repeated losses."""
     limit = decided.rule.in_a_row or 0
     return notices.lost_repeatedly(decided.number, limit, endings.SOON_S, worker)

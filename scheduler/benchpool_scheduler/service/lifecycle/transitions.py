@@ -1,8 +1,8 @@
-"""What happens to jobs, as changes in a unit of work: the state machine's shell.
+"""Transitions of jobs, as changes in a unit of work: the shell of the state machine.
 
-Nothing here waits or acts. Each function takes a ``UnitOfWork``, reads the job as it is there, lets
-``core.lifecycle.machine`` decide the next state, and leaves changes, launches and stops in the
-unit of work.
+No code here waits or acts. Each function takes a ``UnitOfWork``, reads the job from it, lets
+``core.lifecycle.machine`` decide the next state, and leaves changes, launches and stops in the unit
+of work.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def start(
     """Begin the next attempt of a queued job at these places.
 
     Args:
-        given: What its workers are started with, the pool's amounts by default in it. It stays with
-            the attempt: those may change while it runs.
+        given: The spec of its workers with the pool's default amounts. The attempt keeps them,
+            since the defaults may change while it runs.
     """
     job = work.job(job_id)
     state = machine.apply(job.state, states.StartChosen())
@@ -71,7 +71,7 @@ def start(
 
 
 def add_workers(work: UnitOfWork, job_id: str, places: Sequence[Place]) -> None:
-    """Let a running job have more workers (R10)."""
+    """Add workers to a running job (R10)."""
     job = work.job(job_id)
     attempt = work.attempt(job)
     if attempt is None or job.wish is not None:
@@ -86,7 +86,7 @@ def add_workers(work: UnitOfWork, job_id: str, places: Sequence[Place]) -> None:
 
 
 def promise(work: UnitOfWork, job_id: str, places: tuple[Place, ...]) -> None:
-    """Keep for a job what others leave, to start or to grow; an empty promise lapses (R20)."""
+    """Reserve places that other jobs leave, for a start or growth; empty places lapse (R20)."""
     job = work.job(job_id)
     if job.promised != places:
         work.save_job(replace(job, promised=places))
@@ -96,14 +96,14 @@ def promise(work: UnitOfWork, job_id: str, places: tuple[Place, ...]) -> None:
 
 
 def preempt(work: UnitOfWork, job_id: str, wish: StopIntent, preemption: PreemptionRecord) -> None:
-    """Tell a job to make room; it queues again by itself (R15-R17)."""
+    """Preempt a job, which is then queued again by itself (R15-R17)."""
     if work.job(job_id).wish is None:
         _intend(work, job_id, states.PreemptAsked(), wish)
         work.save_preemption(preemption)
 
 
 def shrink(work: UnitOfWork, job_id: str, gone: frozenset[str], wish: StopIntent) -> None:
-    """Take the workers that hold these GPUs from a running job (R18)."""
+    """Stop the workers of a running job that hold these GPUs (R18)."""
     job = work.job(job_id)
     attempt = work.attempt(job)
     if attempt is None:
@@ -116,7 +116,7 @@ def shrink(work: UnitOfWork, job_id: str, gone: frozenset[str], wish: StopIntent
 
 
 def scale(work: UnitOfWork, job_id: str, workers: int, wish: StopIntent) -> None:
-    """Let a job have so many workers: more come when there is room, the last ones go at once.
+    """Set a job's number of workers: more start when GPUs are free, surplus ones stop at once.
 
     Errors: Refused for a job that has ended, and for a gang that runs with all workers or none.
     """
@@ -144,7 +144,7 @@ def scale(work: UnitOfWork, job_id: str, workers: int, wish: StopIntent) -> None
 
 
 def prioritise(work: UnitOfWork, job_id: str, priority: int) -> None:
-    """Give a job another turn inside its project (R11). Errors: Refused when it has ended."""
+    """Set a job's priority inside its project (R11). Errors: Refused when it has ended."""
     job = work.job(job_id)
     if job.spec.priority == priority:
         return
@@ -153,9 +153,9 @@ def prioritise(work: UnitOfWork, job_id: str, priority: int) -> None:
 
 
 def reshape(work: UnitOfWork, job_id: str, wanted: Mapping[str, Any]) -> None:
-    """Let a job that holds no GPUs ask for something else, or on another project's quota.
+    """Change the request or the project of a job that holds no GPUs.
 
-    Errors: Refused for a job that has ended, or holds GPUs.
+    Errors: Refused for a job that has ended or holds GPUs.
     """
     job = work.job(job_id)
     project = wanted.get("project", job.project)
@@ -193,7 +193,7 @@ def pause(work: UnitOfWork, job_id: str, wish: StopIntent, said: str = "") -> No
         _intend(work, job_id, states.PauseAsked(), wish)
         told = work.job(job_id)
         if wish.held and told.wish is not None and told.wish.kind is states.Intent.PAUSE:
-            # One that its owner pauses already is held from now on.
+            # A pause that its owner has requested becomes a hold.
             held = replace(wish, kind=told.wish.kind, at=told.wish.at)
             work.save_job(replace(told, wish=held))
         pauses.asked_for(work, job, work.attempt(job), wish, said)
@@ -205,10 +205,10 @@ def pause(work: UnitOfWork, job_id: str, wish: StopIntent, said: str = "") -> No
 def resume(
     work: UnitOfWork, job_id: str, wish: StopIntent, now: float, *, lifts: bool = True
 ) -> None:
-    """Let a paused or pausing job go on. Errors: Refused when it has ended, or is held.
+    """Resume a paused or pausing job. Errors: Refused when it has ended, or is held.
 
     Args:
-        lifts: Whoever asks may end what an administrator holds.
+        lifts: The caller may end an administrator's hold.
     """
     job = work.job(job_id)
     if pauses.is_held(job) and not lifts:
@@ -224,7 +224,7 @@ def resume(
 
 
 def cancel(work: UnitOfWork, job_id: str, wish: StopIntent, now: float) -> None:
-    """End a job for good. Errors: Refused when it ended otherwise."""
+    """Cancel a job. Errors: Refused if it has ended in another way."""
     job = work.job(job_id)
     if job.state is JobState.CANCELLED:
         return
@@ -248,7 +248,7 @@ def _require(job: JobRecord, event: type[states.Event], verb: str) -> None:
 
 
 def _intend(work: UnitOfWork, job_id: str, event: states.Event, wish: StopIntent) -> None:
-    """Tell a job that holds GPUs to stop; a wish that it has already is told once more."""
+    """Send a stop to a job that holds GPUs. An existing stop request is sent again."""
     job = work.job(job_id)
     before = None if job.wish is None else job.wish.kind
     after = machine.intend(before, event)
@@ -273,7 +273,7 @@ def _stop(work: UnitOfWork, job: JobRecord, worker: WorkerRecord, wish: StopInte
 
 
 def worker_started(work: UnitOfWork, event: WorkerStarted) -> None:
-    """Note that a worker runs; when all do, the job is running."""
+    """Record that a worker runs. Once all workers run, the job is running."""
     found = _find(work, event.worker)
     if found is None:
         return
@@ -298,10 +298,10 @@ def worker_ended(
     policy: RetryRules,
     xid: int | None = None,
 ) -> None:
-    """Note that a worker is gone; with the last one the attempt is over.
+    """Record that a worker has ended. With the last one the attempt ends.
 
     Args:
-        policy: What the site says of failures. ``xid``: the driver's newest error of its GPUs.
+        policy: The site's retry rules. ``xid``: the driver's newest error of its GPUs.
     """
     found = _find(work, event.worker)
     if found is None or found[2].ended is not None:
@@ -313,7 +313,7 @@ def worker_ended(
     if not attempt.live_workers:
         _attempt_over(work, job, attempt, event.at, now, policy)
     elif hanging.is_stopped(job):
-        pass  # the others have their notice
+        pass  # the other workers have their notice
     elif job.wish is None and winding_down(attempt) and endings.bad(ended):
         wish = notices.sibling_ended(ended, grace_s, now)
         for other in attempt.live_workers:
@@ -321,7 +321,7 @@ def worker_ended(
 
 
 def winding_down(attempt: AttemptRecord) -> bool:
-    """Tell whether a worker failed or was lost, so that the others were told to stop."""
+    """Return whether a worker failed or was lost, so that the other workers were sent a stop."""
     return any(endings.bad(worker) for worker in attempt.workers)
 
 
@@ -373,14 +373,14 @@ def _attempt_over(
 
 
 def stop_before(work: UnitOfWork, job: JobRecord) -> StopIntent | None:
-    """Return how the job was told to stop before the change at hand."""
+    """Return the stop request of the job before the present change, or None."""
     return work.job(job.id).wish
 
 
 def _find(
     work: UnitOfWork, worker: WorkerId
 ) -> tuple[JobRecord, AttemptRecord, WorkerRecord] | None:
-    """Return what an event is about; None when it is about something that is over."""
+    """Return the records to which an event refers, or None if they are over."""
     try:
         job = work.job(worker.job)
     except KeyError:

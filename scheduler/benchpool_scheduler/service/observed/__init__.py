@@ -1,4 +1,4 @@
-"""Settings of the service, and what it was told by the runtime, the Hub and the last pass.
+"""Settings of the service, and its observations of the runtime, the Hub and the last pass.
 
-Door: ``observed.SchedulerState``.
+Entry point: ``observed.SchedulerState``.
 """

@@ -1,6 +1,6 @@
-"""What administrators said of nodes, as the core needs it: when each is closed, and in which words.
+"""Nodes that administrators closed, for the core: when each is closed, and the reason in words.
 
-Pure. A node is named without its slices: ``place`` names are those of the core.
+All functions are pure. A node is named without its slices: ``place`` names are those of the core.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Nodes = Mapping[str, NodeRecord]
 
 
 def closings(node: NodeRecord) -> Iterator[Closing]:
-    """Yield when a node takes no starts."""
+    """Yield the periods in which a node takes no starts."""
     if node.drained is not None:
         yield Closing()
     if node.window is not None:
@@ -24,7 +24,7 @@ def closings(node: NodeRecord) -> Iterator[Closing]:
 
 
 def closed_now(nodes: Nodes, now: float) -> frozenset[str]:
-    """Return the nodes that take no starts at all."""
+    """Return the nodes that take no starts now."""
     return frozenset(
         name for name, node in nodes.items() if any(it.closed(now) for it in closings(node))
     )
@@ -33,7 +33,7 @@ def closed_now(nodes: Nodes, now: float) -> frozenset[str]:
 def barred_places(
     nodes: Nodes, places: Iterable[str], limit_s: float | None, now: float
 ) -> Iterator[str]:
-    """Yield the places where a job with such a time limit may not be started now."""
+    """Yield the places where a job with this time limit may not be started now."""
     if not nodes:
         return
     for place in places:
@@ -43,9 +43,9 @@ def barred_places(
 
 
 def changes(nodes: Nodes, limit_s: float | None = 0.0) -> Iterator[float]:
-    """Yield the instants at which a job with such a time limit may use other nodes than before.
+    """Yield the instants at which the nodes open to a job with this time limit change.
 
-    Without a limit given: the instants at which nodes close and open.
+    Without a limit, these are the instants at which nodes close and open.
     """
     for node in nodes.values():
         for closing in closings(node):
@@ -56,7 +56,7 @@ def words(node: NodeRecord | None, *, closed: bool) -> str:
     """Return why nothing starts on a node, as the rest of a sentence that begins with its name.
 
     Args:
-        closed: It takes no starts at all now.
+        closed: The node takes no starts now.
 
     >>> words(NodeRecord("n", drained=5.0, reason="new disk"), closed=True)
     'drains (new disk)'
@@ -75,14 +75,14 @@ def words(node: NodeRecord | None, *, closed: bool) -> str:
 
 
 def closes_s(node: NodeRecord | None, *, closed: bool) -> float | None:
-    """Return when a node that is open closes; None for one that is closed or stays open."""
+    """Return when an open node closes, or None if it is closed or stays open."""
     if node is None or closed or node.window is None:
         return None
     return node.window.begins
 
 
 def instant(at: float) -> str:
-    """Return a time as all readers of a sentence read it.
+    """Return a time in UTC, as text for all readers.
 
     >>> instant(0.0)
     '1970-01-01 00:00 UTC'

@@ -1,7 +1,7 @@
-"""What there is, whoever holds it: nodes with their GPUs, and whom they serve.
+"""Nodes with their GPUs and purposes, regardless of holders.
 
-Made once for a set of GPUs and a configuration, so that no submission, look or pass goes over all
-GPUs again.
+An inventory is built once for a set of GPUs and a configuration, so that submissions, requests and
+passes need not scan all GPUs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Purpose = Literal["build", "train"]
 WHOLE = Device("", 0, "", "", None, simulated=False).resource
 
 UNKNOWN = NodeFacts("")
-"""What is known of a machine that nobody has told anything of."""
+"""Facts of a node without any report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +26,15 @@ class Inventory:
     """The nodes of a pool.
 
     Attributes:
-        devices: All GPUs as the runtime told them; ``configuration`` is the one in force then.
+        devices: All GPUs as the runtime reported them. ``configuration``: the one then in force.
         nodes: The GPUs of each node by the node's name, both in order.
-        pools: The name of the pool that each node belongs to, of those that belong to one.
-        train: Names of the nodes that serve training; ``build`` of those that serve benches.
-        places: The GPUs of each node that serves training, those of one kind together: slices of a
-            GPU are GPUs of their own (R1). ``slices``: the names of such places.
+        pools: The name of each node's pool, for nodes that belong to one.
+        train: Names of the nodes that serve training. ``build``: names of the nodes for benches.
+        places: The GPUs of each node that serves training, grouped by kind: slices of a GPU are
+            GPUs of their own (R1). ``slices``: the names of places with slices.
         by_uuid: Every GPU by its UUID.
-        facts: What is known of the machines, by name; ``told`` as the runtime told it.
-        unusable: GPUs that nobody can be given now: foreign or broken ones (R1).
+        facts: Facts of the nodes, by name; ``told`` as the runtime reported them.
+        unusable: GPUs that cannot be allocated now: foreign or broken ones (R1).
     """
 
     devices: tuple[Device, ...]
@@ -60,7 +60,7 @@ class Inventory:
         configuration: Configuration,
         told: tuple[NodeFacts, ...] = (),
     ) -> Inventory:
-        """Sort these GPUs by node and purpose."""
+        """Group these GPUs by node and purpose."""
         nodes = by_node(devices)
         facts = {node.name: node for node in told}
         pools = {
@@ -113,7 +113,7 @@ def _places(
 
 
 def place_name(node: str, resource: str) -> str:
-    """Return how the core calls the GPUs of one kind on a node.
+    """Return the core's name for the GPUs of one kind on a node.
 
     >>> place_name("n", "nvidia.com/gpu"), place_name("n", "nvidia.com/mig-1g.10gb")
     ('n', 'n/mig-1g.10gb')
@@ -122,7 +122,7 @@ def place_name(node: str, resource: str) -> str:
 
 
 def place_of(node: str, gpus: Sequence[str]) -> str:
-    """Return at which place a worker is, by the names of its GPUs.
+    """Return the place of a worker, from the names of its GPUs.
 
     >>> place_of("n", ["n/0", "n/1"]), place_of("n", ["n/mig-1g.10gb/0"]), place_of("n", ["GPU-7"])
     ('n', 'n/mig-1g.10gb', 'n')
@@ -132,7 +132,7 @@ def place_of(node: str, gpus: Sequence[str]) -> str:
 
 
 def node_of(place: str) -> str:
-    """Return on which node a place is; names of nodes have no slash.
+    """Return the node of a place. Node names contain no slash.
 
     >>> node_of("n/mig-1g.10gb"), node_of("n")
     ('n', 'n')
@@ -143,9 +143,9 @@ def node_of(place: str) -> str:
 def pool_of(
     configuration: Configuration, devices: Sequence[Device], facts: NodeFacts | None = None
 ) -> NodePool | None:
-    """Return the pool that a node belongs to: the first whose labels it has, None for none.
+    """Return the pool of a node: the first whose labels the node has, or None.
 
-    Beside the labels of the machine each node has ``gpu.model`` and ``node``, its name.
+    In addition to its own labels, each node has ``gpu.model`` and ``node``, its name.
     """
     labels = {} if facts is None else facts.labels
     own = {"gpu.model": devices[0].model, "node": devices[0].node}

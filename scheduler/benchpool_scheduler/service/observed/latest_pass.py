@@ -1,4 +1,4 @@
-"""What the newest pass said: kept in memory only, another value after every pass."""
+"""Results of the newest pass, in memory only and replaced after each pass."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ class LatestPass:
     """Reasons, shares and GPUs over quota as of the newest pass.
 
     Attributes:
-        quarantined: Jobs that no pass looks at because the core cannot take them, each with a
-            sentence.
-        passes: Number of passes since the start. ``last_pass_s``: how long the newest took;
-            ``pass_s``: how long all took together.
+        quarantined: Jobs that passes leave out because the core rejects them, each with the cause.
+        passes: Number of passes since the start. ``last_pass_s``: duration of the newest one in
+            seconds. ``pass_s``: total duration of all in seconds.
     """
 
     reasons: Mapping[JobId, WaitReason] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""Users whom the Hub had and has no more, and users that it renamed, while jobs of theirs go on.
+"""Users who were removed or renamed in the Hub while they have unfinished jobs.
 
-A user is a name alone: who is added again by the same name has what the former one left. The Hub
-keeps the time at which it made a user when it renames one, which is how a new name is known.
+A user is identified only by name: a new user of the same name gets the jobs of the former one. The
+Hub keeps the creation time when it renames a user, which identifies the new name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST_NAMED = 5
 
 @dataclass(slots=True)
 class LeftUsers:
-    """What was seen of the Hub's users since the service started.
+    """The Hub's users as observed since the service started.
 
     Attributes:
         renamed: The present name of each user that the Hub has renamed, by the former one.
@@ -30,11 +30,11 @@ class LeftUsers:
     _back: dict[str, float] = field(default_factory=dict)
 
     def learn(self, users: Iterable[HubUser], now: float) -> None:
-        """Take up whom the Hub knows at an instant, in seconds since the epoch."""
+        """Record the Hub's users at an instant, in seconds since the epoch."""
         seen = {it.name: it.created for it in users}
         for name in self._left.keys() & seen.keys():
             if seen[name] is None or seen[name] != self._left[name]:
-                self._back[name] = now  # else it was renamed back
+                self._back[name] = now  # otherwise it was renamed to this name again
         gone = {**self._left, **self._seen}
         self._left = {name: made for name, made in gone.items() if name not in seen}
         came = {made: name for name, made in seen.items() if name not in self._seen and made}
@@ -52,10 +52,10 @@ class LeftUsers:
         seen: Mapping[str, float | None],
         came: Mapping[float, str],
     ) -> str | None:
-        """Return the present name of a user whose name is gone, None for none.
+        """Return the present name of a user whose name is gone, or None.
 
-        Some databases keep whole seconds, in which several users may have been made: only a name
-        that comes when the last one goes is of the same user.
+        Some databases store whole seconds, in which several users may be created. A new name
+        therefore belongs to the same user only if it appears as the former one disappears.
         """
         last = self.renamed.get(was, was)
         if made is not None and seen.get(last) == made:
@@ -63,7 +63,7 @@ class LeftUsers:
         return came.get(made) if made is not None and last in self._seen else None
 
     def told(self, live: Sequence[JobRecord]) -> str | None:
-        """Return in sentences what is left of whom, None for nothing.
+        """Return sentences about removed users with unfinished jobs, or None.
 
         Args:
             live: Jobs that have not ended.

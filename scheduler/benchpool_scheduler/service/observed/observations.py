@@ -1,4 +1,4 @@
-"""What the service was told last by configuration, runtime, Hub and passes, as one frozen value."""
+"""Newest facts from configuration, runtime, Hub and passes, as one frozen value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from benchpool_scheduler.store.records import NodeRecord
 
 @dataclass(frozen=True, slots=True)
 class ParkedGpu:
-    """A GPU that a parked bench lends. ``wanted``: its kernel comes back, whoever is on it goes."""
+    """A GPU that a parked bench lends. ``wanted``: the bench returns, so its job is preempted."""
 
     lease: str
     user: str
@@ -30,25 +30,25 @@ class ParkedGpu:
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """One instant's observations. A change makes another value; this one never changes.
+    """The observations at one instant. They never change; an update creates a new value.
 
     Attributes:
         configuration: The one in force, with the personal projects of the users.
         inventory: The GPUs by node and purpose, by that configuration.
         users: The Hub's users and their build quotas, by that configuration.
-        called: How many GPUs servers in line for benches wait for, by node.
-        parked: The GPUs of parked benches, by UUID: no other bench gets them.
-        usage: What the core is told of past use above quota (R7).
-        hours: Who is past a budget of GPU-hours in this month.
-        idle_benches: What owners of idle benches are to hear, by user and a name of its own.
-        drained: Names of machines that take no starts for a fault of their own.
-        nodes: What administrators said of machines, by name; ``closed``: those that take no starts
-            now because of it.
-        latest_pass: What the newest pass said.
-        problems: Sentences of health by their topic, in the order in which they came up.
-        safe_mode: What runs and is not known, and what cannot be read.
-        default_amounts: What workers ask for whose job names no cores or no memory.
-        at: The instant whose reservations stand in the configuration.
+        called: Number of GPUs that the bench queue reclaims, by node.
+        parked: The GPUs of parked benches, by UUID. No other bench gets them.
+        usage: Past use above quota, for the core (R7).
+        hours: Users and projects past a budget of GPU-hours in this month.
+        idle_benches: Notifications to owners of idle benches, by user and key.
+        drained: Names of nodes that take no starts because of a fault.
+        nodes: Administrators' records of nodes, by name. ``closed``: nodes that take no starts
+            now because of them.
+        latest_pass: Results of the newest pass.
+        problems: Health problems as sentences by topic, in the order in which they arose.
+        safe_mode: Unknown running jobs and unreadable records.
+        default_amounts: CPUs and memory of workers whose job names none.
+        at: Instant of the reservations in the configuration.
     """
 
     configuration: Configuration
@@ -75,7 +75,7 @@ class Observations:
         users: tuple[HubUser, ...] = (),
         default_amounts: DefaultAmounts = NO_DEFAULTS,
     ) -> Observations:
-        """Return what is known before the runtime was asked."""
+        """Return the observations before the first report of the runtime."""
         configuration = _for(users, configuration, 0.0)
         inventory, known = Inventory.of((), configuration), Users.of(users, configuration)
         return cls(configuration, inventory, known, default_amounts=default_amounts)
@@ -85,7 +85,7 @@ class Observations:
         return self._of(configuration, self.users.users)
 
     def as_of(self, now: float) -> Observations:
-        """Return this with the reservations of an instant; itself where they are the same."""
+        """Return the observations with the reservations of an instant, or ``self`` if equal."""
         own = written(self.configuration).reservations
         if not own or standing(own, now) == standing(own, self.at):
             return self
@@ -105,22 +105,22 @@ class Observations:
     def with_machines(
         self, devices: tuple[Device, ...], nodes: tuple[NodeFacts, ...]
     ) -> Observations:
-        """Return this with GPUs and machines as the runtime tells them now."""
+        """Return the observations with the GPUs and nodes that the runtime reports."""
         return replace(self, inventory=Inventory.of(devices, self.configuration, nodes))
 
     def with_users(self, users: tuple[HubUser, ...]) -> Observations:
-        """Return this with the Hub's users as it tells them now."""
+        """Return the observations with the users that the Hub reports."""
         return self._of(self.configuration, users)
 
     def with_problem(self, topic: str, sentence: str | None) -> Observations:
-        """Return this with another sentence about a topic; None for no more."""
+        """Return the observations with this problem of a topic; None removes it."""
         others = {name: text for name, text in self.problems.items() if name != topic}
         if sentence is None:
             return replace(self, problems=others)
         return replace(self, problems={**self.problems, topic: sentence})
 
     def hub_user(self, name: str) -> HubUser | None:
-        """Return a user as the Hub last knew it."""
+        """Return a user as the Hub last reported it, or None."""
         return self.users.by_name.get(name)
 
 

@@ -1,4 +1,4 @@
-"""The service's surroundings: its settings, and the newest observations, replaced as a whole."""
+"""State of the scheduler: its settings, and the newest observations, replaced as a whole."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from benchpool_scheduler.service.observed.service_settings import ServiceSetting
 
 
 class SchedulerState:
-    """Holds the newest observations for all who read them. Only the loop's thread writes.
+    """Holds the newest observations for all readers. Only the loop's thread writes.
 
-    Whoever needs several facts that belong together takes ``now`` once and reads from that.
+    A reader that needs several consistent facts takes ``now`` once and reads from that value.
 
     Attributes:
-        settings: What does not change while the service runs.
-        replaced: News of each time that the observations were replaced: those of now.
-        left_users: Whom the Hub had and has no more, or renamed.
+        settings: Settings that do not change while the service runs.
+        replaced: Publishes the observations each time they are replaced.
+        left_users: Users who were removed or renamed in the Hub.
     """
 
     def __init__(self, settings: ServiceSettings, configuration: Configuration) -> None:
@@ -35,23 +35,23 @@ class SchedulerState:
         return self._now
 
     def put(self, now: Observations) -> None:
-        """Replace the observations; reservations stand in them as they do now."""
+        """Replace the observations, with the reservations of the present instant."""
         self._now = now.as_of(self.settings.clock.now())
         self.replaced.publish(self._now)
 
     def report(self, topic: str, sentence: str | None) -> None:
-        """Say something that people who look after the pool must know; None clears it."""
+        """Report a problem to administrators; None clears it."""
         if self._now.problems.get(topic) != sentence:
             self.put(self._now.with_problem(topic, sentence))
 
     def meet(self, user: HubUser) -> None:
-        """Learn of somebody who came before the Hub was asked again and may need a project."""
+        """Add a user whom the Hub has not listed yet and who may need a personal project."""
         seen = self._now
         if seen.configuration.offers_personal and user.name not in seen.users.by_name:
             self.put(seen.with_users((*seen.users.users, user)))
 
     async def ask_hub(self) -> None:
-        """Learn users and servers from the Hub. Errors: Unavailable; the last answer stays."""
+        """Update users and servers from the Hub. Errors: Unavailable; the last response stays."""
         directory, asked = self.settings.directory, self.settings.clock.now()
         await directory.refresh()
         self.left_users.learn(directory.users(), asked)

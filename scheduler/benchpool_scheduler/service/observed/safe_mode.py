@@ -1,7 +1,7 @@
-"""What the service knows that it does not know: jobs without a record, records without a meaning.
+"""Safe mode: jobs that run without a record, and records that cannot be read.
 
-Whatever they hold is given to nobody else (R1); all other work goes on. Only where it cannot be
-told what is missing does nothing new begin: ``hold``.
+Their GPUs are not allocated (R1), and all other work continues. No job starts only if the missing
+part is unknown: ``hold``.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from benchpool_scheduler.store.records import Unreadable
 
 @dataclass(frozen=True, slots=True)
 class UnknownJob:
-    """A job that runs, and of which the database knows nothing, or not this attempt.
+    """A running job without a database record, or whose record lacks this attempt.
 
     Attributes:
-        gpus: What its workers hold; None where that cannot be told.
-        since: When the first of them started. ``in_line``: the database has it as a job that waits.
+        gpus: GPUs that its workers hold, or None if they cannot be determined.
+        since: When the first of them started. ``in_line``: the database has the job as queued.
     """
 
     id: str
@@ -38,11 +38,11 @@ class UnknownJob:
 
 @dataclass(frozen=True)
 class SafeMode:
-    """One instant's.
+    """The safe-mode issues at one instant.
 
     Attributes:
-        lost: Why nothing new may begin, as the store tells it.
-        hub: What the Hub's own database lost: servers that it does not name may run all the same.
+        lost: Why no job may start, as the store reports it.
+        hub: Losses of the Hub's own database: servers that it does not name may still run.
     """
 
     lost: str | None = None
@@ -52,7 +52,7 @@ class SafeMode:
 
     @property
     def hold(self) -> str | None:
-        """Why nothing new may begin; None where it may."""
+        """Why no job may start, or None."""
         if self.lost is not None:
             return self.lost
         for job in self.unknown:
@@ -66,7 +66,7 @@ class SafeMode:
 
     @property
     def held_because(self) -> str | None:
-        """The same in a few words, for those who cannot decide about it."""
+        """The same in a few words, for readers who cannot decide about it."""
         if self.lost is not None:
             return "the pool's database was lost or damaged"
         if self.hold is not None:
@@ -75,17 +75,17 @@ class SafeMode:
 
     @property
     def quiet(self) -> bool:
-        """Whether all is known."""
+        """Whether there are no issues."""
         return not (self.lost or self.unknown or self.unreadable or self.hub)
 
     @cached_property
     def held_jobs(self) -> Mapping[str, int]:
-        """Jobs of the database that must not be started: they run already, in that attempt."""
+        """Jobs of the database that must not be started, since they run already in this attempt."""
         return {job.id: job.attempt for job in self.unknown}
 
     @cached_property
     def blocked(self) -> Mapping[str, str]:
-        """GPUs that nobody may be given, each with the reason."""
+        """GPUs that must not be allocated, each with the reason."""
         found: dict[str, str] = {}
         for job in self.unknown:
             note = f"held by job {job.id[:8]}, which the database does not know"
@@ -96,7 +96,7 @@ class SafeMode:
         return found
 
     def without_blocked(self, devices: tuple[Device, ...]) -> tuple[Device, ...]:
-        """Return the GPUs with those that nobody may be given marked as used by others."""
+        """Return the GPUs, with blocked ones marked as used by others."""
         if not self.blocked:
             return devices
         return tuple(
@@ -105,7 +105,7 @@ class SafeMode:
         )
 
     def require_open(self) -> None:
-        """Refuse what is new while nothing may begin. Errors: Unavailable ``safe-mode``."""
+        """Refuse new work while no job may start. Errors: Unavailable ``safe-mode``."""
         if self.held_because is not None:
             raise Unavailable(
                 f"benchpool accepts nothing new at the moment, because {self.held_because}; "
@@ -115,5 +115,5 @@ class SafeMode:
 
 
 def _with_note(device: Device, note: str) -> Device:
-    """Return a GPU that is not ours to give, with the reason."""
+    """Return a GPU marked as foreign, with the reason."""
     return replace(device, state=DeviceState.FOREIGN, note=note)

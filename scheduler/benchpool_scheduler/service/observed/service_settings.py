@@ -1,4 +1,4 @@
-"""How the service was set up: given at its start, and the same until its end."""
+"""Settings of the service, given at its start and constant until its end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchpool_scheduler.store.records import AttemptRecord
 
 @dataclass(frozen=True, slots=True)
 class DefaultAmounts:
-    """What workers ask for whose job names nothing, for each of their GPUs; 0 asks for nothing.
+    """Default requests of workers per GPU, if their job names none; 0 requests nothing.
 
     Attributes:
         cpus: Processor cores. ``memory_gib``: GiB of memory.
@@ -27,7 +27,7 @@ class DefaultAmounts:
     memory_gib: float = 0.0
 
     def of(self, spec: JobSpec) -> JobSpec:
-        """Return what a job asks for with these where it says nothing.
+        """Return a job's request, with these defaults for amounts that it does not name.
 
         >>> asked = DefaultAmounts(cpus=4, memory_gib=16).of(JobSpec(gpus=2, cpus=1))
         >>> asked.cpus, asked.memory_gib
@@ -40,9 +40,9 @@ class DefaultAmounts:
         return spec.changed(cpus=cpus, memory_gib=memory_gib)
 
     def held(self, spec: JobSpec, attempt: AttemptRecord | None) -> JobSpec:
-        """Return what workers of an attempt have: what they were started with.
+        """Return the request with which the workers of an attempt were started.
 
-        Where that is not known, or without an attempt, it is what is asked for now.
+        If that is unknown, or without an attempt, it is the present request.
         """
         if attempt is None or attempt.cpus is None or attempt.memory_gib is None:
             return self.of(spec)
@@ -56,16 +56,16 @@ NO_DEFAULTS = DefaultAmounts()
 
 @dataclass(frozen=True, slots=True)
 class Containers:
-    """Where things are in workers that are containers.
+    """Locations in workers that are containers.
 
     Attributes:
-        home_of: Returns the volume claim of a user's home that any number of pods may mount; None
-            for none. ``nodes_for_claim``: where it can be mounted, None for everywhere.
+        home_of: Returns the volume claim of a user's home that any number of pods may mount, or
+            None. ``nodes_for_claim``: returns the nodes that can mount it, None for all nodes.
         pinned: Returns the image that a user's notebook runs, by its digest.
-        home_path: Where it is mounted.
-        python: Runs what names no interpreter.
-        objects: Folder of the contents that came with the job. ``output``: of its results.
-        backup: A sentence on how a copy is made of what the service cannot copy itself.
+        home_path: Mount path of the home.
+        python: Interpreter for jobs that name none.
+        objects: Folder of the files submitted with the job. ``output``: folder of its results.
+        backup: A sentence on how to back up data that the service cannot copy itself.
     """
 
     home_of: Callable[[str], str | None] = lambda user: None
@@ -80,21 +80,20 @@ class Containers:
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
-    """What every part of the service may need of its surroundings.
+    """Settings and surroundings for all parts of the service.
 
     Attributes:
-        clock: Where times come from. ``new_id``: makes ids of jobs and leases.
+        clock: Source of times. ``new_id``: creates IDs of jobs and leases.
         directory: The Hub's users and servers.
         state: The state folder.
-        base_url: The service's address for people.
+        base_url: The service's address for users.
         accounts: ``system`` runs jobs as the system account of their user.
-        images: Jobs may name the image they run in.
-        containers: Where things are in workers that are containers; None where they are processes
-            of the machine.
-        environment: What every worker's environment has, by the administrator's allow-list.
-        default_amounts: What workers ask for whose job names no cores or no memory.
-        notifications_file: What may be sent to people; None for the one in the state folder.
-        parker: What parks idle kernels; None where nothing can.
+        images: Jobs may name the image in which they run.
+        containers: Locations in workers that are containers, or None for local processes.
+        environment: Variables of every worker's environment, by the administrator's allow-list.
+        default_amounts: CPUs and memory of workers whose job names none.
+        notifications_file: Settings of notifications; None for the file in the state folder.
+        parker: Parks idle kernels, or None if that is impossible.
     """
 
     clock: Clock

@@ -1,6 +1,6 @@
-"""Who there is: the Hub's users and the build quotas of those who may start servers (R2, R3).
+"""Users of the pool: the Hub's users and the build quotas of users who start servers (R2, R3).
 
-Made once for an answer of the Hub and a configuration; every submission asks for their sum.
+Built once for a response of the Hub and a configuration, since every submission needs the sum.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ class Users:
     """The users of a pool.
 
     Attributes:
-        users: As the Hub told them; ``configuration`` is the one in force then.
+        users: Users as the Hub reported them. ``configuration``: the one then in force.
         by_name: The same by name.
-        promised: Sum of the build quotas of all who may start servers: the Hub's users and those
-            that the configuration names.
+        quota_sum: Sum of the build quotas of all users who may start servers: the Hub's users and
+            users that the configuration names.
     """
 
     users: tuple[HubUser, ...]
@@ -31,7 +31,7 @@ class Users:
 
     @classmethod
     def of(cls, users: tuple[HubUser, ...], configuration: Configuration) -> Users:
-        """Look up everybody's build quota."""
+        """Look up the build quotas of all users."""
         by_name = {user.name: user for user in users}
         groups = {name: user.groups for name, user in by_name.items() if user.may_start_servers}
         names = groups.keys() | configuration.build.users.keys()

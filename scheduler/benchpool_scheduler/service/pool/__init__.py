@@ -1,4 +1,4 @@
-"""The composition root: puts the rooms together, starts and ends them.
+"""Composition root: builds the parts of the service, starts and closes them.
 
-Door: ``pool.Pool``.
+Entry point: ``pool.Pool``.
 """

@@ -1,4 +1,4 @@
-"""The parts of a pool that go on until it is closed; one that ends before is told."""
+"""Background tasks of a pool, which run until it is closed; an early exit is reported."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ log = logging.getLogger(__name__)
 
 
 class BackgroundTasks:
-    """Tasks that are begun together and cancelled together.
+    """Tasks that are started one by one and cancelled together.
 
     Args:
-        ended: Called with a sentence when a part has ended that should go on for ever: the process
-            must end too, and be started again.
+        ended: Called with a sentence when a task has exited early; the process must then exit and
+            be restarted.
     """
 
     def __init__(self, ended: Callable[[str], None] | None) -> None:
@@ -25,7 +25,7 @@ class BackgroundTasks:
     def begin(
         self, name: str, work: Coroutine[None, None, None], *, may_return: bool = False
     ) -> None:
-        """Begin a part, by the name that people read; one that may return may end well."""
+        """Start a task under a name for logs; a task that may return may exit without error."""
 
         def over(task: asyncio.Task[None]) -> None:
             failed = None if task.cancelled() else task.exception()
@@ -40,15 +40,15 @@ class BackgroundTasks:
         self._tasks.append(task)
 
     def closing(self) -> None:
-        """From now on parts may end."""
+        """Expect exits from now on."""
         self._closing = True
 
     def cancel(self) -> None:
-        """Tell every part to end."""
+        """Cancel all tasks."""
         for task in self._tasks:
             task.cancel()
 
     async def gone(self) -> None:
-        """Return when every part has ended."""
+        """Wait until all tasks have ended."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()

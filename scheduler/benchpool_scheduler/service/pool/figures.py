@@ -1,4 +1,4 @@
-"""MetricsReader for Prometheus."""
+"""Reader of the metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from benchpool_scheduler.telemetry.samples import GpuSample
 
 @dataclass(frozen=True, slots=True)
 class MeasuredGpu:
-    """The newest sample of a GPU, and where it is."""
+    """Latest sample of a GPU, with its place."""
 
     node: str
     index: int
@@ -30,25 +30,26 @@ class MeasuredGpu:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """What the service counts. Labels are bounded: names of projects, words of states.
+    """Metrics of the service. Labels have few values: project names and states.
 
     Attributes:
         jobs: Number of jobs that have not ended, by (project, state).
         jobs_ended: Jobs ended since the start of the process, by (project, state).
         gpus: GPUs by state.
         queue_length: Waiting jobs.
-        submissions: Accepted since the start of the process; ``refusals`` by error code.
-        preemptions: Since the start of the process, by project of the victim.
-        lost_gpu_s: GPU seconds that preemptions cost, by project of the victim.
-        passes: Passes since the start; ``pass_s`` their total time; ``last_pass_s`` the last's.
+        submissions: Jobs accepted since the start of the process; ``refusals`` by error code.
+        preemptions: Preemptions since the start of the process, by project of the victim.
+        lost_gpu_s: GPU-seconds that preemptions cost, by project of the victim.
+        passes: Passes since the start; ``pass_s`` is their total time, ``last_pass_s`` the last
+            one's.
         store_bytes: Size of the database and of its write-ahead log.
-        disk: Room on the disk of the state folder, None where it is not known.
-        stops_waiting: Stops that could not be written down yet.
-        breaches: Breaches of invariants found by the auditor, by invariant (I1 to I6).
-        problems: Sentences of health.
-        drained: Machines that take no starts for a fault of their own.
-        past_use_gpu_s: Decayed GPU seconds above quota, by project (R7).
-        use: What was measured last of each GPU.
+        disk: Free space of the state folder's disk, or None if it is unknown.
+        stops_waiting: Stops that could not be saved yet.
+        breaches: Violations of invariants found by the auditor, by invariant (I1 to I6).
+        problems: Sentences of the health report.
+        drained: Machines that take no starts because of their own faults.
+        past_use_gpu_s: Decayed GPU-seconds above quota, by project (R7).
+        use: Latest sample of each GPU.
     """
 
     jobs: Mapping[tuple[str, str], int] = field(default_factory=dict)
@@ -74,7 +75,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class MetricsReader:
-    """Collects the figures from the parts that count."""
+    """Reader of the metrics from the parts that count."""
 
     ledger: Ledger
     observed: SchedulerState
@@ -87,7 +88,7 @@ class MetricsReader:
     live: LiveUse
 
     def read(self) -> Metrics:
-        """Return the figures as they are now."""
+        """Return the present metrics."""
         live, seen = self.ledger.counters.by_state, self.observed.now
         return Metrics(
             jobs={(project, state.value): count for (project, state), count in live.items()},

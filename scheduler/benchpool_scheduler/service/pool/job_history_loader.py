@@ -1,4 +1,4 @@
-"""Jobs that ended long ago: read beside the work, after the first pass, and waited for."""
+"""Loader of jobs that ended long ago, after the first pass; readers wait for it."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.process import interpreter
 
 FIRST_PASS_S = 2.0
-"""The history is read after the first pass, or after so many seconds."""
+"""Timeout for the first pass, after which the history is read, in seconds."""
 
 WHOLE_S = 20.0
-"""Whoever asks for jobs while the history is read waits so long at most."""
+"""Timeout for readers of jobs while the history is loaded, in seconds."""
 
 
 class JobHistoryLoader:
-    """The reading of a ledger's history."""
+    """Loader of a ledger's history."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._pass_made = asyncio.Event()
 
     def pass_made(self, _: object) -> None:
-        """Take notice of a pass."""
+        """Allow loading, since a pass was made."""
         self._pass_made.set()
 
     async def read(self) -> None:
-        """Read what ended long ago, beside the work but after the first pass."""
+        """Read the jobs that ended long ago, after the first pass or its timeout."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FIRST_PASS_S):
                 await self._pass_made.wait()
@@ -36,7 +36,7 @@ class JobHistoryLoader:
         interpreter.settle(len(self._ledger.job_index.jobs))
 
     async def whole(self) -> None:
-        """Wait until all jobs are known. Errors: Unavailable."""
+        """Wait until all jobs are loaded. Errors: Unavailable."""
         try:
             async with asyncio.timeout(WHOLE_S):
                 await self._ledger.whole.wait()

@@ -1,4 +1,4 @@
-"""What sends jobs by itself and lasts longer than they: sweeps, schedules, services, pods."""
+"""Creators of jobs that outlive their jobs: sweeps, schedules, services, external pods."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def of(
     pool: Pool, admission: Admission, commands: Commands, views: JobViews
 ) -> tuple[Sweeps, Schedules, Services, AdmittedRunner]:
-    """Return their verbs, each with what carries them on; of pods only that."""
+    """Return the operations of sweeps, schedules and services, and the runner of external pods."""
     ledger, observed = pool.ledger, pool.observed
     network = ReplicaNetwork.of(pool.runtime)
     services = Services.of(ledger, observed, admission, commands, pool.uploads, views, network)

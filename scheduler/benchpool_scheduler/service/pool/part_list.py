@@ -1,4 +1,4 @@
-"""The parts of the pool that go on until it is closed, by the names that people read."""
+"""List of the pool's background tasks, with their names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def begin_parts(pool: Pool, parts: BackgroundTasks, older: JobHistoryLoader) -> None:
-    """Begin them all, in this order."""
+    """Start all background tasks in this order."""
     begin = parts.begin
     begin("what hears of workers", pool.watcher.listen())
     begin("what takes the events of workers", pool.watcher.run())

@@ -1,8 +1,8 @@
-"""The pool as api and web see it: the parts of the service put together, started and ended.
+"""The pool as the API and the web interface see it: all parts of the service, start and close.
 
-One asyncio loop owns a ``Pool``. Reads answer from memory. Commands are written to the store
-before they are answered and before the runtime acts; a crash in between is repaired when the
-pool is opened again.
+One asyncio loop owns a ``Pool``. Reads answer from memory. Commands are written to the store before
+they are answered and before the runtime acts; a crash in between is repaired when the pool is
+opened again.
 """
 
 from __future__ import annotations
@@ -94,51 +94,46 @@ from benchpool_scheduler.store.past_jobs import PastJobs
 from benchpool_scheduler.telemetry import NO_SAMPLING, Sampling
 
 CLOSE_S = 5.0
-"""Starts and stops that are not carried out within this time are left to the next start."""
+"""Timeout for pending starts and stops at close, in seconds; the next start completes the rest."""
 
 
 class Pool:
     """The parts of one pool.
 
     Args:
-        store: Where accepted facts live; opened and closed with the pool.
-        runtime: Where workers run; opened and closed with the pool.
+        store: Store of accepted facts; opened and closed with the pool.
+        runtime: Runtime of the workers; opened and closed with the pool.
         configuration: The first configuration; ``configuration.apply`` replaces it.
-        state: The state folder; ``objects``, ``jobs`` and ``homes`` lie in it.
-        clock: Where times come from.
-        new_id: Makes ids of jobs and leases, 26 characters of [a-z0-9].
-        base_url: The service's address for people; a job's ``url`` is ``<base_url>/jobs/<id>``.
-        directory: The Hub's users and servers.
+        state: The state folder, with ``objects``, ``jobs`` and ``homes``.
+        new_id: Creates IDs of jobs and leases, 26 characters of [a-z0-9].
+        base_url: Public address of the service; a job's ``url`` is ``<base_url>/jobs/<id>``.
+        directory: The Hub's users and servers. ``clock``: source of times.
         accounts: ``system`` runs jobs as the system account of their user.
         environment: The administrator's allow-list by value, for every worker.
-        configuration_file: Where ``configuration.apply`` writes the text, if anywhere.
-        notifications_file: What may be sent to people; by default in the state folder.
-        images: Jobs may name the image they run in. ``containers``: workers are containers.
-        default_amounts: What workers ask for whose job names no cores or no memory.
-        announce: Takes waiting jobs whose reason is new, to say it where people look.
-        contents: Where uploaded contents lie; by default in the state folder.
-        keep_configuration: Keeps the text of ``configuration.apply`` elsewhere than in a file.
-        backups_kept: How many daily copies of the databases are kept; 0 makes none.
-        ended: Called when a part has ended that should go on for ever: the process must end too,
-            and be started again. ``step``: told what opening does, in words.
-        sampling: What measures GPUs, and how often. ``parker``: what parks idle kernels.
+        configuration_file: File that ``configuration.apply`` writes, if any.
+        notifications_file: Site settings of notifications; by default in the state folder.
+        images: Whether jobs may name an image. ``containers``: workers are containers.
+        default_amounts: Cores and memory of workers whose job names none.
+        announce: Publishes new wait reasons. ``step``: called with each step of opening.
+        contents: Store of uploaded contents; by default in the state folder.
+        keep_configuration: Saves the text of ``configuration.apply`` outside a file.
+        backups_kept: Number of daily database copies to keep, or 0 for none.
+        ended: Called when a background task exited early; the process must then be restarted.
+        sampling: Samplers of GPUs, and the interval. ``parker``: parks idle kernels.
 
     Attributes:
-        jobs: Submit, look, pause, resume, change, end. ``logs``: what their workers wrote.
-        inside: Looks into running jobs. ``comparison``: two of them beside one another.
+        jobs: Submission of and commands on jobs. ``logs``: output of their workers.
+        inside: Access to running jobs. ``comparison``: differences of two jobs.
         sweeps: Many runs of one submission. ``services``: programs that answer requests.
-        curves: What jobs report of themselves.
-        benches: Reserve, wait in line, give back. ``idle``: the rule for idle ones.
-        uploads: Contents that jobs will need. ``contents``: those of a job, for its workers.
-        views: The pool and quotas of users. ``people``: who there is. ``gpu_use``: what GPUs do.
-        metering: What was measured, and its database (``metering.database``).
-        events: What happens, as it happens.
-        adoption: What runs and is not known. ``nodes``: which machines take starts.
-        configuration: Check, apply, reload. ``whatifs``, ``history``: for administrators too.
-        audit: Who did what, for administrators. ``use``: where GPU-hours went.
-        notifier: What users are told outside of pages. ``deliveries``: sends it.
-        figures: For Prometheus. ``observed``: settings, what was seen last, and what those who look
-            after the pool must know (``observed.report``).
+        benches: Leases, queue and release of benches. ``idle``: the rule for idle ones.
+        uploads: Uploaded contents. ``contents``: contents of a job, for its workers.
+        views: Pool and quotas. ``people``: known users. ``gpu_use``: activity of GPUs.
+        metering: Measurements, and their database (``metering.database``).
+        events: Stream of events. ``curves``: values that jobs report.
+        adoption: Unknown running jobs. ``nodes``: which machines take starts.
+        configuration: Changes of it. For administrators: ``whatifs``, ``history``, ``audit``.
+        notifier: Settings of notifications. ``deliveries``: sends them. ``use``: use reports.
+        figures: Metrics for Prometheus. ``observed``: settings, observations and problems.
     """
 
     def __init__(
@@ -203,7 +198,7 @@ class Pool:
         subscribe(self, self._older)
 
     def _build_trail(self, observed: SchedulerState, past: PastJobs) -> None:
-        """Make what is kept in files of its own, and what reads it."""
+        """Build the parts with files of their own, and their readers."""
         folder = observed.settings.state / "scheduler"
         states = self.views.gpu_states
         live, tick_s = self.metering.live, self.metering.tick_s
@@ -221,7 +216,7 @@ class Pool:
         self.notifier = Notifier(self.deliveries)
 
     def _build_execution(self, ledger: Ledger, observed: SchedulerState) -> None:
-        """Make what decides and acts."""
+        """Build the parts that decide and act."""
         runtime, want_pass = self.runtime, self.want_pass
         self.watcher = Watcher(ledger, observed, runtime, want_pass)
         self.actions = Actions(ledger, observed, runtime, self.watcher.tell)
@@ -238,7 +233,7 @@ class Pool:
     def _build_views(
         self, ledger: Ledger, observed: SchedulerState, announce: Announce | None
     ) -> None:
-        """Make what people are shown."""
+        """Build the views."""
         self.estimates = Estimates(ledger, observed, self.state_cache, self.hours)
         folder = observed.settings.state / "scheduler"
         self.curves = JobCurves(folder / curve_files.FOLDER, observed.report)
@@ -268,7 +263,7 @@ class Pool:
         contents: ContentStore | None,
         past: PastJobs,
     ) -> None:
-        """Make what callers may do, and what is done now and then."""
+        """Build the operations for callers and the periodic work."""
         want_pass = self.want_pass
         self.uploads = UploadedContents(ledger, observed, contents)
         self.contents = JobContents(ledger, self.uploads)
@@ -319,13 +314,14 @@ class Pool:
             self.metering.live,
         )
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ life cycle
 
     async def open(self) -> None:
-        """Read the store, find running workers again, finish what a crash cut off, start passes.
+        """Read the store, find running workers, complete work that a crash interrupted, start
+        passes.
 
-        Errors: Unavailable when another process holds the store or it is damaged, InvalidInput for
-        benches that do not fit.
+        Errors: Unavailable if another process holds the store or it is damaged, InvalidInput if the
+        benches do not fit.
         """
         interpreter.prepare()
         self._step("reads its jobs")
@@ -363,7 +359,7 @@ class Pool:
         self.want_pass()
 
     async def close(self) -> None:
-        """Stop passes and let go of runtime and store; workers run on."""
+        """Stop passes and release runtime and store; workers run on."""
         self._parts.closing()
         self.feed_writer.close()
         with contextlib.suppress(TimeoutError):
@@ -391,11 +387,11 @@ class Pool:
         await self.ledger.store.close()
 
     async def whole(self) -> None:
-        """Wait until all jobs are known, also those that ended long ago. Errors: Unavailable."""
+        """Wait until all jobs are loaded, including old ones. Errors: Unavailable."""
         await self._older.whole()
 
     def want_pass(self) -> None:
-        """Ask for a pass."""
+        """Request a pass."""
         self.passes.want()
 
     def _reconfigured(self) -> None:

@@ -1,4 +1,4 @@
-"""Which part of the pool hears of which other part's news."""
+"""Subscriptions of the pool's parts to the events of other parts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def as_told(told: WorkerMetrics) -> MetricReport:
-    """Return what a worker reported as the curves take it."""
+    """Convert a worker's report for the curves."""
     values = ((it.name, Reported(it.value, it.at, it.step)) for it in told.values)
     return MetricReport(told.worker.attempt, tuple(values))
 
 
 def subscribe(pool: Pool, older: JobHistoryLoader) -> None:
-    """Let the parts hear of each other's news, in this order."""
+    """Subscribe all parts, in this order."""
     for changed in (
         pool.state_cache.touch,
         pool.inbound.see,

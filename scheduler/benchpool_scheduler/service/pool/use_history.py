@@ -1,4 +1,4 @@
-"""The history of use as one part of the pool: the database, what writes it, what reads it."""
+"""History of use as one part of the pool: database, writers and readers."""
 
 from __future__ import annotations
 
@@ -34,21 +34,22 @@ from benchpool_scheduler.telemetry import FAULTS
 log = logging.getLogger(__name__)
 
 AFTER_START_S = 10.0
-"""What people may want to see first is made so long after a start, which it does not delay."""
+"""Delay after a start before the first overview is prepared, in seconds, so that starts are
+fast.
+"""
 
 
 class UseHistory:
-    """Who had which GPU, what it did, and reports of both.
+    """Holders and activity of GPUs, and reports of both.
 
     Args:
-        gpu_states: What each GPU is doing; they hear the same news first.
-        history: The jobs that ended.
-        metering: What measures; who held what is written to its database, too.
+        gpu_states: States of the GPUs; subscribed before this part to the same events.
+        history: Jobs that have ended.
+        metering: Sampler, whose database also stores the holders.
 
     Attributes:
-        telemetry: What was measured, and who held what. ``fleet``: the pool at a glance.
-        job_measuring: Keeps with each job what was measured of it. ``so_far``: what those that
-            hold GPUs have used until now.
+        telemetry: Database of samples and holders. ``fleet``: overview of the pool.
+        job_measuring: Saves each job's measurements. ``so_far``: use of running jobs until now.
     """
 
     def __init__(
@@ -72,19 +73,19 @@ class UseHistory:
         self._idle = IdleDryRun(observed, self.telemetry)
 
     async def report(self, caller: Caller, query: UseQuery) -> UseReport:
-        """Return where GPU-hours went. Errors: InvalidInput for a range that is none."""
+        """Return where GPU-hours went. Errors: InvalidInput for an invalid range."""
         return await self._reports.report(caller, query)
 
     async def enough(self, caller: Caller, query: EnoughQuery) -> EnoughGpus:
-        """Say how many GPUs would have been enough. Errors: as ``EnoughReplays.ask``."""
+        """Return how many GPUs would have been enough. Errors: as ``EnoughReplays.ask``."""
         return await self._replays.ask(caller, query)
 
     async def idle_benches(self, caller: Caller, query: IdleBenchesQuery) -> IdleBenches:
-        """Say what a rule for idle benches would have freed. Errors: as ``IdleDryRun.ask``."""
+        """Return what a rule for idle benches would have freed. Errors: as ``IdleDryRun.ask``."""
         return await self._idle.ask(caller, query)
 
     def subscribe(self, ledger: Ledger, observed: SchedulerState, passes: Passes) -> None:
-        """Hear the news, after those who keep the states of GPUs."""
+        """Subscribe to events, after the states of GPUs."""
         ledger.gpus_moved.subscribe(self._recorder.moved)
         ledger.jobs_changed.subscribe(self._recorder.jobs_changed)
         ledger.jobs_changed.subscribe(self.job_measuring.jobs_changed)
@@ -94,7 +95,9 @@ class UseHistory:
         observed.replaced.subscribe(self._hpc_jobs.see)
 
     async def run(self) -> None:
-        """Record for ever, tell dcgm-exporter, and keep with jobs what they used."""
+        """Record holders, write the files for dcgm-exporter and save job measurements until
+        cancelled.
+        """
         await asyncio.gather(
             self._recorder.run(),
             self._hpc_jobs.run(),
@@ -110,5 +113,5 @@ class UseHistory:
             log.info("the hours of the last week could not be read ahead (%s)", fault)
 
     async def close(self) -> None:
-        """Write what goes on until now."""
+        """Write open intervals until now."""
         await self._recorder.close()

@@ -1,4 +1,4 @@
-"""What the process gives to every part: time, ids, interpreter settings, shielded commands.
+"""Services of the process for all parts: time, IDs, interpreter settings, shielded commands.
 
-Doors: ``clock.Clock``, ``identifiers.new_job_id``, ``shielded.shielded``.
+Entry points: ``clock.Clock``, ``identifiers.new_job_id``, ``shielded.shielded``.
 """

@@ -1,4 +1,4 @@
-"""Where the service takes times from."""
+"""Source of times for the service."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ class Clock(Protocol):
     """Time in seconds since the epoch."""
 
     def now(self) -> float:
-        """Return the present time; never less than an earlier answer of the same process."""
+        """Return the present time, never less than an earlier value in the same process."""
 
     def of_wall(self, at: float) -> float:
-        """Return by this clock what somebody has just read from the machine's own."""
+        """Convert a time just read from the system clock to this clock."""
 
 
 class SystemClock:
-    """The wall clock as of the start of the process, carried on without steps.
+    """The wall clock at the start of the process, continued without steps.
 
-    Durations inside the service are differences of ``now``. Setting the machine's clock must not
-    stretch or shrink them, so only the start is taken from the wall clock; ``CLOCK_BOOTTIME``
-    also counts the time that a machine sleeps.
+    Durations inside the service are differences of ``now``. Setting the system clock must not
+    change them, so only the start is taken from the wall clock. ``CLOCK_BOOTTIME`` also counts the
+    time in which the machine sleeps.
 
     Args:
-        wall: The machine's own clock, in seconds since the epoch.
+        wall: The system clock, in seconds since the epoch.
     """
 
     def __init__(self, wall: Callable[[], float] = time.time) -> None:
@@ -38,12 +38,12 @@ class SystemClock:
         return self._start + time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def of_wall(self, at: float) -> float:
-        """Return by this clock what was just read from the machine's own, which may be set."""
+        """Convert a time just read from the system clock, which may be set, to this clock."""
         return at + self.now() - self._wall()
 
 
 def moment(at: float) -> datetime:
-    """Return epoch seconds as a time with zone.
+    """Return epoch seconds as a time in UTC.
 
     >>> moment(0).isoformat()
     '1970-01-01T00:00:00+00:00'

@@ -1,4 +1,4 @@
-"""Ids of jobs and leases: 128 random bits as 26 characters [a-z0-9] of base 32."""
+"""IDs of jobs and leases: 128 random bits as 26 characters [a-z2-7] of base 32."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import secrets
 
 
 def new_job_id() -> str:
-    """Return a new id.
+    """Return a new ID.
 
     >>> len(new_job_id()), new_job_id() == new_job_id()
     (26, False)

@@ -1,4 +1,4 @@
-"""How the process is set up so that its loop answers while a pass runs in another thread."""
+"""Interpreter settings that keep the loop responsive while a pass runs in another thread."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ import gc
 import sys
 
 SWITCH_S = 0.0005
-"""The thread of passes gives the interpreter to the loop within this time, instead of 5 ms: a read
-that is served in several steps would wait that long at each of them."""
+"""Interval after which the pass thread hands the interpreter to the loop, in seconds.
+
+The default is 5 ms. A read with several steps would wait that long at each step.
+"""
 
 THRESHOLDS = (10_000, 10, 1_000)
-"""Collections look at new objects in small portions, and at everything only rarely."""
+"""Garbage collection thresholds: new objects in small portions, all objects only rarely."""
 
 MANY = 5_000
-"""From this many jobs on it is worth telling the collector that they stay."""
+"""Minimum number of jobs for which memory is frozen against garbage collection."""
 
 
 def prepare() -> None:
-    """Set what holds for the whole process."""
+    """Apply the settings of the whole process."""
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(*THRESHOLDS)
 
 
 def settle(jobs: int) -> None:
-    """Take what is in memory now out of all further collections: it stays.
+    """Exempt the objects now in memory from all further garbage collections.
 
     A collection over the objects of 100,000 jobs would stop every thread for most of a second.
     """

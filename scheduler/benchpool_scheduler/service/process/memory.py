@@ -1,4 +1,4 @@
-"""Memory that was freed goes back to the machine."""
+"""Return of freed memory to the system."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import gc
 
 
 def give_back_memory(collect: bool = False) -> None:
-    """Return freed memory to the system; glibc keeps it else.
+    """Return freed memory to the system, which glibc would keep otherwise.
 
     Args:
-        collect: Look for what nobody uses any more first; that takes a moment.
+        collect: Run a garbage collection first, which takes a moment.
 
     >>> give_back_memory()
     """
     if collect:
         gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it, others need none
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # only glibc has and needs it
     if trim is not None:
         trim(0)

@@ -1,4 +1,4 @@
-"""Commands are carried out as a whole, whatever becomes of whoever asked."""
+"""Commands that run to their end even if the caller is cancelled."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ Answer = TypeVar("Answer")
 
 
 async def shielded(command: Coroutine[None, None, Answer]) -> Answer:
-    """Carry a command to its end even when whoever asked no longer waits for the answer."""
+    """Run a command to its end, even if its caller no longer waits for the result."""
     return await asyncio.shield(asyncio.ensure_future(command))

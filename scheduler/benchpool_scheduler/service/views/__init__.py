@@ -1,4 +1,4 @@
-"""What callers are shown: jobs, the pool, estimates, events, figures for Prometheus.
+"""API views: jobs, the pool, estimates, events, metrics for Prometheus.
 
-Doors: ``job_views.JobViews``, ``pool_views.PoolViews``, ``events.Feed``.
+Entry points: ``job_views.JobViews``, ``pool_views.PoolViews``, ``events.Feed``.
 """

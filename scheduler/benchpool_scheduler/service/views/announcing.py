@@ -1,4 +1,4 @@
-"""Says outside of the service why jobs wait, at a pace: where people read it without asking us."""
+"""Publication of wait reasons outside the service, at a limited rate."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Announce = Callable[[Sequence[contract.Job]], None]
 
 PACE_S = 0.2
 AT_ONCE = 200
-"""At most this many jobs are looked at before other tasks of the loop run."""
+"""Maximum number of jobs that are processed before other tasks of the loop run."""
 
 
 class Announcer:
-    """Tells ``announce`` of waiting jobs whose reason is new; without one it does nothing."""
+    """Calls ``announce`` with waiting jobs whose reason is new; without it, does nothing."""
 
     def __init__(self, ledger: Ledger, views: JobViews, announce: Announce | None) -> None:
         self._ledger = ledger
@@ -32,13 +32,13 @@ class Announcer:
         self._wanted = asyncio.Event()
 
     def pass_made(self, news: PassNews) -> None:
-        """Note jobs whose reason is new."""
+        """Record jobs whose reason is new."""
         if self._announce is not None and news.jobs:
             self._changed.update(dict.fromkeys(news.jobs))
             self._wanted.set()
 
     async def run(self) -> None:
-        """Tell, for ever."""
+        """Publish reasons until cancelled."""
         while self._announce is not None:
             await self._wanted.wait()
             self._wanted.clear()

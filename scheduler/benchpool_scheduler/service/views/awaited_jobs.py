@@ -1,4 +1,4 @@
-"""Jobs that wait for other jobs, as readers and forecasts see them."""
+"""Jobs that wait for other jobs, for readers and forecasts."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from benchpool_scheduler.store.records import JobRecord
 
 
 def reason(ledger: Ledger, record: JobRecord, sees: Sees) -> contract.Reason:
-    """Return why a job waits that is to run after others, with how far they are now.
+    """Return the reason of a job that waits for other jobs, with their progress.
 
     Args:
-        sees: Tells whether the reader may see a job; one that it may not is not named.
+        sees: Returns whether the reader may see a job. Other jobs are not named.
     """
 
     def look(job: str) -> awaiting.AwaitedNow | None:
@@ -35,7 +35,7 @@ def reason(ledger: Ledger, record: JobRecord, sees: Sees) -> contract.Reason:
 
 
 def sees_awaited(ledger: Ledger, it: Awaited, sees: Sees) -> bool:
-    """Tell whether the reader may see what is waited for: an array as its jobs."""
+    """Return whether the reader may see an awaited job or array; an array as its jobs."""
     if not it.tasks:
         return sees(it.job)
     array = ledger.arrays.of(it.job)
@@ -43,7 +43,7 @@ def sees_awaited(ledger: Ledger, it: Awaited, sees: Sees) -> bool:
 
 
 def told(ledger: Ledger, record: JobRecord, sees: Sees) -> list[contract.AwaitedJob]:
-    """Return the jobs that one is to run after; those that the reader may not see have no name."""
+    """Return a job's awaited jobs. Jobs that the reader may not see have no name."""
     return [
         contract.AwaitedJob(
             it.job,
@@ -56,7 +56,7 @@ def told(ledger: Ledger, record: JobRecord, sees: Sees) -> list[contract.Awaited
 
 
 def facts_of(ledger: Ledger, record: JobRecord) -> Iterator[object]:
-    """Yield all that is told of what a job waits for: another object where something changed."""
+    """Yield the facts shown about awaited jobs; a change gives another object."""
     for it in record.awaits:
         array = ledger.arrays.of(it.job) if it.tasks else None
         yield from (

@@ -1,7 +1,7 @@
-"""Tells all readers what happens, from one task: nobody is woken for each reader.
+"""Distribution of events to all readers from one task, which avoids a task per reader.
 
-A few are told at once. When many read, what happens is told to each in pieces, group after group,
-so that each is asked about and written to seldom enough to leave the service free for others.
+A few readers get events at once. Many readers get them in batches, one group of readers after the
+other. Each reader is then served seldom enough to leave the service free for other work.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from benchpool_scheduler.service.views.visibility import Visibility
 log = logging.getLogger(__name__)
 
 FEW = 20
-"""So many readers are told at once."""
+"""Maximum number of readers that get events at once."""
 EACH_S = 0.002
-"""Each reader beyond ``FEW`` makes a piece this many seconds longer, up to a second."""
+"""Increase of the batch interval per reader beyond ``FEW``, in seconds; the maximum is 1 s."""
 SLOTS = 10
-"""Readers are told in so many groups, one after the other; those of a group get the same piece."""
+"""Number of groups of readers, served one after the other. A group gets the same batch."""
 IN_A_ROW = 16
-"""After so many readers other tasks of the loop have their turn."""
+"""Number of readers served before other tasks of the loop run."""
 
 
 class Listener(Protocol):
-    """Who reads."""
+    """A reader of events."""
 
     def ready(self, then: Callable[[], None]) -> bool:
-        """Tell whether it can take more now; where it cannot, it calls ``then`` when it can."""
+        """Return whether it can take more now. If not, it calls ``then`` as soon as it can."""
 
     def take(self, piece: Sequence[FeedEvent]) -> None:
-        """Take what it is told; the same object for all who are told the same."""
+        """Take a batch of events; the same object for all readers of the same events."""
 
     def end(self) -> None:
-        """Know that nothing more comes."""
+        """End the stream: no more events follow."""
 
 
 RenderPiece = Callable[[Visibility, Sequence[FeedEntry]], Sequence[FeedEvent]]
-"""Returns what those with some sight are told of the entries of a piece."""
+"""Returns the events that readers with this visibility get for a batch of entries."""
 
 
 @dataclass(eq=False, slots=True)
@@ -54,7 +54,7 @@ class _Reader:
 
 
 class _Pieces:
-    """What readers are told in one turn: looked for once for all who have read equally far."""
+    """Batches of one turn, found once for all readers at the same position."""
 
     def __init__(self, feed: Feed, until: int) -> None:
         self.until = until
@@ -62,7 +62,7 @@ class _Pieces:
         self._known: dict[int, Sequence[FeedEntry]] = {}
 
     def after(self, cursor: int) -> Sequence[FeedEntry]:
-        """Return what is told after a number."""
+        """Return the entries after a number."""
         known = self._known.get(cursor)
         if known is None:
             known = self._known[cursor] = self._feed.piece(cursor, self.until)
@@ -70,7 +70,7 @@ class _Pieces:
 
 
 class Broadcast:
-    """Those who read a feed now, and the task that tells them."""
+    """The present readers of a feed, and the task that serves them."""
 
     def __init__(self, feed: Feed, render: RenderPiece) -> None:
         self._feed = feed
@@ -81,10 +81,10 @@ class Broadcast:
 
     @contextlib.contextmanager
     def to(self, listener: Listener, sight: Visibility, after: int | None) -> Iterator[None]:
-        """Tell a reader what happens after a number, None from now, until it leaves.
+        """Send a reader the events after a number, until it leaves; None means from now.
 
-        Starts with an event ``reset`` when the events after ``after`` are no longer known: the
-        reader then asks for everything again.
+        Starts with an event ``reset`` if the events after ``after`` are no longer stored. The
+        reader then requests everything again.
         """
         reader = _Reader(listener, sight, self._feed.seq if after is None else after)
         slot = self._slots[self._came % SLOTS]
@@ -124,7 +124,7 @@ class Broadcast:
                 reader.listener.end()
 
     async def _tell(self, readers: Iterable[_Reader]) -> None:
-        """Tell these what has happened until now: the same to all who may see the same."""
+        """Send these readers all events up to now: the same to all with the same visibility."""
         until = self._feed.seq
         while readers and not self._feed.closed:
             behind: list[_Reader] = []
@@ -138,7 +138,7 @@ class Broadcast:
             await asyncio.sleep(0)
 
     def _tell_one(self, reader: _Reader, pieces: _Pieces) -> bool:
-        """Tell one reader a piece, if it can take one; return whether there is more for it."""
+        """Send one reader a batch, if it can take one. Return whether more follows for it."""
         if not reader.reads or not reader.listener.ready(self._feed.nudge):
             return False
         piece = pieces.after(reader.cursor)
@@ -150,7 +150,7 @@ class Broadcast:
             if events:
                 reader.listener.take(events)
         except Exception:
-            # One that cannot be told must not keep the others from being told.
+            # A reader that fails must not block the others.
             log.exception("a reader of events could not be told; its stream ends")
             reader.listener.end()
             return False

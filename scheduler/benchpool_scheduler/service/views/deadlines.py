@@ -1,4 +1,4 @@
-"""Jobs against their deadlines, as their readers see them."""
+"""Outlook of jobs on their deadlines, for readers."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from benchpool_scheduler.service.views import pace
 from benchpool_scheduler.store.records import JobRecord
 
 HOLDS = (JobState.STARTING, JobState.RUNNING)
-"""The states in which a job runs on as it is, as far as is known."""
+"""States in which a job is expected to continue as it is."""
 
 
 def standing(
     ledger: Ledger, record: JobRecord, start: contract.EstimatedStart | None, now: float
 ) -> DeadlineStanding | None:
-    """Return how a job stands against its deadline; None where it has none, or was cancelled.
+    """Return a job's outlook on its deadline, or None if it has none or was cancelled.
 
     Args:
-        start: When it starts, where it waits and that is known; all of it as readers are told.
+        start: The published estimate of its start, if it waits and one is known.
     """
     if record.spec.deadline is None or record.state is JobState.CANCELLED:
         return None

@@ -1,8 +1,8 @@
-"""When waiting jobs will start: forecasts beside the passes, never in their way (R22).
+"""Start estimates of waiting jobs: forecasts that run beside the passes (R22).
 
-After passes that leave jobs waiting the core is run forward in a thread, seldom enough to take a
-small part of a processor. Readers get the newest forecast at once, as a range that holds four times
-in five by what came of earlier ones, and with what it rests on.
+After passes that leave jobs waiting, the core is run forward in a thread, seldom enough to use a
+small part of a processor. Readers get the newest forecast at once: a range and its basis. Four in
+five starts lie within the range, according to the outcomes of earlier forecasts.
 """
 
 from __future__ import annotations
@@ -48,39 +48,39 @@ from benchpool_scheduler.store.records import CalibrationRecord, JobRecord, Save
 log = logging.getLogger(__name__)
 
 FIRST_S = 0.2
-"""A burst of passes is one forecast."""
+"""Delay before a forecast, which combines a burst of passes, in seconds."""
 REST, LEAST_REST_S, MOST_REST_S = 20.0, 1.0, 600.0
-"""After a forecast comes none for ``REST`` times its duration, within these bounds in seconds."""
+"""Pause after a forecast: ``REST`` times its duration, within these bounds in seconds."""
 BUDGET_S = 5.0
-"""A forecast that took longer shares more ends in a pass the next time."""
+"""Duration in seconds beyond which the next forecast combines more job ends in a pass."""
 LONGEST_S = 20.0
-"""One that takes longer is broken off: what it knows by then is used."""
+"""Timeout of a forecast, in seconds. The results found by then are used."""
 LEAST_PASSES = 16
 QUICK_S = 0.05
-"""A pool whose forecast takes no longer answers a preview with one."""
+"""Maximum duration of a forecast, in seconds, at which previews include one."""
 SAME_S, SAME_PART = 60.0, 0.1
-"""An estimate that moved by less, or by a smaller part of itself, is no news."""
+"""Smallest change of an estimate that is published: seconds, and part of the estimate."""
 ANEW_S = 60.0
-"""While jobs wait, a forecast is made so often though nothing happens, just because of that."""
+"""Interval of forecasts while jobs wait and nothing happens, in seconds."""
 SAVE_S = 300.0
-"""What was learned is kept so often."""
+"""Interval at which the calibration is saved, in seconds."""
 
 
 class PublishedEstimate(NamedTuple):
-    """An estimate with the range that is told."""
+    """An estimate with its published range."""
 
     estimate: Estimate
     said: Prediction
 
 
 class Estimates:
-    """Makes forecasts and answers when a job starts.
+    """Runs forecasts and returns estimated starts of jobs.
 
     Attributes:
-        changed: News of the jobs whose estimates have changed noticeably.
-        newest: What is told of each job; ``at``: the instant that it counts from.
-        calibration: How true earlier ones were.
-        took_s: How long it took to make, in seconds.
+        changed: Publishes the jobs whose estimates have changed noticeably.
+        newest: The published estimate of each job. ``at``: the instant from which they count.
+        calibration: Accuracy of earlier estimates.
+        took_s: Duration of the newest forecast, in seconds.
     """
 
     def __init__(
@@ -105,14 +105,14 @@ class Estimates:
         self._saved_at = time.perf_counter()
         self.took_s = 0.0
 
-    # ------------------------------------------------------------------ making them
+    # ------------------------------------------------------------------ forecasts
 
     def pass_made(self, news: PassNews) -> None:
-        """Have a forecast made soon."""
+        """Request a forecast soon."""
         self._wanted.set()
 
     async def run(self) -> None:
-        """Make forecasts when they are wanted, for ever."""
+        """Run requested forecasts until cancelled."""
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(ANEW_S if self._waiting else None):
@@ -123,21 +123,21 @@ class Estimates:
                 await self.make()
                 await self._save_now_and_then()
             except Exception:
-                # Estimates are a convenience: the pool works without them.
+                # The pool works without estimates.
                 log.exception("a forecast failed; it is tried again with the next pass")
                 self.newest = {}
             await self._rest()
 
     async def _rest(self) -> None:
-        """Leave the processor to others: by its own clock, whatever the loop's time is."""
+        """Pause between forecasts, measured in real time even if the loop's time is virtual."""
         until = time.perf_counter() + min(MOST_REST_S, REST * self.took_s)
         await asyncio.sleep(LEAST_REST_S)
-        # In virtual time a sleep takes no time, so the processor is asked again.
+        # In virtual time a sleep takes no time, so the real time is checked again.
         while (left := until - time.perf_counter()) > 0:  # noqa: ASYNC110
             await asyncio.sleep(max(LEAST_REST_S, left))
 
     async def make(self) -> None:
-        """Make one forecast of all that wait."""
+        """Run one forecast for all waiting jobs."""
         now = self._observed.settings.clock.now()
         found: Mapping[str, PublishedEstimate] = {}
         async with self._ledger.lock:
@@ -151,14 +151,14 @@ class Estimates:
             self.took_s = time.perf_counter() - begun
             self._adapt(self.took_s)
         if now < self.at:
-            return  # another was begun later and is done already
-        # They may be many: neither is counted on the loop.
+            return  # a later forecast has finished already
+        # They may be many, so the comparison does not run on the loop.
         news = await asyncio.to_thread(_news, self.newest, self.at, found, now)
         self.newest, self.at = found, now
         for job, told in found.items():
-            # Some have started while the forecast was made: these were told nothing by it.
+            # Jobs that started during the forecast got no estimate from it.
             record = self._ledger.job(job)
-            # What is said of one that waits for others says little of the line.
+            # Estimates of gated jobs are a poor measure of the queue.
             if record is not None and record.state is JobState.QUEUED and not record.gated:
                 self._followed.follow(job, told.said)
         if news:
@@ -169,7 +169,7 @@ class Estimates:
         return self._ledger.counters.in_queue() > 0 or bool(self._ledger.counters.gated)
 
     def _renew(self, now: float) -> None:
-        """Let the next pass know of jobs that run longer than was expected (R14)."""
+        """Pass jobs that run longer than expected to the next pass (R14)."""
         ledger = self._ledger
         late = [
             job.id
@@ -187,7 +187,7 @@ class Estimates:
     def _forecast(
         self, pool: Snapshot, now: float, chain: ForecastChain
     ) -> dict[str, PublishedEstimate]:
-        """Run in a thread: it reads records, which never change, and the learned run times."""
+        """Return a forecast; runs in a thread on immutable records and the learned run times."""
         live = self._ledger.live()
         until = time.perf_counter() + LONGEST_S
         found = forecast(
@@ -217,7 +217,7 @@ class Estimates:
     # ------------------------------------------------------------------ learning
 
     def restore(self) -> None:
-        """Go on with what was learned before the service was started."""
+        """Load the calibration of earlier runs of the service."""
         self.calibration.restore(
             CalibrationCell(it.kind, it.horizon, it.low, it.high, it.outcomes)
             for it in self._ledger.saved_calibration
@@ -230,13 +230,13 @@ class Estimates:
             await self.save()
 
     async def save(self) -> None:
-        """Keep what was learned for the next start, where there is anything new."""
+        """Save the calibration for the next start, if it has changed."""
         known = tuple(CalibrationRecord(*it) for it in self.calibration.summary())
         if known != self._ledger.saved_calibration:
             await self._ledger.commit(SaveCalibration(known))
 
     def jobs_changed(self, jobs: Collection[str]) -> None:
-        """Hold what was said of jobs against what has come."""
+        """Compare the estimates of these jobs with their actual starts."""
         now = self._observed.settings.clock.now()
         for job in filter(None, map(self._ledger.job, jobs)):
             if job.state in HOLDS_GPUS:
@@ -244,10 +244,10 @@ class Estimates:
             elif job.state is not JobState.QUEUED:
                 self._followed.gone(job.id, now)
 
-    # ------------------------------------------------------------------ answering
+    # ------------------------------------------------------------------ reading
 
     def of(self, job: JobRecord) -> contract.EstimatedStart | None:
-        """Return when a waiting job will start; None where nothing is known, or not any more."""
+        """Return the estimated start of a waiting job, or None if unknown or over."""
         told = self.newest.get(job.id)
         if told is None or job.state is not JobState.QUEUED:
             return None
@@ -256,7 +256,7 @@ class Estimates:
     def _on_the_clock(
         self, told: PublishedEstimate, job: JobRecord, now: float, *, yours: bool
     ) -> contract.EstimatedStart | None:
-        """Return an estimate as times from now on; None when its range is over."""
+        """Return an estimate as times from now on, or None if its range is over."""
         (estimate, said), likely = told, told.estimate.likely_s or 0.0
         earliest, latest = said.at_s + said.earliest_s, said.at_s + said.latest_s
         if now > latest:
@@ -284,10 +284,10 @@ class Estimates:
         )
 
     def waits_for(self, job: JobRecord, sees: Callable[[str], bool]) -> str | None:
-        """Return for whose end a waiting job waits, as a sentence; by id and project only.
+        """Return a sentence about the job whose end a waiting job waits for, or None.
 
         Args:
-            sees: Tells whether the reader may see a job; one that it may not is not named.
+            sees: Returns whether the reader may see a job. Otherwise its project is not named.
         """
         told = self.newest.get(job.id)
         if told is None or told.estimate.waits_for is None or job.state is not JobState.QUEUED:
@@ -298,7 +298,7 @@ class Estimates:
         return waits_for(told.estimate, other.project if sees(other.id) else None)
 
     def accuracy(self) -> contract.StartEstimates:
-        """Return how true estimates of starts were in this pool."""
+        """Return the accuracy of start estimates in this pool."""
         return contract.StartEstimates(
             wanted=INSIDE,
             horizons=[
@@ -315,13 +315,13 @@ class Estimates:
 
     @property
     def quick(self) -> bool:
-        """Whether a forecast takes so little that a preview may have one."""
+        """Whether a forecast is fast enough for previews."""
         return self.took_s <= QUICK_S
 
     def preview(
         self, pool: Snapshot, job: JobFacts, record: JobRecord
     ) -> contract.EstimatedStart | None:
-        """Return when a job would start that is not submitted yet, as its user is told it."""
+        """Return the estimated start of a job that is not submitted yet, worded for its user."""
         expected = self._expected(self._ledger.live(), pool.now_s)
         known = self._ledger.runtime_estimator.expectation(record, (), None)
         if known is not None:
@@ -367,7 +367,7 @@ def _differ(
     now: float,
     job: str,
 ) -> bool:
-    """Tell whether readers should hear of a job's new estimate."""
+    """Return whether a job's estimate has changed enough to be published."""
     old, new = before.get(job), after.get(job)
     if old is None or new is None:
         return old is not new

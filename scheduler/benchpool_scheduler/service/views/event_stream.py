@@ -1,4 +1,4 @@
-"""What happens, for each reader: the feed's entries as JSON, as far as the caller may see them."""
+"""Event streams of readers: the feed's entries as JSON, limited to what each caller may see."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from benchpool_scheduler.service.views.pool_views import PoolViews
 from benchpool_scheduler.service.views.visibility import Visibility
 
 NOBODY = "nobody's jobs"
-"""The audience that may see none of the jobs that a piece is about."""
+"""Audience that may see none of the jobs of a batch."""
 
 
 _Which = tuple[str, int, int, int]
 _Owned = dict[tuple[str, str] | None, list[FeedEntry]]
-"""Entries of a piece by user and project of their jobs; None are those of no job."""
+"""Entries of a batch by user and project of their jobs; None for entries without a job."""
 
 
 _Rendered = tuple[float, FeedEvent | None]
-"""What those of an audience are told of an entry, and when that was made."""
+"""Time of rendering, and the event that an audience gets for an entry."""
 
 
 @dataclass(slots=True)
 class _Made:
-    """What was made for readers since a time, by audience; it serves all others of it.
+    """Renderings since a time, by audience, for reuse by all readers of an audience.
 
     Attributes:
-        events: By the number of the entry; also what was made in the time before.
+        events: By the number of the entry, including those rendered in the previous period.
     """
 
     at: float
@@ -47,7 +47,7 @@ class _Made:
 
 
 class EventStream:
-    """Events for readers."""
+    """Event streams for readers."""
 
     def __init__(
         self, feed: Feed, ledger: Ledger, observed: SchedulerState, jobs: JobViews, pool: PoolViews
@@ -62,24 +62,24 @@ class EventStream:
         self._made = _Made(0.0)
 
     def follow(self, caller: Caller, after: int | None = None) -> AsyncGenerator[FeedEvent, None]:
-        """Yield what the caller may see of what happens, from after ``after``; None from now.
+        """Yield the events after ``after`` that the caller may see; None means from now.
 
-        Starts with an event ``reset`` when the events after ``after`` are no longer known: the
-        reader then asks for everything again.
+        Starts with an event ``reset`` if the events after ``after`` are no longer stored. The
+        reader then requests everything again.
         """
         return self._feed.follow(after, partial(self._render, Visibility(caller, self._observed)))
 
     def to(
         self, listener: Listener, caller: Caller, after: int | None = None
     ) -> AbstractContextManager[None]:
-        """Tell the same to a listener, all that there is at once, until it leaves."""
+        """Send the same events to a listener in batches, until it leaves."""
         return self._broadcast.to(listener, Visibility(caller, self._observed), after)
 
     def _piece(self, sight: Visibility, entries: Sequence[FeedEntry]) -> Sequence[FeedEvent]:
-        """Return what a reader is told, made once for all who are told it and may see the same."""
+        """Return a reader's events for a batch, rendered once for each audience."""
         made, audience = self._made_now(), sight.audience
-        # Entries only leave the feed and join its end, so these say which ones they are.
-        # A reset has the number of the newest, and stands alone.
+        # Entries only leave the feed or join its end, so these values identify a batch. A reset has
+        # the number of the newest entry, and is alone in its batch.
         which = (entries[0].kind, entries[0].seq, entries[-1].seq, len(entries))
         known = made.pieces.get((audience, which))
         if known is not None:
@@ -88,7 +88,7 @@ class EventStream:
         if owned is None:
             owned = made.owned[which] = self._by_owner(entries)
         seen = [owner for owner in owned if owner is not None and sight.covers(*owner)]
-        # Most readers see nobody's jobs but their own: they are told the same.
+        # Most readers see only their own jobs: they share an audience.
         alike = audience if seen else NOBODY
         piece = made.pieces.get((alike, which))
         if piece is None:
@@ -101,7 +101,7 @@ class EventStream:
     def _made_now(self) -> _Made:
         now, made = self._observed.settings.clock.now(), self._made
         if not 0 <= now - made.at < GOOD_S:
-            # Groups of readers are told in turns: most entries stand in a piece of the next one.
+            # Groups of readers take turns: most entries are also in a batch of the next group.
             good = {
                 audience: {seq: it for seq, it in events.items() if 0 <= now - it[0] < GOOD_S}
                 for audience, events in made.events.items()
@@ -112,7 +112,7 @@ class EventStream:
     def _event(
         self, sight: Visibility, entry: FeedEntry, known: dict[int, _Rendered]
     ) -> FeedEvent | None:
-        """Return what is told of an entry, made once also where it stands in several pieces."""
+        """Return the event of an entry, rendered once even if several batches contain it."""
         if entry.kind == "reset":
             return event_of(entry, partial(self._render, sight))
         now, found = self._observed.settings.clock.now(), known.get(entry.seq)
@@ -127,7 +127,7 @@ class EventStream:
         return owned
 
     def _owner(self, entry: FeedEntry) -> tuple[str, str] | None:
-        """Return user and project of the job that an entry is about; None where it is of none."""
+        """Return user and project of an entry's job, or None for an entry without a job."""
         if not entry.job:
             return None
         record = self._ledger.job(entry.job)
@@ -144,13 +144,13 @@ class EventStream:
         return msgspec.json.encode(contract.JobDeleted(entry.job)) if owned else None
 
     def _pool_event(self, entry: FeedEntry) -> bytes:
-        """Return what all readers are told of the pool; when it changes there is a new entry."""
+        """Return the pool event for all readers. Each change of the pool adds a new entry."""
         if self._told_pool is None or self._told_pool[0] is not entry:
             self._told_pool = entry, self._pool.event()
         return self._told_pool[1]
 
 
 def _merged(owned: _Owned, owners: Iterable[tuple[str, str] | None]) -> list[FeedEntry]:
-    """Return the entries of some owners in their order."""
+    """Return the entries of these owners in their order."""
     found = [entry for owner in owners for entry in owned.get(owner, ())]
     return sorted(found, key=lambda entry: entry.seq)

@@ -1,8 +1,8 @@
-"""What happened, for readers of server-sent events.
+"""Feed of events for readers of server-sent events.
 
-The feed keeps one entry per job, the newest: a reader that was away gets each job that changed
-meanwhile once, as it is now. Sequence numbers begin at the start time of the process in
-microseconds, so they grow over restarts; a reader with a number from before gets ``reset``.
+The feed keeps the newest entry of each job: a reader that was away gets each job that changed
+meanwhile once, in its present state. Sequence numbers begin at the start time of the process in
+microseconds, so they grow over restarts. A reader with a number from before gets ``reset``.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Literal
 
 Kind = Literal["job", "pool", "deleted", "reset"]
 MOST = 20_000
-"""Entries that are kept."""
+"""Maximum number of entries in the feed."""
 TURN = 250
-"""At most this many entries are a piece; other tasks of the loop run before the next one."""
+"""Maximum number of entries in a batch. Other tasks of the loop run between batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class FeedEvent:
     """One event: ``data`` is JSON, ``seq`` grows over restarts of the service.
 
     ``job``: data is a ``contract.Job``. ``pool``: the pool changed; data has ``text``, ``counts``,
-    ``queue_length`` and ``running`` of ``contract.Status``. ``deleted``: ``contract.JobDeleted``.
-    ``reset``: ask for everything again.
+    ``queue_length``, ``running`` and ``bench_line`` of ``contract.Status``. ``deleted``:
+    ``contract.JobDeleted``. ``reset``: the reader must request everything again.
     """
 
     seq: int
@@ -37,7 +37,7 @@ class FeedEvent:
 
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
-    """That something changed: for ``job`` and ``deleted`` which job, and whose it is."""
+    """Record of a change; ``job`` and ``deleted`` have the job, its user and project."""
 
     seq: int
     kind: Kind
@@ -47,17 +47,17 @@ class FeedEntry:
 
 
 Render = Callable[[FeedEntry], bytes | None]
-"""Returns the JSON of an entry for one reader, None when the reader may not see it."""
+"""Returns the JSON of an entry for one reader, or None if the reader may not see it."""
 
 
 class Feed:
-    """The entries, newest last, and whoever waits for the next one.
+    """The entries, newest last, and the signal for readers that wait for the next one.
 
     Args:
-        first: The number before the first entry; larger than any of an earlier process.
+        first: The number before the first entry, larger than any number of an earlier process.
 
     Attributes:
-        closed: Nothing more is told.
+        closed: No more events follow.
     """
 
     def __init__(self, first: int, most: int = MOST) -> None:
@@ -73,7 +73,7 @@ class Feed:
 
     @property
     def followed(self) -> bool:
-        """Tell whether anybody reads now."""
+        """Whether there is a reader now."""
         return self._readers > 0
 
     @property
@@ -82,7 +82,7 @@ class Feed:
         return self._seq
 
     def add(self, kind: Kind, job: str = "", user: str = "", project: str = "") -> None:
-        """Note that something changed."""
+        """Add an entry for a change."""
         self._seq += 1
         self._after.clear()
         key = ("pool", "") if kind == "pool" else ("job", job)
@@ -93,7 +93,7 @@ class Feed:
         self._news.set()
 
     def forget(self) -> None:
-        """Note that so much changed that readers had better ask for everything again."""
+        """Drop all entries after many changes, so that readers request everything again."""
         self._seq += 1
         self._forgotten = self._seq
         self._entries.clear()
@@ -108,7 +108,7 @@ class Feed:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[None]:
-        """Be somebody who reads, meanwhile."""
+        """Count a reader while the context is open."""
         self._readers += 1
         try:
             yield
@@ -116,27 +116,27 @@ class Feed:
             self._readers -= 1
 
     def news(self) -> asyncio.Event:
-        """Return what is set when anything is added from now on, at a nudge and at the end."""
+        """Return the event that is set at the next entry, at a nudge and at the end."""
         if self._news.is_set() and not self.closed:
             self._news = asyncio.Event()
         return self._news
 
     def nudge(self) -> None:
-        """Let those look who wait for news."""
+        """Wake the readers that wait for news."""
         self._news.set()
 
     async def rest(self, seconds: float) -> None:
-        """Wait so long, or until the end."""
+        """Wait for this time or until the feed is closed."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._end.wait()
 
     def knows(self, after: int) -> bool:
-        """Tell whether nothing after this number was forgotten."""
+        """Return whether all entries after this number are still stored."""
         return self._forgotten <= after <= self._seq
 
     def since(self, after: int) -> list[FeedEntry]:
-        """Return the entries after a number, oldest first; made once until there is another."""
+        """Return the entries after a number, oldest first; cached until the next entry."""
         known = self._after.get(after)
         if known is None:
             found: list[FeedEntry] = []
@@ -148,7 +148,7 @@ class Feed:
         return known
 
     async def follow(self, after: int | None, render: Render) -> AsyncGenerator[FeedEvent, None]:
-        """Yield what a reader may see, for ever or until the feed is closed."""
+        """Yield the events that a reader may see until the feed is closed."""
         cursor = self._seq if after is None else after
         with self.read():
             while not self.closed:
@@ -162,10 +162,10 @@ class Feed:
                     await news.wait()
 
     def piece(self, after: int, until: int | None = None) -> Sequence[FeedEntry]:
-        """Return what is to be told next after a number, at most ``TURN`` entries.
+        """Return the next entries after a number, at most ``TURN``.
 
         Args:
-            until: The last number of it; None is the newest.
+            until: Number of the last entry to return; None is the newest.
         """
         if not self.knows(after):
             return (FeedEntry(self._seq, "reset"),)
@@ -176,6 +176,6 @@ class Feed:
 
 
 def event_of(entry: FeedEntry, render: Render) -> FeedEvent | None:
-    """Return what a reader is told of an entry, None when it may not see it."""
+    """Return the event of an entry, or None if the reader may not see it."""
     data = b"{}" if entry.kind == "reset" else render(entry)
     return None if data is None else FeedEvent(entry.seq, entry.kind, data)

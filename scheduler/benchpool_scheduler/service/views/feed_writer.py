@@ -1,4 +1,4 @@
-"""Writes what has changed into the feed of events, at a pace that readers can follow."""
+"""Subscriber that writes changes into the feed of events, at a limited rate."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from benchpool_scheduler.service.views.events import Feed
 from benchpool_scheduler.store.records import JobRecord
 
 MANY = 2_000
-"""When more jobs change at once, readers of events are told to ask for everything again."""
+"""Number of jobs changed at once above which readers must request everything again."""
 SHIFTS_S = 2.0
-"""Reasons of which only the numbers changed are told after this many seconds, all together."""
+"""Delay before changes of only a reason's numbers are published together, in seconds."""
 POOL_S = 0.1
-"""Changes within this many seconds are one event about the pool."""
+"""Period whose changes are combined into one event about the pool, in seconds."""
 
 
 class FeedWriter:
     """Subscriber of the ledger, of passes and of estimates.
 
     Args:
-        pool_event: Returns what everybody may know of the pool, as JSON.
+        pool_event: Returns the public facts of the pool, as JSON.
     """
 
     def __init__(self, ledger: Ledger, feed: Feed, pool_event: Callable[[], bytes]) -> None:
@@ -35,29 +35,29 @@ class FeedWriter:
         self._shifts_soon: asyncio.TimerHandle | None = None
 
     def jobs_changed(self, jobs: Collection[str]) -> None:
-        """Tell of jobs, and soon of the pool."""
+        """Publish changed jobs, and soon the pool."""
         self.tell(jobs)
         self._tell_later(dependents_of(self._ledger, jobs))
         self._tell_pool_soon()
 
     def job_dropped(self, job: JobRecord) -> None:
-        """Tell of a job that was removed."""
+        """Publish the removal of a job."""
         self._feed.add("deleted", job.id, job.user, job.project)
 
     def pass_made(self, news: PassNews) -> None:
-        """Tell of new reasons now, and later of those of which only numbers changed."""
+        """Publish new reasons now, and later the reasons where only numbers changed."""
         self.jobs_changed(news.jobs)
         self._tell_later(news.shifts)
 
     def _tell_later(self, jobs: Iterable[str]) -> None:
-        """Tell of jobs in a moment, all together: only numbers of theirs have changed."""
+        """Publish jobs later and together, since only their numbers have changed."""
         self._shifted.update(jobs)
         if self._shifted and self._shifts_soon is None:
             loop = asyncio.get_running_loop()
             self._shifts_soon = loop.call_later(SHIFTS_S, self._tell_shifts)
 
     def tell(self, jobs: Collection[str]) -> None:
-        """Tell of jobs."""
+        """Publish changed jobs."""
         if len(jobs) > MANY:
             self._feed.forget()
             return
@@ -67,11 +67,11 @@ class FeedWriter:
                 self._feed.add("job", record.id, record.user, record.project)
 
     def bench_asked(self, lease: str) -> None:
-        """Tell of the pool: whoever it concerns asks for their quota again."""
+        """Publish a change of the pool, so that clients read their quotas again."""
         self._feed.add("pool")
 
     def close(self) -> None:
-        """Tell nothing more, and end all readers."""
+        """Cancel pending events and end all readers."""
         self._feed.close()
         for timer in (self._pool_soon, self._shifts_soon):
             if timer is not None:
@@ -86,7 +86,7 @@ class FeedWriter:
     def _tell_pool(self) -> None:
         self._pool_soon = None
         if not self._feed.followed:
-            # Who comes later may be told once too often; counting for nobody costs more.
+            # A later reader may get one event too many; counting without readers would cost more.
             self._told = b""
             self._feed.add("pool")
             return
@@ -102,7 +102,7 @@ class FeedWriter:
 
 
 def dependents_of(ledger: Ledger, jobs: Iterable[str]) -> Iterator[str]:
-    """Yield the jobs that wait for one of these: what is said of them names how far it is."""
+    """Yield the jobs that wait for these jobs or their arrays: their reasons show progress."""
     for job in jobs if ledger.counters.dependents else ():
         yield from ledger.counters.dependents.get(job, ())
         array = ledger.arrays.array_of(job)

@@ -1,7 +1,7 @@
-"""Jobs that wait for others, as the core run forward sees them: also those that wait for arrays.
+"""Jobs that wait for other jobs or for arrays, as input of forecasts.
 
-The tasks of an array that have not begun are no jobs yet. Where somebody waits for all of them they
-are put into the forecast as jobs that follow one another, as many abreast as the array has at once.
+The tasks of an array that have not begun are no jobs yet. If a job waits for the whole array, they
+enter the forecast as jobs that follow each other. As many run in parallel as the array allows.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class ForecastChain:
     """Jobs that join the queue when others have ended.
 
     Attributes:
-        dependents: They, and the tasks of arrays that are still to begin.
-        expected: How long such tasks run, where that is known.
+        dependents: These jobs, and the tasks of arrays that have not begun.
+        expected: Expected run times of such tasks, where known.
     """
 
     dependents: tuple[Dependent, ...]
@@ -43,10 +43,10 @@ def chain_of(
     now: float,
     more: tuple[JobFacts, JobRecord] | None = None,
 ) -> ForecastChain:
-    """Return the jobs that wait for others to end; not those whose project is not in the pool.
+    """Return the jobs that wait for others to end, without those whose project is not in the pool.
 
     Args:
-        more: One that is not submitted yet, and waits for others too.
+        more: A job that is not submitted yet and waits for others too.
     """
     homes = snapshots.homes(seen, ledger.counters.projects())
     there = {project.name for project in pool.projects}
@@ -77,7 +77,7 @@ def chain_of(
 
 
 def task_id(array: str, number: int) -> JobId:
-    """Return under which name the core knows a task that has not begun.
+    """Return the core's ID of a task that has not begun.
 
     Args:
         number: From 0, in the order in which the tasks begin.
@@ -86,7 +86,7 @@ def task_id(array: str, number: int) -> JobId:
 
 
 def _left(record: JobRecord, arrays: Mapping[str, ArrayStanding]) -> frozenset[JobId]:
-    """Return what must end before a job joins the queue."""
+    """Return the jobs and tasks that must end before a job joins the queue."""
     left: set[JobId] = set()
     for it in record.awaits:
         array = arrays.get(it.job)
@@ -112,7 +112,7 @@ def _to_come(
     now: float,
     seen: Observations,
 ) -> Sequence[Dependent]:
-    """Return the tasks that are still to begin: each when one of those before it has ended."""
+    """Return the tasks that have not begun. Each begins when an earlier one has ended."""
     record = structs.replace(
         like,
         id=array.id,

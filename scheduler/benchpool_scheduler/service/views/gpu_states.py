@@ -1,7 +1,7 @@
-"""What each GPU is doing, as people see it, kept in step by news: a change costs what it moves.
+"""States of GPUs for users, updated by events: a change costs only the GPUs that it affects.
 
-The newest pass says which GPUs are over quota. Of the free GPUs of a node the ones with the highest
-index are shown as kept for benches.
+The newest pass determines which GPUs are over quota. Of the free GPUs of a node, those with the
+highest index are shown as kept for benches.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from benchpool_scheduler.service.observed.observed import SchedulerState
 
 
 class GpuRow(NamedTuple):
-    """A GPU for those who may see its holder, and for the others."""
+    """A GPU for readers who may see its holder, and for all other readers (``bare``)."""
 
     gpu: contract.Gpu
     bare: contract.Gpu
@@ -34,10 +34,10 @@ class GpuRow(NamedTuple):
 
 
 class GpuStates:
-    """The states of all GPUs. Reading changes nothing; ``moved`` and ``see`` keep them in step.
+    """The states of all GPUs. Reading changes nothing; ``moved`` and ``see`` update them.
 
     Attributes:
-        states: What each GPU is doing, by UUID; ``counts``: how many do what.
+        states: State of each GPU, by UUID. ``counts``: number of GPUs by state.
     """
 
     def __init__(self, ledger: Ledger, observed: SchedulerState) -> None:
@@ -50,10 +50,10 @@ class GpuStates:
         for node in self._seen.inventory.nodes:
             yield from self._rows[node].values()
 
-    # ------------------------------------------------------------------ news
+    # ------------------------------------------------------------------ updates
 
     def moved(self, gpus: Collection[str]) -> None:
-        """Look again at GPUs whose holder may be another than before."""
+        """Update GPUs whose holder may have changed."""
         leased, known = self._ledger.leased, self._leased
         on_benches = [gpu for gpu in gpus if (gpu in leased) != (gpu in known)]
         if on_benches:
@@ -61,7 +61,7 @@ class GpuStates:
         self._look_at(gpus, self._others_kept() if on_benches else ())
 
     def see(self, now: Observations) -> None:
-        """Look again at what other observations change."""
+        """Update the GPUs that are affected by new observations."""
         before, self._seen = self._seen, now
         if now.inventory.configuration is not before.inventory.configuration:
             self._begin(now)
@@ -88,13 +88,13 @@ class GpuStates:
         self._look_at(seen.inventory.by_uuid, ())
 
     def _others_kept(self) -> set[str]:
-        """Count again what is kept for benches; return the nodes where that is another number."""
+        """Count the GPUs kept for benches again. Return the nodes where the number has changed."""
         before, self._kept = self._kept, bench_reserve.by_node(self._ledger, self._seen).kept
         now = self._kept
         return {node for node in now.keys() | before.keys() if now.get(node) != before.get(node)}
 
     def _changed_devices(self, before: Inventory, now: Inventory) -> set[str]:
-        """Forget GPUs that are gone, and the order of nodes with other ones; return those."""
+        """Forget removed GPUs, and the order of nodes with other GPUs. Return the changed GPUs."""
         for gpu in before.by_uuid.keys() - now.by_uuid.keys():
             self._set(gpu, None)
         changed = {
@@ -112,14 +112,14 @@ class GpuStates:
         return changed
 
     def _passed_the_border(self, before: Observations, now: Observations) -> set[str]:
-        """Return the GPUs that have come over their quota, or back, by the newest pass."""
+        """Return the GPUs that the newest pass has moved over or back under their quota."""
         if now.latest_pass.over_quota is before.latest_pass.over_quota:
             return set()
         known, self._over = self._over, _over(now)
         return {*(known ^ self._over)}
 
     def _look_at(self, gpus: Iterable[str], nodes: Iterable[str]) -> None:
-        """Look again at these GPUs, and at what is kept on their nodes and on others."""
+        """Update these GPUs, and the GPUs kept for benches on their nodes and on ``nodes``."""
         by_uuid = self._seen.inventory.by_uuid
         found: dict[str, set[str]] = {node: set() for node in nodes}
         for gpu in gpus:
@@ -129,7 +129,7 @@ class GpuStates:
             self._look_at_node(node, moved)
 
     def _look_at_node(self, node: str, moved: Collection[str]) -> None:
-        """Take over what a node's GPUs do now, those that moved with their holders."""
+        """Update the states of a node's GPUs, and the holders of the GPUs in ``moved``."""
         devices = self._seen.inventory.nodes.get(node, ())
         kept, now = self._kept.get(node, 0), dict[str, GpuState]()
         for device in reversed(devices):
@@ -158,7 +158,7 @@ class GpuStates:
         return GpuState.CLOSED if device.node in self._seen.closed else GpuState.FREE
 
     def _why_closed(self, device: Device) -> str | None:
-        """Return why nothing starts on its machine, where administrators closed it."""
+        """Return why nothing starts on the GPU's node if administrators closed it, else None."""
         node = self._seen.nodes.get(device.node)
         return closings.words(node, closed=True) if device.node in self._seen.closed else None
 
@@ -173,7 +173,7 @@ class GpuStates:
     def _row(self, device: Device) -> GpuRow:
         ledger, gpu = self._ledger, device.uuid
         lease = ledger.leased.get(gpu)
-        # A bench and a job on one GPU is a breach that the auditor tells; here the bench is shown.
+        # A bench and a job on one GPU are a breach, which the auditor reports. The bench is shown.
         job = ledger.counters.holders.get(gpu) if lease is None else None
         entry = None if job is None else ledger.counters.entry(job)
         holder = lease or entry
@@ -197,5 +197,5 @@ class GpuStates:
 
 
 def _over(seen: Observations) -> frozenset[GpuId]:
-    """Return the GPUs that are over quota by the newest pass."""
+    """Return the GPUs that are over quota according to the newest pass."""
     return frozenset[GpuId]().union(*seen.latest_pass.over_quota.values())

@@ -1,4 +1,4 @@
-"""How far a job is and which runs it has in trackers, from what it said of itself."""
+"""Progress of a job and its tracker runs, from the job's own reports."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from benchpool_scheduler.store.records import JobRecord
 
 
 def progress_of(record: JobRecord) -> contract.Progress | None:
-    """Return how far a job is, as everybody is told it; None where it said nothing."""
+    """Return the progress of a job as shown to all its readers, or None without a report."""
     said = record.progress
     if said is None or (said.fraction is None and said.text is None):
         return None
-    # An attempt that has said nothing yet stands where the job saved.
+    # An attempt without a report stands at the job's last save.
     silent = 0 < said.attempt < record.attempt and record.state in HOLDS_GPUS
     text = None if said.text is None or silent else visible(said.text)
     fraction = said.fraction
     if silent and fraction is not None:
         fraction = said.saved or 0.0
     elif fraction is None:
-        fraction = said.saved or None  # it counts cells or nothing: what is saved is known
+        fraction = said.saved or None  # it reports no fraction: the saved one is known
     fell_from = None
     if fraction is not None:
-        # What is saved stays done: a new attempt begins there, whatever it says at first.
+        # Saved work stays done: a new attempt begins there, whatever it reports first.
         fraction = 1.0 if record.state is JobState.SUCCEEDED else max(fraction, said.saved or 0.0)
         most = max(said.before or 0.0, (said.fraction or 0.0) if silent else 0.0)
         fell_from = most if most > fraction else None
@@ -36,7 +36,7 @@ def progress_of(record: JobRecord) -> contract.Progress | None:
 
 
 def tracker_runs_of(record: JobRecord) -> list[contract.TrackerLink]:
-    """Return the ways to its runs in trackers, the newest last."""
+    """Return links to the job's tracker runs, the newest last."""
     runs = () if record.progress is None else record.progress.runs
     return [
         contract.TrackerLink(it.tracker, it.url, tracker_link(it.tracker, it.url)) for it in runs

@@ -1,4 +1,4 @@
-"""From records to what callers see, in the contract's types."""
+"""Translation of records into the API's types."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ TOLD = tuple(
     for name in contract.JobSpec.__struct_fields__
     if name in contract.Job.__struct_fields__ and name != "min_workers"
 )
-"""What a job asks for that everybody who sees it is told, as it was asked for."""
+"""Fields of a job's request that all its readers see, as they were requested."""
 
 DAY_S = 24 * 3600.0
 MIB = 1024
@@ -62,15 +62,16 @@ MIB = 1024
 PARTS: tuple[Part, ...] = get_args(Part)
 
 GOOD_S = 1.0
-"""Renderings are used for at most this many seconds: estimates are told by the clock."""
+"""Maximum age of renderings, in seconds, since estimates count from the present time."""
 
 
 class JobViews:
-    """Jobs as callers see them.
+    """Jobs in the form of the API.
 
     Args:
-        newest: Returns the newest values that a job has reported; the same object while they are.
-        trial: Returns as which trial of a sweep a job runs.
+        newest: Returns the newest values that a job has reported, the same object until they
+            change.
+        trial: Returns the trial of a sweep that a job runs, or None.
     """
 
     def __init__(
@@ -89,16 +90,16 @@ class JobViews:
         self._rendered_at = 0.0
 
     def job(self, record: JobRecord, reader: Caller | None) -> contract.Job:
-        """Return a job as its reader may see it; None is anybody who may see the job itself."""
+        """Return a job as its reader may see it. None stands for any reader of the job."""
         return self._job(record, partial(self._sees, reader))
 
     def reason_code(self, record: JobRecord, reader: Caller) -> str | None:
-        """Return the code of a job's reason alone, for lists; None where it has none."""
+        """Return only the code of a job's reason, for lists, or None."""
         reason = self._reason(record, partial(self._sees, reader))
         return None if reason is None else reason.code
 
     def encoded(self, record: JobRecord, reader: Caller) -> bytes:
-        """Return the same as JSON, made once for all readers to whom it is the same."""
+        """Return the same as JSON, rendered once for all readers to whom it is equal."""
         now = self._observed.settings.clock.now()
         if not 0 <= now - self._rendered_at < GOOD_S:
             self._renderings, self._rendered_at = Renderings(), now
@@ -144,7 +145,7 @@ class JobViews:
                 for it in self._ledger.preemptions(record.id)
             ],
             url=f"{self._observed.settings.base_url.rstrip('/')}/jobs/{record.id}",
-            # Asked only where it matters: else administrators and others are told the same bytes.
+            # Asked only if it matters; otherwise administrators and others share the same bytes.
             actions=job_actions.actions_of(
                 record, lifts=not pauses.is_held(record) or sees(EVERYTHING)
             ),
@@ -166,7 +167,7 @@ class JobViews:
         )
 
     def detail(self, record: JobRecord, reader: Caller) -> contract.JobDetail:
-        """Return a job and its attempts."""
+        """Return a job with its attempts and pauses."""
         return contract.JobDetail(
             job=self.job(record, reader),
             attempts=self.attempts(record),
@@ -185,7 +186,7 @@ class JobViews:
         return self._observed.now.inventory.train
 
     def usage(self, record: JobRecord) -> contract.JobUsage | None:
-        """Return the note of a job that has ended; None before."""
+        """Return the usage note of a job that has ended, else None."""
         if record.ended is None:
             return None
         if record.measured is None:
@@ -209,7 +210,7 @@ class JobViews:
         )
 
     def attempts(self, record: JobRecord) -> list[contract.Attempt]:
-        """Return the starts of a job, oldest first."""
+        """Return the attempts of a job, oldest first."""
         return [_attempt(attempt) for attempt in self._ledger.attempts(record.id)]
 
     def _container(self, record: JobRecord) -> contract.Container | None:
@@ -233,17 +234,17 @@ class JobViews:
         )
 
     def _for_whom(self, it: PreemptionRecord, sees: Sees) -> str:
-        """Return for whom a job was paused: who may not see that job is told its project."""
+        """Return the claimant of a pause; only its project, if the reader may not see the job."""
         claimant = None if it.claimant is None else self._ledger.job(it.claimant)
         if it.claimant is None:
             return it.for_
-        if claimant is None:  # removed since
+        if claimant is None:  # removed meanwhile
             return it.for_.partition("/")[0]
         named = sees(claimant.id)
         return f"{claimant.project}/{claimant.name}" if named else claimant.project
 
     def _sees(self, reader: Caller | None, job: str) -> bool:
-        """Tell whether the reader may know of another job; of EVERYTHING, whether it rules."""
+        """Return whether the reader may see another job; for EVERYTHING, whether it is an admin."""
         if job == EVERYTHING:
             return reader is not None and rights.may_lift(reader)
         other = self._ledger.job(job)
@@ -252,7 +253,7 @@ class JobViews:
         return rights.may_use(reader, other, self._observed.now.configuration)
 
     def _held(self, record: JobRecord) -> contract.Reason | None:
-        """Return why passes leave a waiting job out, whatever they said of it before."""
+        """Return why passes leave out a waiting job, regardless of its earlier reason, or None."""
         if record.state is not JobState.QUEUED:
             return None
         safe_mode = self._observed.now.safe_mode
@@ -263,11 +264,11 @@ class JobViews:
         return None if because is None else notices.held(because)
 
     def _estimate(self, record: JobRecord) -> contract.EstimatedStart | None:
-        """Return when a waiting job starts; nobody knows when an administrator decides."""
+        """Return the estimated start of a waiting job, or None if an administrator must decide."""
         return None if self._held(record) else self._estimates.of(record)
 
     def _deadline(self, record: JobRecord) -> DeadlineStanding | None:
-        """Return how a job stands against its deadline."""
+        """Return a job's outlook on its deadline, or None."""
         if record.spec.deadline is None:
             return None
         now = self._observed.settings.clock.now()
@@ -316,7 +317,7 @@ class JobViews:
 
 
 def _sizes(inventory: Inventory) -> job_notes.PoolSizes:
-    """Return what a job may ask for: of the machines that serve training."""
+    """Return the sizes that a job may request, from the nodes that serve training."""
     facts = [inventory.facts.get(name) for name in inventory.train]
     cpus = [it.cpus for it in facts if it is not None and it.cpus is not None]
     memory = [it.memory_gib for it in facts if it is not None and it.memory_gib is not None]

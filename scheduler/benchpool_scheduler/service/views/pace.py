@@ -1,4 +1,4 @@
-"""When a job will be done at the pace at which it goes. Pure."""
+"""End of a job at its present pace; pure functions."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from benchpool_scheduler.store.records import JobProgress
 
 LEAST_S = 10.0
 LEAST_PART = 0.01
-"""A pace is known when it has been seen for so long, and for so much of the whole."""
+"""Minimum time in seconds, and minimum part of the whole, after which a pace is known."""
 
 
 def ends_at(progress: JobProgress) -> float | None:
-    """Return when the whole is done if the attempt goes on as it did since its first word.
+    """Return when the job ends at the pace of the attempt since its first report, or None.
 
-    What an earlier attempt did, and what this one read back, does not count as its pace.
+    Work of an earlier attempt, and work that this attempt has read back, do not count.
 
     >>> ends_at(JobProgress(at=160.0, fraction=0.7, attempt=2, since=(100.0, 0.5)))
     250.0

@@ -1,4 +1,4 @@
-"""Pauses as their readers see them: each with its cost, and the newest as a moment."""
+"""Pauses for readers: each with its cost, and the state of the newest."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, PreemptionRecord
 
 ForWhom = Callable[[PreemptionRecord], str]
-"""Returns for whom a pause was, as the reader may know it."""
+"""Returns the claimant of a pause, as far as the reader may see it."""
 
 _AWAY = frozenset({JobState.QUEUED, JobState.PAUSED, JobState.STARTING})
 
 
 def pause_of(it: PreemptionRecord, for_whom: str) -> contract.Preemption:
-    """Return one pause."""
+    """Return one pause in the form of the API."""
     return contract.Preemption(
         at=moment(it.at),
         for_=for_whom,
@@ -42,10 +42,10 @@ def moment_of(
     pauses: Sequence[PreemptionRecord],
     for_whom: ForWhom,
 ) -> contract.PauseMoment | None:
-    """Return where the newest pause of a job stands; None when that is over, or never was.
+    """Return the state of a job's newest pause, or None if it is over or there is none.
 
     Args:
-        attempt: The newest one.
+        attempt: The newest attempt.
     """
     if not pauses:
         return None

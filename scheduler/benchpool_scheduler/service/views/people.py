@@ -1,4 +1,4 @@
-"""The people of the pool: who they are, what they may have, when they were seen."""
+"""Users of the pool: their names, quotas and last activity."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from benchpool_scheduler.service.observed.observed import SchedulerState
 
 
 class People:
-    """Answers who there is."""
+    """Lists the users of the pool."""
 
     def __init__(self, ledger: Ledger, observed: SchedulerState) -> None:
         self._ledger = ledger
         self._observed = observed
 
     def all(self, caller: Caller) -> list[Person]:
-        """Return the Hub's users, whom the configuration names, and who has a bench or jobs.
+        """Return the Hub's users, users in the configuration, and owners of benches or live jobs.
 
-        They come by name; services of the Hub that submit jobs are among the last.
+        They are sorted by name. Services of the Hub that own jobs are included.
 
-        Errors: Forbidden for others than administrators.
+        Errors: Forbidden for callers other than administrators.
         """
         rights.require_admin(caller, "see the people of the pool")
         seen = self._observed.now
-        # What the Hub told last: when somebody was seen changes nothing else, so it is only here.
+        # Read from the Hub's last response: the time of last activity is not in the observations.
         known = {user.name: user for user in self._observed.settings.directory.users()}
         held: Counter[str] = Counter()
         for lease in self._ledger.leases():
@@ -69,7 +69,7 @@ class People:
 
 
 def _named(configuration: Configuration) -> Iterator[str]:
-    """Yield the users whom a configuration names; groups and everybody are none."""
+    """Yield the users whom a configuration names, without groups and the word for everyone."""
     yield from configuration.build.users
     for project in written(configuration).projects:
         for person in (*project.members, *project.leads):

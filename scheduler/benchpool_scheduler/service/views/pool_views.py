@@ -1,4 +1,4 @@
-"""The pool in one object, with its sentence; and one user's quotas."""
+"""The pool as one object with its summary sentence, and one user's quotas."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from benchpool_scheduler.service.views.visibility import Visibility
 
 WEEK_S = 7 * 24 * 3600.0
 GIVEN_BACK = frozenset({"R3", "R15"})
-"""Rules by which GPUs beyond a quota go back: to benches that lent them, to those below theirs."""
+"""Rules that reclaim GPUs beyond a quota: for benches that lent them, for projects below theirs."""
 
 
 class PoolViews:
-    """The pool as callers see it.
+    """The pool in the form of the API.
 
     Attributes:
-        gpu_states: What each GPU is doing; its ``moved`` and ``see`` must hear the news.
+        gpu_states: State of each GPU. Its ``moved`` and ``see`` must be subscribed to updates.
 
     Args:
-        bench_line: Returns how many servers wait in line for build GPUs.
-        asked_back: Returns which benches administrators ask for, by lease.
+        bench_line: Returns the number of servers in the bench queue.
+        asked_back: Returns administrators' reclaim requests for benches, by lease ID.
     """
 
     def __init__(
@@ -63,15 +63,15 @@ class PoolViews:
     # ------------------------------------------------------------------ status
 
     def kept(self) -> str:
-        """Return how long what is over is kept, in words."""
+        """Return how long ended jobs and their parts are kept, in words."""
         keep = self._observed.now.configuration.retention
         return kept_days(keep.ended_days, {it: keep.days_of(it) for it in get_args(Part)})
 
     def status(self, caller: Caller, *, gpus: bool = True) -> contract.Status:
-        """Return the pool; holders are named only to those who may see them.
+        """Return the pool. Holders are named only to callers who may see them.
 
         Args:
-            gpus: Name every GPU; the list is empty otherwise.
+            gpus: Include every GPU; the list is empty otherwise.
         """
         counts, waiting, idle = self.counts(), self.waiting(), self._idle()
         problems = list(self._observed.now.problems.values())
@@ -106,7 +106,7 @@ class PoolViews:
         return self.gpu_states.counts
 
     def node_pools(self) -> Mapping[str, Mapping[str, int]]:
-        """Return of each pool of nodes how many nodes, GPUs and free GPUs it has."""
+        """Return the numbers of nodes, GPUs and free GPUs of each node pool."""
         free = (GpuState.FREE, GpuState.BUILD_FREE)
         inventory = self._observed.now.inventory
         found = {
@@ -122,7 +122,7 @@ class PoolViews:
         return found
 
     def event(self) -> bytes:
-        """Return what everybody may know of the pool, as JSON: the data of its events."""
+        """Return the public facts of the pool as JSON, the data of its events."""
         counts = self.counts()
         body = {
             "text": sentence(counts, self.waiting(), len(self._idle())),
@@ -134,7 +134,7 @@ class PoolViews:
         return msgspec.json.encode(body)
 
     def _idle(self) -> Mapping[str, datetime]:
-        """Return since when GPUs of benches are idle, by UUID."""
+        """Return since when each GPU of an idle bench is idle, by UUID."""
         settings = self._observed.settings
         active = last_active(settings.directory)
         return idle_gpus(self._ledger.leases(), active, settings.clock.now()) if active else {}
@@ -160,9 +160,9 @@ class PoolViews:
     # ------------------------------------------------------------------ quotas
 
     def quota(self, caller: Caller, user: str | None = None) -> contract.Quota:
-        """Return a user's build quota, what holds it, and the user's projects.
+        """Return a user's build quota with its holders, and the user's projects.
 
-        Errors: NotFound for somebody else's.
+        Errors: NotFound for another user's quota.
         """
         name = caller.name if user is None else user
         rights.require_same_user(caller, name)
@@ -198,7 +198,7 @@ class PoolViews:
         )
 
     def _budget(self, kind: AccountKind, name: str) -> contract.GpuHours | None:
-        """Return a budget of this month with what is used of it, None where there is none."""
+        """Return a GPU-hour budget of this month with its use, or None without a budget."""
         account = self._hours.account(kind, name, self._observed.now.configuration)
         if account is None:
             return None
@@ -238,7 +238,7 @@ class PoolViews:
         return found
 
     def _usage(self) -> tuple[Counter[str], Counter[str]]:
-        """Return the GPUs held and the jobs waiting in each project and all below it."""
+        """Return the GPUs held and the jobs waiting, of each project including those below it."""
         counters, above = self._ledger.counters, self._above()
         allocated: Counter[str] = Counter()
         waiting: Counter[str] = Counter()
@@ -250,7 +250,7 @@ class PoolViews:
         return allocated, waiting
 
     def _paid_back(self) -> tuple[Counter[str], Counter[str]]:
-        """Return the GPUs beyond quotas that went to others this week, and in how many pauses."""
+        """Return the GPUs beyond quota that each project lost this week, and in how many pauses."""
         since = self._observed.settings.clock.now() - WEEK_S
         above, job = self._above(), self._ledger.job
         gpus: Counter[str] = Counter()
@@ -261,14 +261,14 @@ class PoolViews:
             if victim is None or one.rule not in GIVEN_BACK:
                 continue
             if claimant is not None and claimant.project == victim.project:
-                continue  # among jobs of one project nothing is paid back
+                continue  # preemptions inside one project do not count
             for project in _upward(victim.project, above):
                 gpus[project] += one.gpus
                 pauses[project] += 1
         return gpus, pauses
 
     def _above(self) -> Mapping[str, str | None]:
-        """Return the project above each."""
+        """Return the parent of each project."""
         return {str(p.name): p.project.parent for p in self._observed.now.configuration.projects}
 
 
@@ -281,7 +281,7 @@ def _upward(project: str, above: Mapping[str, str | None]) -> Iterator[str]:
 
 
 def sentence(counts: Mapping[GpuState, int], waiting: int, idle: int = 0) -> str:
-    """Return the pool in one sentence, whose numbers add up to all GPUs; ``idle`` are on benches.
+    """Return the pool in one sentence whose numbers add up to all GPUs; ``idle`` are on benches.
 
     >>> print(sentence({GpuState.TRAIN_WITHIN_QUOTA: 4, GpuState.TRAIN_OVER_QUOTA: 1,
     ...     GpuState.BUILD_HELD: 2, GpuState.BUILD_FREE: 1, GpuState.FREE: 1}, 2))

@@ -10,7 +10,7 @@ from benchpool_scheduler.store.records import JobRecord
 
 
 class PrometheusCounters:
-    """What has ended and what preemptions cost, by project."""
+    """Ended jobs, preemptions and their cost, by project."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -20,7 +20,7 @@ class PrometheusCounters:
         self.lost_gpu_s: dict[str, float] = {}
 
     def jobs_changed(self, jobs: Collection[str]) -> None:
-        """Count what is new about jobs."""
+        """Count the changes of these jobs."""
         for job in filter(None, map(self._ledger.job, jobs)):
             self._see(job)
 
@@ -37,11 +37,11 @@ class PrometheusCounters:
             self.ended[job.project, job.state.value] += 1
 
     def _known(self, job: JobRecord) -> tuple[int, float]:
-        """Return how often a job was paused for others, and what that cost, as measured."""
+        """Return how often a job was preempted, and the measured cost in GPU seconds."""
         records = self._ledger.preemptions(job.id)
         return len(records), sum(it.cost_gpu_s for it in records if it.unsaved_gpu_s is not None)
 
     def start(self) -> None:
-        """Take what is there as counted already."""
+        """Treat all present values as counted already."""
         for job in self._ledger.live():
             self._counted[job.id] = self._known(job)

@@ -1,8 +1,8 @@
-"""Jobs as JSON, made once for all readers of events who are told the same of them.
+"""Jobs as JSON, rendered once for all readers of events who see the same.
 
-What a reader is told of a job depends on the reader only by which other jobs it may see: a reason
-names them or not. So a rendering remembers what it asked, and serves every reader who has the same
-answers. It is good for as long as the facts that it was made of are the same objects.
+A rendering depends on its reader only by the other jobs that the reader may see: a reason names
+them or not. Each rendering therefore stores the answers to these checks, and serves every reader
+with the same answers. It is valid while the facts it was built from are the same objects.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 Sees = Callable[[str], bool]
-"""Tells whether a reader may see a job; of ``EVERYTHING``, whether it is an administrator."""
+"""Returns whether a reader may see a job; for ``EVERYTHING``, whether it is an administrator."""
 EVERYTHING = "*"
 MOST = 2_000
-"""Jobs of which renderings are kept."""
+"""Maximum number of jobs whose renderings are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class _Known:
 
 
 class Renderings:
-    """What was told of jobs last.
+    """The newest renderings of jobs.
 
     >>> made, known = [], Renderings()
     >>> def render(sees):
@@ -54,11 +54,11 @@ class Renderings:
     def of(
         self, job: str, facts: tuple[object, ...], sees: Sees, render: Callable[[Sees], bytes]
     ) -> bytes:
-        """Return what a reader is told of a job; made anew when one of the facts is another object.
+        """Return a job's JSON for a reader, rendered again if a fact is another object.
 
         Args:
-            facts: All that the rendering is made of, besides what the reader may see.
-            render: Makes it; it asks ``sees`` of each other job that it would name.
+            facts: All inputs of the rendering, besides the reader's visibility.
+            render: Renders it, calling ``sees`` for each other job that it would name.
         """
         known = self._known.get(job)
         if known is None or not _same(known.facts, facts):

@@ -1,4 +1,4 @@
-"""The stacks of all workers side by side, those that do the same together: pure."""
+"""Stacks of all workers, grouped by equality; pure functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchpool_scheduler.phrases import visible
 
 
 def grouped(found: Mapping[int, WorkerStacks]) -> list[StackGroup]:
-    """Return the workers in groups of equal stacks, in the order of their first ones.
+    """Return the workers in groups of equal stacks, in the order of their first workers.
 
     Numbers of processes and their commands may differ.
     """
@@ -28,7 +28,7 @@ def grouped(found: Mapping[int, WorkerStacks]) -> list[StackGroup]:
 
 
 def in_words(workers: list[int]) -> str:
-    """Return which workers, with ranges.
+    """Return a list of workers in words, with ranges.
 
     >>> in_words([0, 1, 2, 3, 7]), in_words([4])
     ('workers 0-3, 7', 'worker 4')
@@ -52,7 +52,7 @@ def _same(found: WorkerStacks) -> object:
 
 
 def _shown(process: ProcessStacks) -> ProcessStacks:
-    """Return a process without signs that deceive: programs choose their names."""
+    """Return a process without deceptive characters, since programs choose their names."""
     threads = [
         type(thread)(visible(thread.name), [visible(frame) for frame in thread.frames])
         for thread in process.threads

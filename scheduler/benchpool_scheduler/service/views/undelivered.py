@@ -1,4 +1,4 @@
-"""The reason that a job shows whose results did not come home."""
+"""Reason of a job whose results were not delivered."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from benchpool_scheduler.worker.records import KEPT, UNDELIVERED
 
 
 def reason(job: str, attempts: Sequence[AttemptRecord]) -> Reason | None:
-    """Return where the results of a job that has succeeded are, None where they came home.
+    """Return where the results of a succeeded job are, or None if they were delivered.
 
     Args:
-        job: Its id.
+        job: The job's ID.
     """
     workers = attempts[-1].workers if attempts else ()
     found = [worker.text for worker in workers if UNDELIVERED in (worker.text or "")]

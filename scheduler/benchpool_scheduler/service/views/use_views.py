@@ -1,4 +1,4 @@
-"""What GPUs really do now, as callers may see it."""
+"""Measured use of GPUs now, as far as callers may see it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchpool_scheduler.telemetry.samples import Holder
 
 
 class UseViews:
-    """The live picture. However many look, the driver is not asked for it."""
+    """Live use of GPUs. Readers cause no queries to the driver."""
 
     def __init__(self, ledger: Ledger, observed: SchedulerState, live: LiveUse) -> None:
         self._ledger = ledger
@@ -27,10 +27,10 @@ class UseViews:
         self._live = live
 
     def gpus(self, caller: Caller, *, mine: bool = False) -> list[contract.GpuUse]:
-        """Return the GPUs by node and index; holders are named only to those who may see them.
+        """Return the GPUs by node and index. Holders are named only to callers who may see them.
 
         Args:
-            mine: Only those that the caller holds.
+            mine: Only the GPUs that the caller holds.
         """
         return list(self._rows(caller, mine))
 

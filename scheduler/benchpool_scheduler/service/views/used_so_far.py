@@ -1,4 +1,4 @@
-"""What jobs and benches that hold GPUs have used until now: GPU-hours, energy and cost."""
+"""Use of running jobs and benches until now: GPU-hours, energy and cost."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ HOUR_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class UsedSoFar:
-    """What one of them has used.
+    """Use of one job or bench.
 
     Attributes:
-        energy_j: Joules, as far as measured; None where none were. ``cost``: by the prices of the
-            configuration; None where there are none.
+        energy_j: Measured energy in joules, or None if none was measured. ``cost``: cost by the
+            configured prices, or None without prices.
     """
 
     gpu_h: float
@@ -30,7 +30,7 @@ class UsedSoFar:
 
 
 class UsedSoFarReader:
-    """Counts from the records, and reads energy from what was measured."""
+    """Counts use from the records, and reads the measured energy."""
 
     def __init__(self, ledger: Ledger, observed: SchedulerState, telemetry: Database) -> None:
         self._ledger = ledger
@@ -40,7 +40,7 @@ class UsedSoFarReader:
     async def read(
         self, jobs: Collection[str], benches: Collection[Lease]
     ) -> Mapping[str, UsedSoFar]:
-        """Return what they have used, by the id of the job or of the bench's lease."""
+        """Return their use, by the ID of the job or of the bench's lease."""
         held = {job: list(self._of_job(job)) for job in jobs}
         now = self._observed.settings.clock.now()
         for lease in benches:
@@ -49,7 +49,7 @@ class UsedSoFarReader:
         return {name: self._used(held[name], energy[name]) for name in held}
 
     def _of_job(self, job: str) -> Iterable[tuple[str, float]]:
-        """Yield each GPU that a worker of the job had, with for how many seconds."""
+        """Yield each GPU that a worker of the job had, with its time in seconds."""
         now = self._observed.settings.clock.now()
         for attempt in self._ledger.attempts(job):
             for worker in attempt.workers:

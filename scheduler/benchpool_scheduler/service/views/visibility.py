@@ -1,4 +1,4 @@
-"""What one caller may see of jobs, each project asked about once."""
+"""Visibility of jobs for one caller, cached per project."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchpool_scheduler.service.observed.observed import SchedulerState
 
 
 class Visibility:
-    """Answers for one caller, by the rights of the configuration as it is at that time."""
+    """Answers for one caller, by the rights of the configuration in force."""
 
     def __init__(self, caller: Caller, observed: SchedulerState) -> None:
         self.caller = caller
@@ -18,11 +18,11 @@ class Visibility:
 
     @property
     def audience(self) -> object:
-        """Return what all callers share who may see the same."""
+        """Return a value that is equal for all callers with the same visibility."""
         return None if rights.rules_all(self.caller) else self.caller
 
     def covers(self, user: str, project: str) -> bool:
-        """Tell whether the caller may see a user's job in a project; that of a bench is empty."""
+        """Return whether the caller may see a user's job in a project; a bench has none (empty)."""
         if self._observed.now.configuration is not self._configuration:
             self._configuration = self._observed.now.configuration
             self._known.clear()

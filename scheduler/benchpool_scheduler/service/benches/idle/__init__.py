@@ -1,5 +1,5 @@
-"""Idle benches: what is seen of them, where they stand, and how they are given back.
+"""Idle benches: observations, idle state and release.
 
-Door: ``verbs.IdleBenchVerbs``. The rules are the tables of ``core.benches.idle`` and
+Entry point: ``verbs.IdleBenchVerbs``. The rules are the tables of ``core.benches.idle`` and
 ``core.benches.giving_back``.
 """

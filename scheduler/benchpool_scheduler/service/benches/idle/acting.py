@@ -1,6 +1,6 @@
-"""Benches given back: by their notebook server where it can, else stopped by the Hub.
+"""Release of idle benches, by their notebook server where it supports that, else by the Hub.
 
-What is to be done next is asked of the table in ``core.benches.giving_back``; here it is done.
+The table in ``core.benches.giving_back`` decides the next action. This module carries it out.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from benchpool_scheduler.store.records import LeaseRecord
 _PROBLEM = "idle-benches"
 
 STOP_AGAIN_S = 15.0
-"""The Hub is asked again to stop a server that is still there after so long."""
+"""Delay before the Hub is asked again to stop a server that still runs, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchGiven:
-    """A bench is being given back, or was.
+    """Start or end of the release of a bench.
 
     Attributes:
-        act: What was done. ``asked``: its owner wanted it, else the rule.
-        done: It is over; else it has just begun. ``looked``: no process is on its GPUs by our own
-            look, else none was possible and all that is known is that the bench has ended.
-        idle_s: For how long it had been idle; ``coverage``: the part of it that was measured.
+        act: The action taken. ``asked``: True if the owner requested it, False if the rule did.
+        done: True if the release is over, False if it has just begun. ``looked``: True if this
+            service checked that no process is on the GPUs, False if only the bench's end is known.
+        idle_s: How long the bench had been idle. ``coverage``: the measured part of that time.
     """
 
     lease: LeaseRecord
@@ -51,10 +51,10 @@ class BenchGiven:
 
 
 class BenchGiver:
-    """Gives back what is due.
+    """Releases benches that are due.
 
     Attributes:
-        given: News of each act.
+        given: Publishes each action.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class BenchGiver:
         self.given: Topic[BenchGiven] = Topic()
 
     def act_of(self, bench: WatchedBench) -> BenchAct:
-        """Return what giving a bench back means: its server may go on where it can do without."""
+        """Return how a bench is released. Its server keeps running if it can work without GPUs."""
         told, fresh = bench.sights.told, bench.sights.is_fresh(self._watcher.now())
         alone = self._observed.settings.containers is None and isinstance(self._runtime, Holding)
         if bench.giving in (Giving.NOTING, Giving.STOPPING):
@@ -80,22 +80,22 @@ class BenchGiver:
         return BenchAct.STOP
 
     def parks(self, bench: WatchedBench) -> bool:
-        """Tell whether it is tried to park a bench before its kernels lose their GPUs."""
+        """Return whether the rule tries to park a bench before its kernels lose their GPUs."""
         return self._parking.wanted and self.act_of(bench) is BenchAct.RELEASE
 
     def is_parking(self, bench: WatchedBench) -> bool:
-        """Tell whether a bench is being parked."""
+        """Return whether a bench is being parked."""
         return self._parking.under_way(bench)
 
     async def _park(self, bench: WatchedBench) -> bool:
-        """Park a due bench where that can be; tell whether it is under way."""
+        """Park a due bench if possible. Return whether it is being parked."""
         if bench.giving is Giving.NONE and self.parks(bench) and await self._parking.begin(bench):
             bench.asked = False
             self._tell(bench, BenchAct.PARK, done=False)
         return self.is_parking(bench)
 
     def begin(self, bench: WatchedBench, *, asked: bool) -> None:
-        """Begin to give a bench back; one that is under way goes on."""
+        """Begin the release of a bench, unless one is in progress."""
         if bench.giving is not Giving.NONE:
             return
         act = self.act_of(bench)
@@ -105,11 +105,11 @@ class BenchGiver:
         self._watcher.give(bench, GIVING[bench.giving][news])
 
     def noted(self, bench: WatchedBench) -> None:
-        """Learn that the note lies in the folder."""
+        """Record that the note lies in the folder."""
         self._watcher.give(bench, GIVING[bench.giving][GivingNews.NOTED])
 
     async def go_on(self) -> None:
-        """Begin what is due, drop what is used again, and have servers stopped."""
+        """Begin due releases, drop those of benches in use again, and have servers stopped."""
         rule, now = self._watcher.rule, self._watcher.now()
         for bench in list(self._watcher.benches.values()):
             due = rule.act and bench.watch.step is IdleStep.DUE
@@ -132,7 +132,7 @@ class BenchGiver:
         await asyncio.gather(*(self._stop(bench) for bench in stops.values()))
 
     async def _stopped(self, bench: WatchedBench) -> None:
-        """See for ourselves that nothing of a server that was stopped is on its GPUs, if we can."""
+        """Check that no process of a stopped server is on its GPUs, if the runtime can see them."""
         held = None
         if isinstance(self._runtime, Holding):
             held = await self._runtime.holders(bench.lease.gpus)
@@ -161,9 +161,9 @@ class BenchGiver:
             self._observed.report(_PROBLEM, None)
 
     async def released(self, bench: WatchedBench) -> None:
-        """End a lease whose server goes on, once no process is on its GPUs by our own look.
+        """End a lease whose server keeps running, after checking that no process is on its GPUs.
 
-        Errors: Refused ``gpu-held``, Unavailable where that cannot be known, or of the store.
+        Errors: Refused ``gpu-held``, Unavailable if the check is impossible or the store fails.
         """
         held = await self._holders(bench.lease.gpus)
         if held:

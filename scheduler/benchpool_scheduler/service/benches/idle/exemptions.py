@@ -1,4 +1,4 @@
-"""By which names an exemption from the rule for idle benches meets a server, as the Hub has it."""
+"""Names by which an exemption from the idle-bench rule matches a server, from the Hub's data."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from benchpool_scheduler.service.observed.observed import SchedulerState
 
 
 def names(observed: SchedulerState, user: str, server: str) -> frozenset[str]:
-    """Return its user, the user's groups and its profile, as ``IdleExemption.who`` has them.
+    """Return the user, the user's groups and the server's profile, as in ``IdleExemption.who``.
 
-    The profile is that of a server that runs; of others it is not known.
+    The profile is known only for a running server.
     """
     known = observed.now.hub_user(user)
     found = {user, *(f"group:{it}" for it in (known.groups if known else ()))}

@@ -1,8 +1,8 @@
-"""What is kept of idle benches over a restart of the scheduler, in a file of its own.
+"""State of idle benches that survives a restart of the scheduler, in a file of its own.
 
-The time in which no scheduler looked is not counted as idle. Where it was longer than what the rule
-allows to be unknown, or where a clock was set meanwhile, a bench begins anew. A file that is lost
-or cannot be read gives nobody's bench back: all begin anew.
+The time without a running scheduler does not count as idle. A bench starts again from zero if that
+time was longer than the rule's tolerance for unknown time, or if a clock was set meanwhile. If the
+file is lost or unreadable, all benches start again from zero, so none is released early.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchpool_scheduler.store import whole_files
 
 
 class KeptWatch(Struct, frozen=True):
-    """Where a bench stood."""
+    """Stored idle state of one bench."""
 
     step: IdleStep
     idle_s: float
@@ -29,10 +29,10 @@ class KeptWatch(Struct, frozen=True):
 
 
 class KeptIdle(Struct, frozen=True):
-    """All of it, as of ``at``; ``rule`` is what was in force.
+    """Stored idle state of all benches at the time ``at``; ``rule`` is the rule then in force.
 
     Attributes:
-        given_up: Leases that ended while their server went on: the Hub still names them.
+        given_up: Leases that ended while their server keeps running. The Hub still names them.
     """
 
     at: float = 0.0
@@ -42,7 +42,7 @@ class KeptIdle(Struct, frozen=True):
 
 
 def load(file: Path) -> KeptIdle:
-    """Return what is kept; nothing where there is nothing that can be read."""
+    """Return the stored state, or an empty one if the file is missing or unreadable."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=KeptIdle)
     except (OSError, msgspec.DecodeError):
@@ -50,12 +50,12 @@ def load(file: Path) -> KeptIdle:
 
 
 def save(file: Path, kept: KeptIdle) -> None:
-    """Keep it. Errors: OSError."""
+    """Write the state to the file. Errors: OSError."""
     whole_files.write(file, msgspec.json.encode(kept))
 
 
 def watch_after(kept: KeptWatch, away_s: float, now: float, ladder: IdleLadder) -> IdleWatch:
-    """Return where a bench stands after nobody looked for so long.
+    """Return the state of a bench after a gap of ``away_s`` seconds without observation.
 
     >>> before = KeptWatch(IdleStep.DUE, idle_s=3600.0, known_s=3600.0)
     >>> watch_after(before, 60.0, 10_000.0, IdleLadder())
@@ -71,5 +71,5 @@ def watch_after(kept: KeptWatch, away_s: float, now: float, ladder: IdleLadder) 
 
 
 def still_named(given_up: Collection[str], held: Collection[str]) -> tuple[str, ...]:
-    """Return those leases that the Hub still names; the rest need not be remembered."""
+    """Return the leases that the Hub still names. The rest can be forgotten."""
     return tuple(it for it in given_up if it in held)

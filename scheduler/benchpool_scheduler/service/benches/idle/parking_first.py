@@ -1,4 +1,4 @@
-"""Parking as the mildest act: a due bench lends its GPU and loses nothing, where that can be."""
+"""Parking as the mildest action: a due bench lends its GPU and loses nothing."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ RULE = Caller("idle-benches", kind="service")
 
 
 class ParkingFirst:
-    """Tries each due bench once; what cannot be parked is given back.
+    """Tries once to park each due bench; a bench that cannot be parked is released instead.
 
     Args:
-        parking: Parks benches, where the site wants that.
+        parking: Parks benches, where the site enables it.
     """
 
     def __init__(self, parking: BenchParking) -> None:
@@ -23,29 +23,29 @@ class ParkingFirst:
 
     @property
     def wanted(self) -> bool:
-        """Whether this site parks benches at all."""
+        """Whether this site parks benches."""
         return self._parking.wanted
 
     async def begin(self, bench: WatchedBench) -> bool:
-        """Begin to park a bench that was not tried yet; tell whether that has begun now."""
+        """Begin to park a bench that was not tried yet. Return whether parking has begun now."""
         if bench.lease.id in self._tried or not self.wanted:
             return False
         self._tried[bench.lease.id] = bench
         try:
             await self._parking.park(RULE, bench.lease.id)
         except BenchpoolError:
-            return False  # it says nothing new to anybody: the bench is given back instead
+            return False  # the refusal is not shown: the bench is released instead
         return True
 
     def under_way(self, bench: WatchedBench) -> bool:
-        """Tell whether a bench is being parked."""
+        """Return whether a bench is being parked."""
         return bench.lease.id in self._tried and self._parking.knows(bench.lease.id)
 
     def parked(self, due: set[str]) -> list[WatchedBench]:
-        """Return those that were parked since the last call, and forget who is not due any more.
+        """Return the benches parked since the last call, and forget benches no longer due.
 
         Args:
-            due: The ids of the benches that are due still.
+            due: The IDs of the benches that are still due.
         """
         over = [self._tried.pop(id_) for id_ in self._tried.keys() - due]
         return [it for it in over if self._parking.is_lent(it.lease.id)]

@@ -1,4 +1,4 @@
-"""What was seen of one bench since it was last looked at: its GPUs, and what its server reports."""
+"""Observations of one bench since the last look: its GPUs and its server's reports."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from benchpool_scheduler.core.benches.idle import Sighting
 from benchpool_scheduler.telemetry import GpuSample
 
 FRESH_S = 60.0
-"""What a notebook server reported holds for so long; it reports three times as often."""
+"""Validity of a notebook server's report, in seconds. Servers report three times as often."""
 WAIT_S = 25.0
-"""A look waits so long for samples of all GPUs, which come every few seconds."""
+"""Longest wait of a look for samples of all GPUs, in seconds. They come every few seconds."""
 MOST_PENDING_S = 40.0
 
 
 @dataclass(slots=True)
 class BenchSights:
-    """Collects what is seen of one bench, until a look takes it.
+    """Collects the observations of one bench until a look takes them.
 
     Attributes:
-        told: The newest report, at ``told_at``. ``executions``: as last reported.
+        told: The newest report, received at ``told_at``. ``executions``: the last reported number.
     """
 
     gpus: Sequence[str]
@@ -34,7 +34,7 @@ class BenchSights:
     _executed: bool = False
 
     def measured(self, sample: GpuSample) -> None:
-        """Learn of a sample of one of its GPUs; one without activity tells nothing."""
+        """Add a sample of one of its GPUs. A sample without activity is ignored."""
         if sample.activity is None:
             return
         pending = self._pending_s.get(sample.gpu, 0.0) + sample.span_s
@@ -42,22 +42,22 @@ class BenchSights:
         self._most = max(self._most, sample.activity)
 
     def reported(self, activity: BenchActivity, now: float) -> None:
-        """Learn of a report of its notebook server."""
+        """Add a report of its notebook server."""
         before = self.executions
-        # A number that fell is that of another start of the server: cells may have run.
+        # A lower number is from another start of the server: cells may have run.
         self._executed |= before is not None and activity.executions != before
         self._worked |= _works(activity) is True
         self.told, self.told_at, self.executions = activity, now, activity.executions
 
     def is_fresh(self, now: float) -> bool:
-        """Tell whether its server has reported lately."""
+        """Return whether its server has reported recently."""
         return self.told is not None and 0 <= now - self.told_at <= FRESH_S
 
     def taken(self, now: float, before: float | None, *, spared: bool) -> Sighting | None:
-        """Return what was seen since the last look; None to wait for samples yet.
+        """Return the observations since the last look, or None to wait for samples.
 
         Args:
-            before: When it was last looked at, None for never.
+            before: Time of the last look, or None if there was none.
         """
         whole = all(self._pending_s.get(gpu) for gpu in self.gpus)
         passed_s = 0.0 if before is None else now - before
@@ -77,7 +77,7 @@ class BenchSights:
             executed=self._executed,
             spared=spared,
         )
-        # Samples and looks do not end together: what reaches beyond a look counts for the next.
+        # Samples and looks do not end together. The excess of a sample counts for the next look.
         self._pending_s = {
             gpu: left for gpu, it in self._pending_s.items() if (left := it - measured_s) > 0
         }

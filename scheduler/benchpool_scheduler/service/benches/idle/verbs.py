@@ -1,4 +1,4 @@
-"""The verbs of idle benches with the caller's rights checked, and the part that looks and acts."""
+"""Actions on idle benches with the caller's permissions checked, and the background task."""
 
 from __future__ import annotations
 
@@ -28,14 +28,17 @@ log = logging.getLogger(__name__)
 
 FILE = "idle-benches.json"
 LOOK_S, AT_LEAST_S = 10.0, 0.5
-"""Between two looks: at most, and where a site's times are shorter than people's."""
+"""Longest and shortest time between two looks, in seconds.
+
+The shortest one applies where a site's idle times are very short.
+"""
 
 
 class IdleBenchVerbs:
-    """What notebook servers and people may say of idle benches.
+    """Actions of notebook servers and users on idle benches.
 
     Attributes:
-        watcher: Where each stands. ``giver``: gives back what is due.
+        watcher: The state of each bench. ``giver``: releases benches that are due.
     """
 
     def __init__(
@@ -50,28 +53,28 @@ class IdleBenchVerbs:
     # ------------------------------------------------------------------ life
 
     async def run(self) -> None:
-        """Look and act, for ever."""
+        """Look at all benches and act, until cancelled."""
         while True:
             await asyncio.sleep(max(AT_LEAST_S, min(LOOK_S, self.watcher.rule.tell_s / 4)))
             try:
                 await self.look()
             except Exception:
-                # Nothing was given back; the next look may do better.
+                # Nothing was released. The next look tries again.
                 log.exception("the look at idle benches failed; it is tried again")
 
     async def look(self) -> None:
-        """Look at all benches once, and do what follows."""
+        """Look at all benches once and take the actions that follow."""
         self.watcher.look()
         await self.giver.go_on()
         self.say()
         await self.watcher.save()
 
     async def close(self) -> None:
-        """Keep what the next start needs."""
+        """Save the state that the next start needs."""
         await self.watcher.save(at_once=True)
 
     def say(self) -> None:
-        """Lay out what owners are to hear of, where that is something new."""
+        """Publish the notifications for owners of idle benches, if they have changed."""
         told = {
             (self.watcher.benches[id_].lease.user, f"bench-{id_}-{step}"): self._words(id_, step)
             for id_, step in self.watcher.told().items()
@@ -92,7 +95,7 @@ class IdleBenchVerbs:
         parks = self.giver.parks(bench)
         return phrases.bench_told(server, idle_s, acts_at, stops=stops, parks=parks)
 
-    # ------------------------------------------------------------------ verbs
+    # ------------------------------------------------------------------ actions
 
     def list(self, caller: Caller) -> list[BenchIdleness]:
         """Return the benches that the caller may see, the longest idle first."""
@@ -103,7 +106,7 @@ class IdleBenchVerbs:
         return [self._view(it) for it in sorted(seen, key=lambda it: -it.watch.idle_s)]
 
     def report(self, caller: Caller, lease: str, activity: BenchActivity) -> BenchIdleness:
-        """Learn what a notebook server does. Errors: NotFound, Forbidden."""
+        """Record a notebook server's report of its activity. Errors: NotFound, Forbidden."""
         bench = self._own(caller, lease, "report what it does")
         bench.sights.reported(activity, self.watcher.now())
         if activity.noted:
@@ -111,7 +114,10 @@ class IdleBenchVerbs:
         return self._view(bench)
 
     async def keep(self, caller: Caller, lease: str) -> BenchIdleness:
-        """Keep a bench for a while. Errors: NotFound, Forbidden; Refused ``kept-too-often``."""
+        """Keep a bench for the rule's keep time.
+
+        Errors: NotFound, Forbidden. Also Refused ``bench-stops`` or ``kept-too-often``.
+        """
         bench = self._own(caller, lease, "keep it")
         rule = self.watcher.rule
         if bench.giving is Giving.STOPPING:
@@ -132,15 +138,15 @@ class IdleBenchVerbs:
         return self._view(bench)
 
     def release(self, caller: Caller, lease: str) -> BenchIdleness:
-        """Give a bench back because its owner wants it. Errors: NotFound, Forbidden."""
+        """Release a bench because its owner requests it. Errors: NotFound, Forbidden."""
         bench = self._own(caller, lease, "give it back")
         self.giver.begin(bench, asked=True)
         return self._view(bench)
 
     async def released(self, caller: Caller, lease: str) -> None:
-        """End a lease whose server goes on. What is gone already is no error.
+        """End a lease whose server keeps running. A lease that has already ended is no error.
 
-        Errors: NotFound for what the caller may not see; Refused ``gpu-held``; Unavailable.
+        Errors: NotFound for a lease that the caller may not see; Refused ``gpu-held``; Unavailable.
         """
         if self._ledger.lease(lease) is None:
             return

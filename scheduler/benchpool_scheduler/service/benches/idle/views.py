@@ -1,4 +1,4 @@
-"""A bench and its idle time as callers see it."""
+"""Bench and its idle time in the form of the API."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ COMMANDS = {
 def idleness(
     watcher: IdleWatcher, bench: WatchedBench, act: BenchAct, *, parks: bool
 ) -> BenchIdleness:
-    """Return where a bench stands.
+    """Return the idle state of a bench.
 
     Args:
-        act: What happens to it when it is due, by the rule or because its owner wants it.
-        parks: The rule tries to park it before.
+        act: The action when the bench is due, by the rule or at its owner's request.
+        parks: Whether the rule tries to park it first.
     """
     rule, now, watch = watcher.rule, watcher.now(), bench.watch
     rests = watch.step in RESTING
-    # Where nothing is given back, nobody stands on a rung of the ladder.
+    # Where the rule takes no action, no bench is on a step of the ladder.
     step = IdleStep.IDLE if rests and not rule.act else watch.step
     coming = {
         IdleStep.IDLE: (BenchStep.TOLD, rule.tell_s),

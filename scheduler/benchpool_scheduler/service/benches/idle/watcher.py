@@ -1,4 +1,4 @@
-"""Where every bench stands on the ladder: looked at every few seconds, by the table of the core."""
+"""Idle state of every bench, updated every few seconds by the core's table."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ SAVE_S = 60.0
 
 @dataclass(slots=True)
 class WatchedBench:
-    """One bench.
+    """State of one bench.
 
     Attributes:
-        keeps: When its owner kept it, in the last 24 hours; it is kept until ``kept_until``.
-        giving: How far it is with being given back, since ``giving_since``; ``asked``: its owner
-            wanted it, else the rule does.
+        keeps: Times at which its owner kept it, in the last 24 hours. ``kept_until``: end of the
+            present keep.
+        giving: Progress of its release since ``giving_since``. ``asked``: True if its owner
+            requested the release, False if the rule did.
     """
 
     lease: LeaseRecord
@@ -46,13 +47,13 @@ class WatchedBench:
 
 
 class IdleWatcher:
-    """Watches all benches; it acts on nothing.
+    """Tracks the idle state of all benches; it takes no action.
 
     Args:
-        file: What a restart of the scheduler needs.
+        file: File that stores the state for a restart of the scheduler.
 
     Attributes:
-        benches: Each by the id of its lease. ``given_up``: leases whose server goes on without.
+        benches: State by lease ID. ``given_up``: ended leases whose server keeps running.
     """
 
     def __init__(self, ledger: Ledger, observed: SchedulerState, file: Path) -> None:
@@ -75,40 +76,40 @@ class IdleWatcher:
         return self._observed.settings.clock.now()
 
     async def open(self) -> None:
-        """Read what an earlier scheduler knew."""
+        """Read the state that an earlier scheduler saved."""
         self._before = await asyncio.to_thread(kept.load, self._file)
         self._rule, self.given_up = _key(self.rule), self._before.given_up
         self.meet()
 
     def measured(self, samples: Iterable[HeldSample]) -> None:
-        """Learn of samples: each is told to the bench that held the GPU by the books."""
+        """Pass each sample to the bench that held the GPU according to the ledger."""
         for it in samples:
             bench = self.benches.get(it.holder.bench or "")
             if bench is not None:
                 bench.sights.measured(it.sample)
 
     def meet(self) -> None:
-        """Learn which benches there are."""
+        """Update the list of benches from the ledger."""
         there = {lease.id: lease for lease in self._ledger.leases()}
         for gone in self.benches.keys() - there.keys():
             del self.benches[gone]
         for id_, lease in there.items():
             if id_ not in self.benches:
                 self.benches[id_] = self._restored(lease)
-            self.benches[id_].lease = lease  # its user may have another name
+            self.benches[id_].lease = lease  # the user may have been renamed
 
     def bench(self, lease: LeaseRecord) -> WatchedBench:
-        """Return what is known of a bench."""
+        """Return the state of a bench."""
         if lease.id not in self.benches:
             self.meet()
         return self.benches[lease.id]
 
     def look(self) -> None:
-        """Look at all benches."""
+        """Update the idle state of all benches."""
         self.meet()
         rule, now = self.rule, self.now()
         if _key(rule) != self._rule:
-            # Nobody is met by a rule that he had no time to hear of.
+            # A changed rule starts every bench again, so that its owner is notified first.
             self._rule = _key(rule)
             for bench in self.benches.values():
                 bench.watch = IdleWatch()
@@ -119,12 +120,12 @@ class IdleWatcher:
                 bench.watch = looked(bench.watch, seen, rule.ladder)
 
     def _is_spared(self, lease: LeaseRecord) -> bool:
-        """Tell whether an exemption holds, or the bench is parked: its GPU is lent already."""
+        """Return whether an exemption holds, or the bench is parked and its GPU lent."""
         parked = self._observed.now.parked
         return any(it in parked for it in lease.gpus) or self.exempt_until(lease) is not None
 
     def keep(self, bench: WatchedBench) -> int | None:
-        """Keep a bench for its owner; return how often it was kept, None when that is too often."""
+        """Keep a bench for its owner. Return how often it was kept, or None above the limit."""
         now, rule = self.now(), self.rule
         bench.keeps = tuple(at for at in bench.keeps if at > now - DAY_S)
         if len(bench.keeps) >= rule.keeps_a_day:
@@ -140,7 +141,7 @@ class IdleWatcher:
         return max(0, self.rule.keeps_a_day - recent)
 
     def exempt_until(self, lease: LeaseRecord) -> float | None:
-        """Return until when an exemption holds for a bench."""
+        """Return until when an exemption holds for a bench, or None."""
         seen, rule = self._observed.now, self.rule
         if not rule.exempt:
             return None
@@ -148,7 +149,7 @@ class IdleWatcher:
         return rule.exempt_until(names, self.now(), seen.configuration.gpu_hours.time_zone)
 
     async def save(self, *, at_once: bool = False) -> None:
-        """Keep what the next scheduler needs, once a minute or at once."""
+        """Save the state for the next scheduler, once a minute or at once."""
         now = self.now()
         if not at_once and now - self._saved_at < SAVE_S:
             return
@@ -161,7 +162,7 @@ class IdleWatcher:
         try:
             await asyncio.to_thread(kept.save, self._file, whole)
         except OSError as failed:
-            # The next start then begins every idle time anew, which takes nothing from anybody.
+            # The next start then begins every idle time at zero, so no bench is released early.
             log.warning("what is known of idle benches cannot be kept: %s", failed.strerror)
 
     def _kept(self) -> Iterable[tuple[str, KeptWatch]]:
@@ -193,14 +194,14 @@ class IdleWatcher:
         return bench
 
     def told(self) -> Mapping[str, IdleStep]:
-        """Return the benches whose owners are to hear something, with the step."""
+        """Return the benches whose owners are to be notified, with the step of the ladder."""
         if not self.rule.act:
             return {}
         rungs = RESTING - {IdleStep.IDLE}
         return {id_: it.watch.step for id_, it in self.benches.items() if it.watch.step in rungs}
 
     def give(self, bench: WatchedBench, giving: Giving) -> None:
-        """Note how far a bench is with being given back."""
+        """Record the progress of a bench's release."""
         if giving is not bench.giving:
             bench.giving, bench.giving_since = giving, self.now()
 

@@ -1,1 +1,1 @@
-"""Pods of others as jobs of the pool: which are accepted, and which end because they are gone."""
+"""External pods as jobs of the pool: acceptance, and the end of jobs whose pods are gone."""

@@ -1,4 +1,4 @@
-"""What is to be done about pods of others: pure."""
+"""Decisions about external pods; pure functions."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from benchpool_scheduler.core.lifecycle.states import TERMINAL, JobState
 from benchpool_scheduler.runtime.admitted import AdmittedWorkload
 
 HOLDS_NOTHING = frozenset({JobState.QUEUED, JobState.PAUSED})
-"""States whose job ends when its pods are gone; the others hear it of their workers."""
+"""States in which a job ends when its pods are gone; in other states its workers report the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionActs:
-    """What is to be done.
+    """Decisions of one round.
 
     Attributes:
         accept: Workloads that become jobs. ``end``: jobs whose pods are gone.
-        say: What is to be read on pods that wait for something else than GPUs, by job.
+        say: Text to show on pods that wait for something other than GPUs, by job.
     """
 
     accept: tuple[AdmittedWorkload, ...]
@@ -27,11 +27,11 @@ class AdmissionActs:
 
 
 def decide(workloads: Sequence[AdmittedWorkload], states: Mapping[str, JobState]) -> AdmissionActs:
-    """Return what is to be done.
+    """Return the decisions of one round.
 
     Args:
-        states: Of the jobs of these workloads, where there are any, and of all jobs of pods that
-            have not ended.
+        states: States of the known jobs of these workloads, and of all unfinished jobs of
+            external pods.
     """
     there = {one.job for one in workloads}
     say: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Makes jobs of pods of others, and ends those whose pods are gone."""
+"""Background task that turns external pods into jobs, and ends jobs whose pods are gone."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from benchpool_scheduler.service.observed.observed import SchedulerState
 log = logging.getLogger(__name__)
 
 AGAIN_S = 30.0
-"""What was refused is tried again after this time, or as soon as something changes."""
+"""Time until a refused workload is tried again, in seconds; a change triggers an earlier try."""
 GONE = "Its pods are not there any more, or their namespace is admitted no longer."
 FOR = "its pods"
 
 
 class AdmittedRunner:
-    """Looks at the pods and their jobs whenever something has changed.
+    """Background task that checks external pods and their jobs after each change.
 
-    It does nothing where the runtime lets in no pods of others.
+    It does nothing if the runtime admits no external pods.
     """
 
     def __init__(
@@ -54,12 +54,12 @@ class AdmittedRunner:
         self._jobs: set[str] = set()
 
     def see(self, jobs: Collection[str]) -> None:
-        """Note that jobs have changed."""
+        """Wake the task if a job of external pods has changed."""
         if not self._jobs.isdisjoint(jobs):
             self._news.set()
 
     async def run(self) -> None:
-        """Carry on for ever; returns at once where there is nothing to let in."""
+        """Run until cancelled; return at once if the runtime admits no pods."""
         if self._admits is None:
             return
         await self._ledger.whole.wait()
@@ -75,8 +75,6 @@ class AdmittedRunner:
         finally:
             hearing.cancel()
 
-    # ------------------------------------------------------------------ inside
-
     async def _hear(self, admits: Admits) -> None:
         while True:
             await admits.admitted_changed()
@@ -89,7 +87,7 @@ class AdmittedRunner:
         return isinstance(self._ledger.submission(job).entry, PodsEntry)
 
     async def _look(self, admits: Admits) -> bool:
-        """Do what is to be done; false when some of it is to be tried again."""
+        """Carry out the decisions; return False if some must be tried again."""
         workloads = admits.admitted()
         acts = decide(workloads, self._states(workloads))
         done = True

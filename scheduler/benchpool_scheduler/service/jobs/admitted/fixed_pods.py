@@ -1,4 +1,4 @@
-"""What of a job of others' pods comes from these alone: that it is there, and what it asks for."""
+"""Checks of external pods: they cannot be submitted by users, and their size cannot be changed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from benchpool_scheduler.errors import InvalidInput, Refused
 
 
 def check_sender(submission: JobSubmission, *, admits: bool) -> None:
-    """Refuse pods that somebody sends, instead of the cluster. Errors: InvalidInput.
+    """Refuse external pods that a user submits. Errors: InvalidInput.
 
     Args:
-        admits: The scheduler itself sends it, for pods that are there.
+        admits: The scheduler itself submits them, for existing pods.
     """
     if isinstance(submission.entry, PodsEntry) and not admits:
         raise InvalidInput(
@@ -24,7 +24,7 @@ def check_sender(submission: JobSubmission, *, admits: bool) -> None:
 
 
 def check_may_change(submission: JobSubmission, wanted: Collection[str]) -> None:
-    """Refuse that pods of others count as something else than they are. Errors: Refused."""
+    """Refuse changes of a job of external pods, except of its priority. Errors: Refused."""
     fixed = sorted(set(wanted) - {"priority"})
     if isinstance(submission.entry, PodsEntry) and fixed:
         raise Refused(

@@ -1,4 +1,4 @@
-"""What pods of others ask of the pool, as a submission: pure."""
+"""External pods as submissions; pure functions."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ MOST_TAG = 63
 
 
 def of_workload(one: AdmittedWorkload, devices: Iterable[Device]) -> JobSubmission:
-    """Return the submission of a workload. Errors: Refused where no node has such GPUs.
+    """Return the submission of a workload. Errors: Refused if no node has GPUs of its kind.
 
-    It is never tried again by itself: whoever made the pods does that.
+    The pool does not retry it, since retries are up to the creator of the pods.
 
     Args:
-        devices: The GPUs of the pool: those of another kind than it asks for are left out.
+        devices: The GPUs of the pool; other kinds than the requested one are left out.
     """
     return JobSubmission(
         PodsEntry(one.namespace, one.owner_kind, one.owner, list(one.pods)),
@@ -40,7 +40,7 @@ def of_workload(one: AdmittedWorkload, devices: Iterable[Device]) -> JobSubmissi
 
 
 def _models(one: AdmittedWorkload, devices: Iterable[Device]) -> tuple[str, ...]:
-    """Return the models that bear the name it asks for, empty where all GPUs do."""
+    """Return the models of the requested resource; empty if it covers all GPUs."""
     known = {(device.resource, device.model) for device in devices}
     suiting = sorted(model for resource, model in known if resource == one.resource)
     if not suiting:

@@ -1,1 +1,1 @@
-"""Schedules carried out: their times become jobs, what came of these is kept."""
+"""Execution of schedules: due times become jobs, and outcomes are recorded."""

@@ -1,4 +1,4 @@
-"""All schedules that are known, in memory and in files; a change is on disk before it is seen."""
+"""All known schedules, in memory and in files; a change is on disk before it is visible."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from benchpool_scheduler.store.schedule_files import ScheduleFiles, ScheduleReco
 
 
 class ScheduleBook:
-    """The schedules by id.
+    """The schedules by ID.
 
     Args:
-        report: Told what is wrong with the files, None when it is well.
+        report: Called with a problem of the files, or None if there is none.
     """
 
     def __init__(self, folder: Path, report: Callable[[str, str | None], None]) -> None:
@@ -25,7 +25,7 @@ class ScheduleBook:
         self._writing = asyncio.Lock()
 
     async def open(self) -> None:
-        """Read the files. What cannot be read is told, and stays where it is."""
+        """Read the files. Unreadable ones are reported and left in place."""
         try:
             found, broken = await asyncio.to_thread(self._files.read)
         except OSError as failed:
@@ -36,7 +36,7 @@ class ScheduleBook:
         self._report("schedules", said)
 
     def get(self, schedule: str) -> ScheduleRecord | None:
-        """Return a schedule by its id."""
+        """Return a schedule by its ID, or None."""
         return self._schedules.get(schedule)
 
     def all(self) -> Iterator[ScheduleRecord]:
@@ -44,18 +44,18 @@ class ScheduleBook:
         yield from sorted(self._schedules.values(), key=lambda it: (-it.created, it.id))
 
     def by_key(self, user: str, key: str) -> ScheduleRecord | None:
-        """Return the schedule that a user sent with a key."""
+        """Return the schedule that a user created with a key, or None."""
         known = self._schedules.values()
         return next((it for it in known if (it.user, it.key) == (user, key)), None)
 
     def contents(self) -> set[str]:
-        """Return the hashes of uploaded contents that the jobs to come need."""
+        """Return the hashes of uploaded contents that future jobs need."""
         return {
             sha256 for schedule in self._schedules.values() for sha256 in _contents_of(schedule)
         }
 
     async def put(self, schedule: ScheduleRecord) -> None:
-        """Keep a schedule as it is now. Errors: Unavailable, then it is as it was."""
+        """Save a schedule. Errors: Unavailable, and then nothing changes."""
         async with self._writing:
             try:
                 await asyncio.to_thread(self._files.write, schedule)
@@ -67,7 +67,7 @@ class ScheduleBook:
             self._schedules[schedule.id] = schedule
 
     async def drop(self, schedule: ScheduleRecord) -> None:
-        """Forget a schedule. Errors: Unavailable."""
+        """Remove a schedule. Errors: Unavailable."""
         async with self._writing:
             try:
                 await asyncio.to_thread(self._files.remove, schedule.id)

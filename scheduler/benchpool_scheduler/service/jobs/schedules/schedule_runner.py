@@ -1,4 +1,4 @@
-"""Carries schedules on: what is due becomes a job, and what came of it is kept."""
+"""Background task that turns due times of schedules into jobs and records outcomes."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from benchpool_scheduler.store.schedule_files import ScheduleRecord, TimeRecord
 log = logging.getLogger(__name__)
 
 LOOKS_S = 15.0
-"""How often it is looked whether a time has come: times of schedules are whole minutes."""
+"""Poll interval for due times, in seconds; times of schedules are whole minutes."""
 MISSED = "The service did not run then; a later time was made up for."
 
 
 class ScheduleRunner:
-    """Looks at all schedules, one after the other."""
+    """Background task that processes all schedules in turn."""
 
     def __init__(
         self, ledger: Ledger, observed: SchedulerState, admission: Admission, book: ScheduleBook
@@ -39,14 +39,14 @@ class ScheduleRunner:
         self._one_at_a_time = asyncio.Lock()
 
     async def run(self) -> None:
-        """Carry all schedules on, for ever."""
+        """Process all schedules until cancelled."""
         await self._ledger.whole.wait()
         while True:
             await self.look()
             await asyncio.sleep(LOOKS_S)
 
     async def look(self) -> None:
-        """Do what is due; what fails for one schedule keeps no other from its time."""
+        """Process due times; a failure of one schedule does not affect the next ones."""
         for schedule in list(self._book.all()):
             try:
                 async with self._one_at_a_time:
@@ -74,7 +74,7 @@ class ScheduleRunner:
         await self._accept_newest(kept)
 
     def _next(self, schedule: ScheduleRecord, at: float) -> TimeRecord:
-        """Return what is to come of a time, with the id that its job will have."""
+        """Return the planned outcome of a time, with the ID of its future job."""
         before = next((it for it in schedule.last if it.job is not None), None)
         job = None if before is None or before.job is None else self._ledger.job(before.job)
         if job is not None and job.live:
@@ -83,7 +83,7 @@ class ScheduleRunner:
         return TimeRecord(at, ScheduledOutcome.SENT, job=self._observed.settings.new_id())
 
     async def _accept_newest(self, schedule: ScheduleRecord) -> None:
-        """Accept the job of the newest time, also where the service ended before it was."""
+        """Accept the job of the newest time, also after a restart in between."""
         newest = schedule.last[0] if schedule.last else None
         if newest is None or newest.job is None or newest.accepted or schedule.paused is not None:
             return
@@ -99,7 +99,7 @@ class ScheduleRunner:
         await self._book.put(replace(schedule, last=(found, *schedule.last[1:])))
 
     def _closed(self, schedule: ScheduleRecord) -> ScheduleRecord:
-        """Return a schedule that has kept how its jobs have ended since."""
+        """Return the schedule with the final states of jobs that have ended."""
         return replace(schedule, last=tuple(map(self._ended, schedule.last)))
 
     def _ended(self, time: TimeRecord) -> TimeRecord:
@@ -107,7 +107,7 @@ class ScheduleRunner:
         return time if job is None or job.live else replace(time, ended=str(job.state))
 
     def _paused_or_not(self, schedule: ScheduleRecord) -> ScheduleRecord:
-        """Pause a schedule whose owner the Hub does not know any more, until it does again."""
+        """Pause a schedule while the Hub does not know its owner."""
         seen = self._observed.now
         gone = bool(seen.users.users) and seen.hub_user(schedule.user) is None
         gone = gone and not schedule.by_service
@@ -119,7 +119,7 @@ class ScheduleRunner:
         return schedule
 
     def _caller(self, schedule: ScheduleRecord) -> Caller:
-        """Return the schedule's owner with the rights that they have now."""
+        """Return the schedule's owner with the present rights."""
         if schedule.by_service:
             return Caller(schedule.user, kind="service")
         known = self._observed.now.hub_user(schedule.user)

@@ -1,4 +1,4 @@
-"""The verbs of schedules, with the caller's rights checked: begin, look, pause, resume, remove."""
+"""Operations on schedules with access checks: create, read, pause, resume, remove."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.schedule_files import FOLDER, ScheduleRecord, TimeRecord
 
 MOST = 50
-"""A user may have this many schedules."""
+"""Maximum number of schedules per user."""
 SHOWN = 5
-"""This many of the next times are shown."""
+"""Number of upcoming times shown."""
 LEAST_BETWEEN_S = 300.0
-"""Times lie at least this far apart."""
+"""Minimum interval between times, in seconds."""
 
 
 class Schedules:
-    """What callers may do with schedules; ``schedule`` is an id, or its only prefix of 4 signs.
+    """Operations on schedules; ``schedule`` is an ID, or a unique prefix of at least 4 characters.
 
     Attributes:
-        book: All that are known. ``runner``: sends what is due.
+        book: All known schedules. ``runner``: submits due jobs.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Schedules:
         admission: Admission,
         uploads: UploadedContents,
     ) -> Schedules:
-        """Return the verbs, and make what sends; what it will send is kept with the uploads."""
+        """Return the operations with a new book and runner; protect the contents of future jobs."""
         book = ScheduleBook(observed.settings.state / "scheduler" / FOLDER, observed.report)
         uploads.needed = book.contents
         return cls(
@@ -74,9 +74,9 @@ class Schedules:
         )
 
     async def begin(self, caller: Caller, asked: ScheduleRequest) -> Schedule:
-        """Accept a schedule; nothing is sent before its first time.
+        """Accept a schedule; its first job is submitted at its first time.
 
-        Errors: those of submitting a job; InvalidInput for a time that cannot be.
+        Errors: those of submitting a job; InvalidInput for an invalid time.
         """
         known = None if asked.key is None else self.book.by_key(caller.name, asked.key)
         if known is not None:
@@ -95,12 +95,14 @@ class Schedules:
         return self._shown(schedule)
 
     def preview(self, caller: Caller, asked: ScheduleRequest) -> SchedulePreview:
-        """Say when a schedule would send. Errors: those of ``begin``."""
+        """Return the upcoming times of a schedule. Errors: those of ``begin``."""
         schedule = self._checked(caller, asked)
         return SchedulePreview(_said(schedule), schedule.cron, self._next(schedule))
 
     def select(self, caller: Caller, query: SchedulesQuery) -> list[Schedule]:
-        """Return the caller's schedules, newest first; with ``all`` each that it may see."""
+        """Return the caller's schedules, newest first; with ``all`` each one that the caller may
+        see.
+        """
         found = [
             it
             for it in self.book.all()
@@ -113,7 +115,9 @@ class Schedules:
         return self._shown(self._find(caller, schedule))
 
     async def pause(self, caller: Caller, schedule: str) -> Schedule:
-        """Send nothing until it is resumed. Errors: NotFound, InvalidInput, Unavailable."""
+        """Submit no jobs until the schedule is resumed. Errors: NotFound, InvalidInput,
+        Unavailable.
+        """
         found = self._find(caller, schedule)
         if found.paused is None or found.owner_gone:
             other = None if caller.name == found.user else self._observed.settings.clock.now()
@@ -123,7 +127,10 @@ class Schedules:
         return self._shown(found)
 
     async def resume(self, caller: Caller, schedule: str) -> Schedule:
-        """Send again from now on; what came meanwhile is not made up for."""
+        """Submit jobs again from now on; times that were missed are not made up for.
+
+        Errors: NotFound, InvalidInput, Unavailable.
+        """
         found = self._find(caller, schedule)
         if found.paused is not None:
             now = self._observed.settings.clock.now()
@@ -132,15 +139,15 @@ class Schedules:
         return self._shown(found)
 
     async def remove(self, caller: Caller, schedule: str) -> Schedule:
-        """Forget a schedule; its jobs stay as they are."""
+        """Remove a schedule; its jobs stay as they are. Errors: NotFound, InvalidInput,
+        Unavailable.
+        """
         found = self._find(caller, schedule)
         await self.book.drop(found)
         return self._shown(found)
 
-    # ------------------------------------------------------------------ inside
-
     def _checked(self, caller: Caller, asked: ScheduleRequest) -> ScheduleRecord:
-        """Return the schedule that a request would be."""
+        """Return the schedule of a request. Errors: those of ``begin``."""
         if asked.submission.after:
             raise InvalidInput(
                 "A schedule sends at its times: it cannot wait for other jobs too.", field="after"

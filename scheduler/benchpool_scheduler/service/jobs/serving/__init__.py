@@ -1,1 +1,1 @@
-"""Services of people carried out: their replicas are jobs, watched until they answer."""
+"""Execution of services: their replicas are jobs, and are probed for readiness."""

@@ -1,4 +1,4 @@
-"""A replica that is paused gives its answers first: new requests have gone elsewhere by then."""
+"""Delay of a replica's pause until its requests are answered; new requests go to other replicas."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from benchpool_scheduler.service.jobs.serving.service_book import ServiceBook
 from benchpool_scheduler.service.jobs.serving.traffic import RequestCounts
 
 SHARE = 2 / 3
-"""Part of the grace that requests may take; the rest is left to the program for its own end."""
+"""Share of the grace period for open requests; the program gets the rest for its own shutdown."""
 
 
 @dataclass(frozen=True, slots=True)
 class LastAnswers:
-    """Keeps a notice back while a replica has requests.
+    """Delay of pause notices while a replica has open requests.
 
     Attributes:
-        counts: Returns what counts requests now.
+        counts: Returns the current request counts.
     """
 
     book: ServiceBook
     counts: Callable[[], RequestCounts]
 
     async def given(self, worker: WorkerId, notice: Notice) -> Notice:
-        """Wait for what a replica has to answer; return the notice with what is left of its grace.
+        """Wait for a replica's open requests; return the notice with the remaining grace period.
 
-        One that is cancelled is told at once, as is what is no replica.
+        A cancelled replica and a worker of another job get their notice at once.
         """
         if notice.kind != "pause" or self.book.of_job(worker.job) is None:
             return notice

@@ -1,4 +1,4 @@
-"""Asks replicas whether they answer, again and again, at a pace."""
+"""Periodic readiness probes of replicas."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ import httpx
 from benchpool_scheduler.service.process.clock import Clock
 
 FIRST_S, GROWTH, LONGEST_S = 0.1, 1.5, 2.0
-"""Pauses between questions to one that does not answer yet: first, growth, longest."""
+"""Intervals between probes of a replica that is not ready: first and growth factor, and maximum, in
+seconds.
+"""
 TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 AGAIN_S = 5.0
-"""Between questions to one that answers."""
+"""Interval between probes of a ready replica, in seconds."""
 MISSES = 3
-"""So often in a row it must not answer before it counts as one that does not."""
+"""Number of consecutive failures after which a replica is no longer ready."""
 ANSWER_S = 5.0
-"""Within this time it must answer."""
+"""Timeout for an answer, in seconds."""
 
 Pause = Callable[[float], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaPlace:
-    """Where a replica is asked.
+    """Address of a replica for readiness probes.
 
     Attributes:
-        host: An address, with ``port``; ``path`` is what it is asked for.
-        account: Whose program must listen there on this machine; None for anybody's.
+        host: An address, with ``port``; ``path`` is the requested path.
+        account: Account that must own the listening program on this machine; None for any.
     """
 
     host: str
@@ -40,7 +42,7 @@ class ReplicaPlace:
 
     @property
     def url(self) -> str:
-        """Its readiness path.
+        """URL of its readiness path.
 
         >>> ReplicaPlace("fd00::7", 8000, "/up").url, ReplicaPlace("10.1.2.3", 8000, "/").url
         ('http://[fd00::7]:8000/up', 'http://10.1.2.3:8000/')
@@ -50,11 +52,11 @@ class ReplicaPlace:
 
 
 Ask = Callable[[ReplicaPlace], Awaitable[bool]]
-"""Asks one replica."""
+"""Probe of one replica."""
 
 
 async def answers(place: ReplicaPlace) -> bool:
-    """Tell whether a replica answers 2xx or 3xx, and is whose it must be."""
+    """Return whether a replica answers 2xx or 3xx, and belongs to the required account."""
     account = place.account
     if account is not None and not await asyncio.to_thread(is_of, place.port, account):
         return False
@@ -69,9 +71,9 @@ async def answers(place: ReplicaPlace) -> bool:
 
 
 def listener(port: int, tables: Sequence[Path] = TABLES) -> int | None:
-    """Return the account whose program listens on a port of this machine; None for none.
+    """Return the account that listens on a port of this machine, or None.
 
-    Source: ``/proc/net/tcp`` and ``tcp6``, whose lines have state 0A for what listens.
+    Source: ``/proc/net/tcp`` and ``tcp6``, whose lines have state 0A for listening sockets.
     """
     for table in tables:
         try:
@@ -86,19 +88,20 @@ def listener(port: int, tables: Sequence[Path] = TABLES) -> int | None:
 
 
 def is_of(port: int, account: int) -> bool:
-    """Tell whether what listens on a port is of an account, or of root, which starts containers.
+    """Return whether the listener on a port belongs to an account, or to root, which starts
+    containers.
 
-    Another account's program that took the port first must not be given what is for this one.
+    A program of another account that took the port first must not get this account's requests.
     """
     return listener(port) in (account, 0)
 
 
 @dataclass(slots=True)
 class Watched:
-    """A replica that is asked.
+    """A probed replica.
 
     Attributes:
-        since: Since when it answers, epoch seconds; None while it does not.
+        since: Time at which it became ready, in epoch seconds; None while it is not.
     """
 
     place: ReplicaPlace
@@ -108,11 +111,11 @@ class Watched:
 
 @dataclass(slots=True)
 class ReadinessWatch:
-    """Which replicas answer, and since when.
+    """Readiness of replicas, and since when.
 
     Attributes:
-        changed: Told the job of each replica that answers from now on, or no longer does.
-        ask: Asks one. ``pause``: waits between two questions.
+        changed: Called with the job of a replica whose readiness has changed.
+        ask: Probes a replica. ``pause``: waits between two probes.
     """
 
     clock: Clock
@@ -122,12 +125,14 @@ class ReadinessWatch:
     _watched: dict[str, Watched] = field(default_factory=dict)
 
     def since(self, job: str) -> float | None:
-        """Return since when a replica answers, epoch seconds; None while it does not."""
+        """Return when a replica became ready, in epoch seconds, or None while it is not."""
         found = self._watched.get(job)
         return None if found is None else found.since
 
     def follow(self, running: Mapping[str, ReplicaPlace]) -> None:
-        """Ask these replicas and no others, by their jobs; one in another place is another."""
+        """Probe exactly these replicas, by job; a replica with a new address counts as a new
+        one.
+        """
         for job, watched in list(self._watched.items()):
             if running.get(job) != watched.place:
                 self._end(self._watched.pop(job))
@@ -137,7 +142,7 @@ class ReadinessWatch:
                 watched.task = asyncio.create_task(self._look(job, watched))
 
     async def close(self) -> None:
-        """Ask no more."""
+        """Stop all probes."""
         tasks = [it.task for it in self._watched.values() if it.task is not None]
         self.follow({})
         await asyncio.gather(*tasks, return_exceptions=True)

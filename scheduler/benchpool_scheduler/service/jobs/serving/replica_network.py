@@ -1,4 +1,4 @@
-"""Where replicas listen, and where they are reached."""
+"""Addresses on which replicas listen and are reached."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from benchpool_scheduler.runtime import Reachable, Runtime, WorkerId
 from benchpool_scheduler.worker.loopback_ports import LOOPBACK, free_port
 
 FIRST_PORT, PORTS = 10_000, 15_000
-"""Of replicas with addresses of their own: below what gangs meet on, and what connections take."""
+"""Port range of replicas with addresses of their own, below the ports of gangs and of outgoing
+connections.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaNetwork:
-    """Either the loopback of one machine, or addresses of their own.
+    """Network of replicas: the loopback of one machine, or an address per replica.
 
     Attributes:
-        listen: On what programs listen to be reached.
-        shared: All replicas share the ports of one machine.
-        host_of: Returns where a worker that runs is reached; None where that is not known.
+        listen: Address on which programs must listen.
+        shared: Whether all replicas share the ports of one machine.
+        host_of: Returns the address of a running worker, or None if it is unknown.
     """
 
     listen: str = LOOPBACK
@@ -35,21 +37,21 @@ class ReplicaNetwork:
         return cls()
 
     def port(self, job: str, taken: Collection[int]) -> int:
-        """Return a port for a replica. Errors: OSError where one machine has none left."""
+        """Return a port for a replica. Errors: OSError if one machine has no free port."""
         return free_port(taken) if self.shared else own_port(job)
 
     @property
     def hint(self) -> str:
-        """What a program that is not reached may do wrong; empty where there is nothing to say."""
+        """Likely mistake of a program that cannot be reached; empty if there is none."""
         if self.shared:
             return ""
         return f"It is reached if it listens on {self.listen}, which it finds in HOST."
 
 
 def own_port(job: str) -> int:
-    """Return the port of a replica that has an address of its own, the same for the same job.
+    """Return the port of a replica with an address of its own; it depends only on the job.
 
-    The next pod with its address listens on another one, and is not taken for it.
+    The next pod with the same address listens on another port, and is not mistaken for it.
 
     >>> own_port("a" * 26)
     13514

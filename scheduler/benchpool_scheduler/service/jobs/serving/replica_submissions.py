@@ -1,4 +1,4 @@
-"""The submission of a replica: that of its service, with where it listens in its places."""
+"""Submission of a replica: the service's submission with the replica's host and port filled in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchpool_scheduler.contract.submission import Entry
 from benchpool_scheduler.store.service_files import ServiceRecord
 
 ABOVE_TRAINING = 500
-"""A replica has this much more priority than what was asked for: inference goes before training."""
+"""Priority added to that of the submission, so that inference goes before training."""
 MOST_PRIORITY = 1000
 _WORD = re.compile(r"\{(port|host|prefix)\}")
 
@@ -21,7 +21,7 @@ def of_replica(service: ServiceRecord, host: str, port: int, prefix: str) -> Job
     """Return the submission of a replica.
 
     Args:
-        host, port: Where it is to listen. ``prefix``: the path of the service's address.
+        host, port: Address on which it listens. ``prefix``: the path of the service's address.
 
     >>> from benchpool_scheduler.contract.serving import ServiceAccess
     >>> sent = JobSubmission(CommandEntry(["serve", "--port={port}", "{host}{prefix}", "{x}"]))
@@ -64,5 +64,5 @@ def _filled(entry: Entry, values: dict[str, str]) -> Entry:
 
 
 def _put(text: str, values: dict[str, str]) -> str:
-    """Put values in the places of their names; other braces stay as they are."""
+    """Replace the named placeholders by values; other braces stay as they are."""
     return _WORD.sub(lambda found: values[found[1]], text)

@@ -1,4 +1,4 @@
-"""A service as decisions see it: its record, the states of its jobs, who answers, what comes in."""
+"""State of a service for decisions: its record, its jobs, their readiness and traffic."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ COMING = frozenset(
         ReasonCode.LOST,
     }
 )
-"""Why a job may wait that soon starts: there is room for it, or others are leaving."""
+"""Wait reasons of jobs that start soon: GPUs are free, or victims are leaving."""
 
 
 @dataclass(slots=True)
 class ScaleMemory:
-    """How many replicas a service was last meant to have; forgotten with the process."""
+    """Last target number of replicas of a service; not persistent."""
 
     wanted: int | None = None
     enough_since: float | None = None
 
 
 class ReplicaTable:
-    """Reads what is known of replicas.
+    """Reader of the state of replicas.
 
     Attributes:
-        counts: Counts requests; exchanged when there are addresses.
+        counts: Request counts; replaced when the service addresses are set up.
 
     Args:
-        view: Returns a job as whoever may see it does.
-        network: Where replicas listen and are reached.
+        view: Returns the public view of a job.
+        network: Addresses on which replicas listen and are reached.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ReplicaTable:
         self.memory: dict[str, ScaleMemory] = {}
 
     def standing(self, service: ServiceRecord) -> ServiceStanding:
-        """Return a service as it is now."""
+        """Return the present state of a service."""
         memory = self.memory.get(service.id, ScaleMemory())
         return ServiceStanding(
             plan_of(service, shared=self.network.shared),
@@ -86,7 +86,7 @@ class ReplicaTable:
         )
 
     def facts(self, service: ServiceRecord, replica: ReplicaRecord) -> ReplicaFacts:
-        """Return a replica as it is now."""
+        """Return the present state of a replica."""
         since = self.watch.since(replica.job)
         state, reason = self.state(replica), self.reason(replica)
         leaves = replica.leaving_since is not None
@@ -101,46 +101,46 @@ class ReplicaTable:
         )
 
     def state(self, replica: ReplicaRecord) -> State:
-        """Return the state of a replica's job; one that is not accepted yet is queued."""
+        """Return the state of a replica's job; a job that is not accepted yet is queued."""
         job = self._ledger.job(replica.job)
         return State.QUEUED if job is None else State(job.state.value)
 
     def host(self, replica: ReplicaRecord) -> str | None:
-        """Return where a replica is reached whose program runs; None where that is not known."""
+        """Return the address of a running replica, or None if it does not run or is unknown."""
         job = self._ledger.job(replica.job)
         if job is None or State(job.state.value) is not State.RUNNING:
             return None
         return self.network.host_of(WorkerId(job.id, job.attempt, 0))
 
     def reason(self, replica: ReplicaRecord) -> Reason | None:
-        """Return why a replica waits, or how it ended; None where it runs."""
+        """Return why a replica waits, or how it ended; None while it runs."""
         job = self.waiting(replica)
         return None if job is None else job.reason
 
     def waiting(self, replica: ReplicaRecord) -> Job | None:
-        """Return the job of a replica that does not run; None where it does, or is none yet."""
+        """Return the job of a replica that does not run, or None if it runs or has no job yet."""
         job = self._ledger.job(replica.job)
         if job is None or State(job.state.value) in (State.STARTING, State.RUNNING):
             return None
         return self._view(job)
 
     def ready(self, service: ServiceRecord) -> list[ReplicaRecord]:
-        """Return the replicas that get requests."""
+        """Return the ready replicas, which get requests."""
         return [
             it for it in service.replicas if self.facts(service, it).phase is ReplicaPhase.READY
         ]
 
     def traffic(self, service: ServiceRecord) -> ServiceTraffic:
-        """Return what came in at a service."""
+        """Return the traffic of a service."""
         flow = self.counts.flow(service.name)
         return ServiceTraffic(flow.in_flight, flow.last_request_at, self._began)
 
 
 def plan_of(service: ServiceRecord, *, shared: bool) -> ServicePlan:
-    """Return what a service was asked for, as decisions see it.
+    """Return the settings of a service, as input of the decisions.
 
     Args:
-        shared: All replicas share the ports of one machine.
+        shared: Whether all replicas share the ports of one machine.
     """
     return ServicePlan(
         least=service.min_replicas,

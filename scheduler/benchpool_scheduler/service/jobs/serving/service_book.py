@@ -1,4 +1,4 @@
-"""All services that are known, in memory and in files; a change is on disk before it is seen."""
+"""All known services, in memory and in files; a change is on disk before it is visible."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from benchpool_scheduler.store.service_files import ServiceFiles, ServiceRecord
 
 
 class ServiceBook:
-    """The services by name, and to which service a job belongs.
+    """The services by name, and the service of each replica's job.
 
     Attributes:
-        changed: News of each service that was kept as it is now, or removed: its name.
+        changed: Publishes the name of each service that was saved or removed.
 
     Args:
-        report: Told what is wrong with the files, None when it is well.
+        report: Called with a problem of the files, or None if there is none.
     """
 
     def __init__(self, folder: Path, report: Callable[[str, str | None], None]) -> None:
@@ -29,7 +29,7 @@ class ServiceBook:
         self.changed: Topic[str] = Topic()
 
     async def open(self) -> None:
-        """Read the files. What cannot be read is told, and stays where it is."""
+        """Read the files. Unreadable ones are reported and left in place."""
         try:
             found, broken = await asyncio.to_thread(self._files.read)
         except OSError as failed:
@@ -40,7 +40,7 @@ class ServiceBook:
         self._report("services", said)
 
     def get(self, name: str) -> ServiceRecord | None:
-        """Return a service by its name."""
+        """Return a service by its name, or None."""
         return self._services.get(name)
 
     def all(self) -> list[ServiceRecord]:
@@ -48,21 +48,21 @@ class ServiceBook:
         return [self._services[name] for name in sorted(self._services)]
 
     def of_job(self, job: str) -> str | None:
-        """Return the name of the service that a job is a replica of."""
+        """Return the name of the service whose replica a job is, or None."""
         return next(
             (it.name for it in self._services.values() if any(r.job == job for r in it.replicas)),
             None,
         )
 
     def port_of(self, job: str) -> int | None:
-        """Return the port of a replica by its job; None for a job that is none."""
+        """Return the port of a replica by its job, or None for another job."""
         replicas = (it for service in self._services.values() for it in service.replicas)
         return next((it.port for it in replicas if it.job == job), None)
 
     def is_repeated(self, job: str) -> bool:
-        """Tell whether a job is a replica of whose version another one has failed before.
+        """Return whether a job is a replica whose version already had an earlier failed replica.
 
-        Of one that fails again and again people are told once.
+        Users are notified once of a version that fails repeatedly.
         """
         for service in self._services.values():
             versions = {it.job: it.version for it in service.replicas}
@@ -77,13 +77,13 @@ class ServiceBook:
         return {it.port for service in self._services.values() for it in service.replicas}
 
     def contents(self) -> set[str]:
-        """Return the hashes of uploaded contents that replicas to come need."""
+        """Return the hashes of uploaded contents that future replicas need."""
         return {
             file.sha256 for service in self._services.values() for file in service.submission.files
         }
 
     async def put(self, service: ServiceRecord) -> None:
-        """Keep a service as it is now. Errors: Unavailable, then it is as it was."""
+        """Save a service. Errors: Unavailable, and then nothing changes."""
         async with self._writing:
             try:
                 await asyncio.to_thread(self._files.write, service)
@@ -96,7 +96,7 @@ class ServiceBook:
         self.changed.publish(service.name)
 
     async def drop(self, service: ServiceRecord) -> None:
-        """Forget a service. Errors: Unavailable."""
+        """Remove a service. Errors: Unavailable."""
         async with self._writing:
             try:
                 await asyncio.to_thread(self._files.remove, service.id)

@@ -1,4 +1,4 @@
-"""What is checked before a service is kept; every refusal says what to do."""
+"""Checks of a service before it is saved; every refusal names a remedy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchpool_scheduler.store.service_files import ServiceRecord
 
 
 def check(asked: ServiceRequest) -> None:
-    """Check what needs no other facts. Errors: InvalidInput."""
+    """Check a request by itself. Errors: InvalidInput."""
     sent = asked.submission
     if sent.workers != 1 or sent.min_workers is not None:
         raise InvalidInput(
@@ -45,7 +45,7 @@ def check(asked: ServiceRequest) -> None:
 
 
 def check_port(asked: ServiceRequest, others: Iterable[ServiceRecord]) -> None:
-    """Refuse a fixed port for several replicas, or that another service has.
+    """Refuse a fixed port for several replicas, or the port of another service.
 
     Errors: InvalidInput, Refused.
     """

@@ -1,4 +1,4 @@
-"""Carries services on: begins replicas, lets them leave, ends them, keeps which failed."""
+"""Background task that runs services: it starts, drains and ends replicas, and records failures."""
 
 from __future__ import annotations
 
@@ -31,18 +31,20 @@ from benchpool_scheduler.store.service_files import EndedReplica, ReplicaRecord,
 log = logging.getLogger(__name__)
 
 AGAIN_S = 30.0
-"""What could not be done is tried again after this time, or as soon as something changes."""
+"""Time until a failed step is tried again, in seconds; a change triggers an earlier try."""
 LOOKS_S, BUSY_LOOKS_S = 15.0, 2.0
-"""An awake service is looked at this often, one that may grow more often: requests come and go."""
+"""Maximum interval between checks of an awake service, and of one with several replicas, in
+seconds.
+"""
 UNOWNED_S = 300.0
-"""A service is stopped when the Hub has not known its owner for so long."""
+"""Time without a known owner in the Hub after which a service is stopped, in seconds."""
 
 
 class ServiceRunner:
-    """Decides for one service after the other, whenever something has changed.
+    """Background task that processes services in turn, after each change.
 
     Attributes:
-        problems: By service, why its next replica could not begin.
+        problems: Reasons why the next replica could not start, by service.
     """
 
     def __init__(
@@ -70,23 +72,23 @@ class ServiceRunner:
         table.watch.changed = self._answers
 
     def see(self, jobs: Collection[str]) -> None:
-        """Note that jobs have changed."""
+        """Wake the task if a replica's job has changed."""
         if any(self._book.of_job(job) is not None for job in jobs):
             self._news.set()
 
     def asked(self, name: str) -> None:
-        """Note that a request came; one that sleeps wakes."""
+        """Note a request; it wakes a sleeping service."""
         service = self._book.get(name)
         if service is not None and ServiceMode(service.mode) is ServiceMode.ASLEEP:
             self._asked.add(name)
             self._news.set()
 
     def want(self) -> None:
-        """Look at all services soon: requests have come or gone."""
+        """Check all services soon, because requests have come or ended."""
         self._news.set()
 
     async def run(self) -> None:
-        """Carry all services on, for ever."""
+        """Process all services until cancelled."""
         await self._ledger.whole.wait()
         try:
             while True:
@@ -100,7 +102,7 @@ class ServiceRunner:
             await self._table.watch.close()
 
     async def look(self) -> float | None:
-        """Do what is next for each service; return when to look again, None for at news alone."""
+        """Process each service; return the time of the next check, or None to wait for a change."""
         times = []
         for service in self._book.all():
             try:
@@ -121,7 +123,7 @@ class ServiceRunner:
         return min(times, default=None)
 
     async def carry_on(self, name: str) -> float | None:
-        """Do what is next for a service; return when time alone may change something.
+        """Process a service; return the time at which it must be checked again without a change.
 
         Errors: those of accepting a replica's job.
         """
@@ -131,10 +133,12 @@ class ServiceRunner:
     async def change(
         self, name: str, how: Callable[[ServiceRecord | None], ServiceRecord]
     ) -> ServiceRecord:
-        """Keep a service as it is to be, and carry it on soon; nothing else changes it meanwhile.
+        """Change and save a service under the lock, and process it soon.
 
         Args:
-            how: Returns it as it is to be from what it is. Errors: its own, and Unavailable.
+            how: Returns the new record from the present one.
+
+        Errors: those of ``how``; Unavailable.
         """
         async with self._one_at_a_time:
             known = self._book.get(name)
@@ -145,7 +149,7 @@ class ServiceRunner:
         return service
 
     async def end_all(self, name: str, why: str) -> None:
-        """End all replicas of a service at once, and forget it. Errors: Unavailable."""
+        """End all replicas of a service at once, and remove it. Errors: Unavailable."""
         async with self._one_at_a_time:
             service = self._book.get(name)
             if service is None:
@@ -155,8 +159,6 @@ class ServiceRunner:
             await self._book.drop(service)
             self._table.memory.pop(service.id, None)
             self._follow()
-
-    # ------------------------------------------------------------------ inside
 
     async def _carry_on(self, name: str) -> float | None:
         service = self._book.get(name)
@@ -184,16 +186,16 @@ class ServiceRunner:
         return acts.look_at
 
     def _woken(self, service: ServiceRecord) -> ServiceRecord:
-        """Return a service that has heard of the requests that came."""
+        """Return the service, woken if it had requests while asleep."""
         if service.name not in self._asked:
             return service
         self._asked.discard(service.name)
         return signed(service, ServiceSign.REQUEST, self._now)
 
     def _owned(self, service: ServiceRecord) -> ServiceRecord:
-        """Return a service that is stopped where the Hub has not known its owner for a while.
+        """Return the service, stopped if the Hub has not known its owner for a while.
 
-        The Hub's list is a little older than its newest users.
+        The wait is needed because the Hub's list may lack the newest users.
         """
         seen, stopped = self._observed.now, str(ServiceMode.STOPPED)
         known = not seen.users.users or seen.hub_user(service.user) is not None
@@ -207,7 +209,7 @@ class ServiceRunner:
         return kept.noted(self._now, f"Stopped: {said}")
 
     def _told(self, service: ServiceRecord, acts: ServiceActs, now: float) -> ServiceRecord:
-        """Return a service whose leaving replicas are told so."""
+        """Return the service with its new mode, and with its leaving replicas marked."""
         mode = service.mode
         if acts.mode is not ServiceMode(mode):
             service = signed(service, ServiceSign.IDLE, now)
@@ -220,7 +222,7 @@ class ServiceRunner:
         return replace(service, replicas=replicas)
 
     def _closed(self, service: ServiceRecord) -> ServiceRecord:
-        """Return a service without the replicas that have ended; those that failed are kept."""
+        """Return the service without ended replicas; failed ones are recorded."""
         over = [it for it in service.replicas if self._table.state(it) in ENDED]
         if not over:
             return service
@@ -244,7 +246,7 @@ class ServiceRunner:
         return EndedReplica(replica.job, at, replica.version, ready_s, text)
 
     def _follow(self) -> None:
-        """Let those be asked whether they answer whose programs run."""
+        """Probe the readiness of all replicas whose programs run."""
         running = {
             it.job: ReplicaPlace(host, it.port, service.readiness, self._account(service))
             for service in self._book.all()
@@ -264,7 +266,7 @@ class ServiceRunner:
         return service
 
     async def _accept_missing(self, service: ServiceRecord) -> None:
-        """Accept the jobs of replicas that were written down when the scheduler ended."""
+        """Accept the jobs of replicas that were recorded but not accepted before a restart."""
         for replica in service.replicas:
             if self._ledger.job(replica.job) is None:
                 await self._accept(service, replica)
@@ -284,7 +286,7 @@ class ServiceRunner:
             await self._commands.let_go(job.id, why)
 
     def _account(self, service: ServiceRecord) -> int | None:
-        """Return as which account replicas run, where each user has one."""
+        """Return the account of the service's replicas, or None without system accounts."""
         if self._observed.settings.accounts != "system":
             return None
         try:
@@ -293,14 +295,14 @@ class ServiceRunner:
             return None
 
     def _answers(self, job: str) -> None:
-        """Note that a replica answers from now on, or no longer does."""
+        """Publish that the readiness of a replica has changed."""
         name = self._book.of_job(job)
         if name is not None:
             self._book.changed.publish(name)
             self._news.set()
 
     def _caller(self, service: ServiceRecord) -> Caller:
-        """Return the service's owner with the rights that they have now."""
+        """Return the service's owner with the present rights."""
         if service.by_service:
             return Caller(service.user, kind="service")
         known = self._observed.now.hub_user(service.user)
@@ -316,7 +318,7 @@ class ServiceRunner:
 def signed(
     service: ServiceRecord, sign: ServiceSign, now: float, by: str = "", why: str = ""
 ) -> ServiceRecord:
-    """Return a service after a sign; ``by``: who gave it, and ``why``."""
+    """Return the service after an event; ``by`` names its cause, and ``why`` the reason."""
     mode = mode_after(ServiceMode(service.mode), sign)
     if mode is ServiceMode(service.mode):
         return service

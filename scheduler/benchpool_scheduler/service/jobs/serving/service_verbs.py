@@ -1,4 +1,4 @@
-"""The verbs of services, with the caller's rights checked: begin, look, change, remove."""
+"""Operations on services with access checks: create, read, change, remove."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from benchpool_scheduler.serving.words import LeavingReason
 from benchpool_scheduler.store.service_files import FOLDER, ServiceRecord
 
 MOST = 20
-"""A user may have so many services."""
+"""Maximum number of services per user."""
 
 
 class Services:
-    """What callers may do with services, by their names.
+    """Operations on services, by name.
 
     Attributes:
-        book: All that are known. ``runner``: carries them on. ``views``: as readers see them.
+        book: All known services. ``runner``: runs them. ``views``: views for readers.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Services:
         views: JobViews,
         network: ReplicaNetwork,
     ) -> Services:
-        """Return the verbs, and make what carries services on."""
+        """Return the operations with a new book, views and runner."""
         settings = observed.settings
         book = ServiceBook(settings.state / "scheduler" / FOLDER, observed.report)
         others = uploads.needed
@@ -90,9 +90,10 @@ class Services:
         return cls(observed, admission, book, shown, runner)
 
     async def serve(self, caller: Caller, asked: ServiceRequest) -> PoolService:
-        """Begin a service, or exchange it for a new version.
+        """Create a service, or replace it by a new version.
 
-        Errors: those of submitting a job; Refused ``service-exists``, NotFound to update none.
+        Errors: those of submitting a job; Refused ``service-exists``; NotFound for an update of a
+        missing service.
         """
         service_checks.check(asked)
         if self.views.table.network.shared:
@@ -103,7 +104,7 @@ class Services:
         return self.views.shown(caller, service)
 
     def select(self, caller: Caller, query: ServicesQuery) -> list[PoolService]:
-        """Return the caller's services by name; with ``all`` each that it may open."""
+        """Return the caller's services by name; with ``all`` each one that the caller may open."""
         found = [
             it
             for it in self.book.all()
@@ -123,23 +124,26 @@ class Services:
         return service
 
     def may_open(self, caller: Caller, service: ServiceRecord) -> bool:
-        """Tell whether the caller may open the address of a service."""
+        """Return whether the caller may open the address of a service."""
         return membership.may_open_service(caller, service, self._observed.now.configuration)
 
     async def sleep(self, caller: Caller, name: str) -> PoolService:
-        """Give its GPUs back until it is asked. Errors: NotFound, Unavailable."""
+        """Release the GPUs of a service until the next request. Errors: NotFound, Unavailable."""
         return await self._sign(caller, name, ServiceSign.SLEEP)
 
     async def wake(self, caller: Caller, name: str) -> PoolService:
-        """Let it have replicas again. Errors: NotFound, Unavailable."""
+        """Allow a service replicas again. Errors: NotFound, Unavailable."""
         return await self._sign(caller, name, ServiceSign.WAKE)
 
     async def stop(self, caller: Caller, name: str, reason: str | None = None) -> PoolService:
-        """Stop it until it is woken. Errors: NotFound, Unavailable, InvalidInput for no reason."""
+        """Stop a service until it is woken.
+
+        Errors: NotFound, Unavailable, InvalidInput without a required reason.
+        """
         return await self._sign(caller, name, ServiceSign.STOP, reason)
 
     async def restart(self, caller: Caller, name: str) -> PoolService:
-        """Exchange its replicas for new ones of the same. Errors: NotFound, Unavailable."""
+        """Replace the replicas of a service by new ones. Errors: NotFound, Unavailable."""
 
         def newer(_: ServiceRecord | None) -> ServiceRecord:
             service = self._changeable(caller, name)
@@ -150,15 +154,13 @@ class Services:
         return self.views.shown(caller, await self.runner.change(name, newer))
 
     async def remove(self, caller: Caller, name: str, reason: str | None = None) -> PoolService:
-        """End its replicas at once and forget it. Errors: as those of ``stop``."""
+        """End the replicas of a service at once and remove it. Errors: as ``stop``."""
         service = self._changeable(caller, name)
         rights.require_reason(caller, service.user, "cancel", reason, "service")
         shown = self.views.shown(caller, service)
         why = LeavingReason.REMOVED.value
         await self.runner.end_all(name, f"{why} {notices.reason_given(reason)}".rstrip())
         return shown
-
-    # ------------------------------------------------------------------ inside
 
     async def _sign(
         self, caller: Caller, name: str, sign: ServiceSign, reason: str | None = None
@@ -175,7 +177,7 @@ class Services:
     def _exchanged(
         self, caller: Caller, asked: ServiceRequest, known: ServiceRecord | None
     ) -> ServiceRecord:
-        """Return the service that takes the place of a known one, or of none."""
+        """Return the service that replaces a known one or is created."""
         configuration = self._observed.now.configuration
         if known is None and asked.update:
             raise NotFound(
@@ -211,7 +213,7 @@ class Services:
     def _checked(
         self, caller: Caller, asked: ServiceRequest, known: ServiceRecord | None
     ) -> ServiceRecord:
-        """Return the service that a request would be; the known one where it is the same."""
+        """Return the service of a request, or the known one if they are equal."""
         now = self._observed.settings.clock.now()
         first = ServiceRecord(
             id=self._observed.settings.new_id(),
@@ -272,11 +274,11 @@ _KEPT = (
     *("id", "user", "created", "mode", "mode_since", "said", "version", "by_service"),
     *("replicas", "failures", "notes"),
 )
-"""What a change of a service leaves as it is."""
+"""Fields that a change of a service keeps."""
 
 
 def _runs_alike(one: ServiceRecord, other: ServiceRecord) -> bool:
-    """Tell whether replicas of one would be those of the other: nothing needs to be exchanged."""
+    """Return whether both have the same replicas, so that none must be replaced."""
     fields = ("submission", "project", "port", "readiness", "keep_prefix")
     return all(getattr(one, it) == getattr(other, it) for it in fields)
 

@@ -1,4 +1,4 @@
-"""Services as callers see them."""
+"""Views of services for callers."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from benchpool_scheduler.telemetry.live import JobGpuUse
 
 
 class ServiceViews:
-    """From records to what callers see, in the contract's types.
+    """Converter of service records into types of the contract.
 
     Attributes:
-        table: What is known of replicas.
-        use_of: Returns what the GPUs of a job do now; put in place where that is measured.
+        table: State of the replicas.
+        use_of: Returns the present GPU activity of a job; set where it is measured.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class ServiceViews:
         self.use_of: Callable[[str], JobGpuUse] = lambda job: JobGpuUse()
 
     def condition(self, service: ServiceRecord) -> ServiceCondition:
-        """Return how a service is, in words."""
+        """Return the condition of a service, with words for users."""
         return condition(
             self.table.standing(service),
             self._now,
@@ -53,12 +53,12 @@ class ServiceViews:
         )
 
     def starts_at(self, service: ServiceRecord) -> float | None:
-        """Return when its first waiting replica likely starts, epoch seconds; None for unknown."""
+        """Return the estimated start of the first waiting replica, in epoch seconds, or None."""
         start = next((it.estimated_start for it in self._waiting(service)), None)
         return None if start is None or start.likely is None else start.likely.timestamp()
 
     def _waits(self, service: ServiceRecord) -> str:
-        """Return why its first waiting replica waits, and when it starts."""
+        """Return why the first waiting replica waits, and when it starts."""
         job = next(self._waiting(service), None)
         if job is None or job.reason is None:
             return ""
@@ -73,7 +73,7 @@ class ServiceViews:
         return (it for it in found if it is not None)
 
     def shown(self, caller: Caller, service: ServiceRecord) -> PoolService:
-        """Return a service as a caller sees it; whoever may only open it sees no replicas."""
+        """Return a service as a caller sees it; callers who may only open it see no replicas."""
         configuration = self._observed.now.configuration
         mine = rights.may_use_of(caller, service.user, service.project, configuration)
         how, flow = self.condition(service), self.table.counts.flow(service.name)

@@ -1,4 +1,4 @@
-"""What the service must know of requests: given by whatever answers them at the addresses."""
+"""Request figures that the service needs from the proxy at the service addresses."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class ServiceFlow:
-    """What came in at the address of a service, of the last minute.
+    """Traffic of a service in the last minute.
 
     Attributes:
-        p50_ms, p95_ms: Times to an answer; None where there was none.
-        in_flight: Requests that are not answered yet, also those that wait for a replica.
-        last_request_at: Epoch seconds; None for none that is known.
+        p50_ms, p95_ms: Times to an answer, in milliseconds; None without answers.
+        in_flight: Open requests, including requests that wait for a replica.
+        last_request_at: Epoch seconds; None if no request is known.
     """
 
     requests_per_s: float = 0.0
@@ -24,31 +24,31 @@ class ServiceFlow:
 
 
 class RequestCounts(Protocol):
-    """Counts requests."""
+    """Counter of requests."""
 
     def flow(self, name: str) -> ServiceFlow:
-        """Return what came in at a service."""
+        """Return the traffic of a service."""
         ...
 
     def in_flight(self, name: str, replica: str) -> int:
-        """Return how many requests a replica has not answered yet."""
+        """Return the number of open requests of a replica."""
         ...
 
     async def drained(self, replica: str) -> None:
-        """Wait until a replica has answered all requests that it was given."""
+        """Wait until a replica has answered all its requests."""
         ...
 
 
 class NoRequests:
-    """Nothing comes in: there is no address yet."""
+    """Counter for a pool without service addresses: there are no requests."""
 
     def flow(self, name: str) -> ServiceFlow:
-        """Return that nothing came."""
+        """Return empty traffic."""
         return ServiceFlow()
 
     def in_flight(self, name: str, replica: str) -> int:
-        """Return that there is none."""
+        """Return 0."""
         return 0
 
     async def drained(self, replica: str) -> None:
-        """Wait for nothing."""
+        """Return at once."""

@@ -1,1 +1,1 @@
-"""Sweeps carried out: trials become jobs, what they report is judged, what came of them is kept."""
+"""Execution of sweeps: trials become jobs, reported values are judged, and results are recorded."""

@@ -1,4 +1,4 @@
-"""How arrays stand, for the jobs that wait for them: from the book of sweeps and the ledger."""
+"""State of arrays for the jobs that depend on them, from the sweep book and the ledger."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ OUTCOMES = {trial: job for job, trial in ENDS.items()} | {
 
 
 class ArrayStandings:
-    """Reads how arrays stand.
+    """Reader of the state of arrays.
 
     Args:
-        want_pass: Called when something may have become of a job that waits for an array.
+        want_pass: Called when a change may affect a job that waits for an array.
     """
 
     def __init__(self, ledger: Ledger, book: SweepBook, want_pass: Callable[[], None]) -> None:
@@ -34,17 +34,17 @@ class ArrayStandings:
         book.changed.subscribe(self._changed)
 
     def of(self, array: str) -> ArrayStanding | None:
-        """Return how an array stands; None for what is none, or cannot be read."""
+        """Return the state of an array, or None for an unknown ID or a sweep that is no array."""
         found = self._book.get(array)
         return None if found is None or not found.plan.array else self._standing(found)
 
     def array_of(self, job: str) -> str | None:
-        """Return of which sweep or array a job is a part."""
+        """Return the sweep or array of a job, or None."""
         place = self._book.of_job(job)
         return None if place is None else place.sweep
 
     def own(self, user: str, ref: str) -> list[str]:
-        """Return a user's sweep or array with this id, else those whose ids begin so."""
+        """Return a user's sweep or array with this ID, or else all whose ID begins with it."""
         exact = self._book.get(ref)
         named = [exact] if exact else self._book.all() if len(ref) >= PREFIX else ()
         return [it.id for it in named if it.user == user and it.id.startswith(ref)]
@@ -71,7 +71,7 @@ class ArrayStandings:
         if trial.ended is not None:
             return OUTCOMES[TrialState(trial.ended)]
         job = self._ledger.job(trial.job)
-        if job is None:  # written down, and not accepted yet; or removed
+        if job is None:  # not accepted yet, or removed
             return None if found.stopped_by is None else JobState.CANCELLED
         state = state_of(job)
         return None if state is TrialState.OPEN else OUTCOMES[state]

@@ -1,4 +1,4 @@
-"""All sweeps that are known, in memory and in files; a change is on disk before it is seen."""
+"""All known sweeps, in memory and in files; a change is on disk before it is visible."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from benchpool_scheduler.store.sweep_files import SweepFiles, SweepRecord
 
 
 class SweepBook:
-    """The sweeps by id, and to which sweep a job belongs.
+    """The sweeps by ID, and the sweep of each trial's job.
 
     Attributes:
-        changed: News of each sweep that was kept as it is now: its id.
+        changed: Publishes the ID of each sweep that was saved.
 
     Args:
-        report: Told what is wrong with the files, None when it is well.
+        report: Called with a problem of the files, or None if there is none.
     """
 
     def __init__(self, folder: Path, report: Callable[[str, str | None], None]) -> None:
@@ -32,7 +32,7 @@ class SweepBook:
         self.changed: Topic[str] = Topic()
 
     async def open(self) -> None:
-        """Read the files. What cannot be read is told, and stays where it is."""
+        """Read the files. Unreadable ones are reported and left in place."""
         try:
             found, broken = await asyncio.to_thread(self._files.read)
         except OSError as failed:
@@ -45,7 +45,7 @@ class SweepBook:
         )
 
     def get(self, sweep: str) -> SweepRecord | None:
-        """Return a sweep by its id."""
+        """Return a sweep by its ID, or None."""
         return self._sweeps.get(sweep)
 
     def all(self) -> Iterator[SweepRecord]:
@@ -53,19 +53,19 @@ class SweepBook:
         yield from sorted(self._sweeps.values(), key=lambda it: (-it.created, it.id))
 
     def under_way(self) -> list[SweepRecord]:
-        """Return those that are not over, oldest first."""
+        """Return the sweeps that are not over, oldest first."""
         return [it for it in reversed(list(self.all())) if it.over is None]
 
     def by_key(self, user: str, key: str) -> SweepRecord | None:
-        """Return the sweep that a user sent with a key."""
+        """Return the sweep that a user created with a key, or None."""
         return next((it for it in self._sweeps.values() if (it.user, it.key) == (user, key)), None)
 
     def of_job(self, job: str) -> TrialPlace | None:
-        """Return as which trial of which sweep a job runs."""
+        """Return the sweep and trial that a job belongs to, or None."""
         return self._of_job.get(job)
 
     async def put(self, sweep: SweepRecord) -> None:
-        """Keep a sweep as it is now. Errors: Unavailable, then it is as it was."""
+        """Save a sweep. Errors: Unavailable, and then nothing changes."""
         async with self._writing:
             try:
                 await asyncio.to_thread(self._files.write, sweep)
@@ -78,7 +78,7 @@ class SweepBook:
         self.changed.publish(sweep.id)
 
     async def drop(self, sweep: SweepRecord) -> None:
-        """Forget a sweep. Errors: OSError."""
+        """Remove a sweep. Errors: OSError."""
         async with self._writing:
             await asyncio.to_thread(self._files.remove, sweep.id)
             del self._sweeps[sweep.id]

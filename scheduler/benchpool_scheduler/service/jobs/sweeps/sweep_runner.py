@@ -1,4 +1,6 @@
-"""Carries sweeps on: begins trials, ends those that do worse, keeps what came of them."""
+"""Background task that runs sweeps: it starts trials, stops poor ones early, and records
+results.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,14 @@ from benchpool_scheduler.sweeps.trials import SweepTrial, TrialState
 log = logging.getLogger(__name__)
 
 AGAIN_S = 30.0
-"""What could not be done is tried again after this time, or as soon as something changes."""
+"""Time until a failed step is tried again, in seconds; a change triggers an earlier try."""
 
 
 class SweepRunner:
-    """Decides for one sweep after the other, whenever its trials have changed.
+    """Background task that processes sweeps in turn, after each change of their trials.
 
     Attributes:
-        problems: By sweep, why its next trial could not begin.
+        problems: Reasons why the next trial could not start, by sweep.
     """
 
     def __init__(
@@ -58,12 +60,12 @@ class SweepRunner:
         self.problems: dict[str, str] = {}
 
     def see(self, jobs: Collection[str]) -> None:
-        """Note that jobs have changed, or have reported something."""
+        """Wake the task if a trial's job has changed or reported a value."""
         if any(self._book.of_job(job) is not None for job in jobs):
             self._news.set()
 
     async def run(self) -> None:
-        """Carry all sweeps on, for ever."""
+        """Process all sweeps until cancelled."""
         await self._ledger.whole.wait()
         self._news.set()
         while True:
@@ -76,12 +78,12 @@ class SweepRunner:
                 await self._try(sweep.id)
 
     async def carry_on(self, sweep: str) -> None:
-        """Do what is next for a sweep. Errors: those of accepting a trial's job."""
+        """Process a sweep. Errors: those of accepting a trial's job."""
         async with self._one_at_a_time:
             await self._carry_on(sweep)
 
     def tell(self, sweep: str, problem: str) -> None:
-        """Note why the next trial of a sweep could not begin; it is tried again."""
+        """Record why the next trial of a sweep could not start; it is tried again."""
         self.problems[sweep] = problem
         self._news.set()
 
@@ -125,7 +127,7 @@ class SweepRunner:
         return sweep
 
     async def _accept_missing(self, sweep: SweepRecord) -> None:
-        """Accept the jobs of trials that were written down when the service ended, or refused."""
+        """Accept the jobs of trials that were recorded but not accepted, e.g. before a restart."""
         for number, trial in enumerate(sweep.trials):
             waits = trial.ended is None and self._ledger.job(trial.job) is None
             if waits and sweep.stopped_by is None:
@@ -140,7 +142,7 @@ class SweepRunner:
     def _to_stop(
         sweep: SweepRecord, trials: Sequence[SweepTrial], early: Sequence[int]
     ) -> Iterator[tuple[int, str]]:
-        """Return which trials are ended, and why."""
+        """Yield the trials to stop, each with the reason."""
         if sweep.stopped_by is not None and not sweep.let_finish:
             for trial in trials:
                 if trial.state is TrialState.OPEN:
@@ -159,7 +161,7 @@ class SweepRunner:
         return trial_submissions.of_record(sweep, number, trial.parameters)
 
     def _caller(self, sweep: SweepRecord) -> Caller:
-        """Return the sweep's owner with the rights that they have now."""
+        """Return the sweep's owner with the present rights."""
         if sweep.by_service:
             return Caller(sweep.user, kind="service")
         known = self._observed.now.hub_user(sweep.user)

@@ -1,4 +1,4 @@
-"""The verbs of sweeps, with the caller's rights checked: begin, look, stop."""
+"""Operations on sweeps with access checks: create, read, stop."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ from benchpool_scheduler.sweeps.proposals import check, propose, size
 from benchpool_scheduler.sweeps.trials import SweepTrial, TrialState, ranked
 
 MOST_UNDER_WAY = 20
-"""So many sweeps of one user may be under way."""
+"""Maximum number of unfinished sweeps per user."""
 SHOWN = 5
-"""So many trials are shown before a sweep is sent."""
+"""Number of trials shown in a preview."""
 
 
 class Sweeps:
-    """What callers may do with sweeps; ``sweep`` is an id, or its only prefix of 4 signs.
+    """Operations on sweeps; ``sweep`` is an ID, or a unique prefix of at least 4 characters.
 
     Attributes:
-        book: All that are known. ``runner``: carries them on.
+        book: All known sweeps. ``runner``: runs them.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Sweeps:
         book: SweepBook,
         curves: JobCurves,
     ) -> Sweeps:
-        """Return the verbs, and make what carries sweeps on."""
+        """Return the operations with a new table and runner."""
         table = TrialTable(ledger, curves)
         runner = SweepRunner(ledger, observed, admission, commands, book, table)
         return cls(ledger, observed, admission, book, table, runner)
@@ -90,7 +90,7 @@ class Sweeps:
     async def begin(self, caller: Caller, asked: SweepRequest) -> Sweep:
         """Accept a sweep; its first trials are jobs when this returns.
 
-        Errors: those of submitting a job; InvalidInput for a plan that cannot be carried out.
+        Errors: those of submitting a job; InvalidInput for an invalid plan.
         """
         known = None if asked.key is None else self.book.by_key(caller.name, asked.key)
         if known is not None:
@@ -117,7 +117,7 @@ class Sweeps:
         return await self._shown(self.book.get(sweep.id) or sweep)
 
     async def preview(self, caller: Caller, asked: SweepRequest) -> SweepPreview:
-        """Say what a sweep would try and cost. Errors: those of ``begin``."""
+        """Return the trials and cost of a sweep. Errors: those of ``begin``."""
         sweep = self._checked(caller, asked)
         plan, trials = sweep.plan, list[SweepTrial]()
         while len(trials) < SHOWN and (values := propose(plan, trials)) is not None:
@@ -134,17 +134,21 @@ class Sweeps:
         )
 
     def _at_once(self, sweep: SweepRecord) -> tuple[int, int | None]:
-        """Return how many trials run at a time within the quota, and the quota where it binds."""
+        """Return how many trials run at a time within the quota, and the quota if it is the
+        limit.
+        """
         settings = self._observed.now.configuration.project(sweep.project)
         quota = None if settings is None else settings.project.quota
-        if not quota:  # as much as there is; or nothing of its own, only what others leave
+        if not quota:  # unlimited, or no quota of its own
             return sweep.plan.max_concurrent, None
         fitting = max(1, quota // sweep.submission.total_gpus)
         binds = fitting < sweep.plan.max_concurrent
         return min(fitting, sweep.plan.max_concurrent), quota if binds else None
 
     async def select(self, caller: Caller, query: SweepsQuery) -> list[Sweep]:
-        """Return the caller's sweeps, newest first; with ``all`` each that it may see."""
+        """Return the caller's sweeps, newest first; with ``all`` each one that the caller may
+        see.
+        """
         found = [
             it
             for it in self.book.all()
@@ -157,9 +161,10 @@ class Sweeps:
         return await self._shown(self._find(caller, sweep))
 
     async def stop(self, caller: Caller, sweep: str, asked: SweepStop) -> Sweep:
-        """Begin no further trial of a sweep, and end those under way unless they may finish.
+        """Start no further trial of a sweep, and end running ones unless they may finish;
+        idempotent.
 
-        Repeating it does nothing. Errors: NotFound, InvalidInput, Unavailable.
+        Errors: NotFound, InvalidInput, Unavailable.
         """
         found = self._find(caller, sweep)
         kind = "array" if found.plan.array else "sweep"
@@ -170,10 +175,8 @@ class Sweeps:
             await self.runner.carry_on(found.id)
         return await self._shown(self.book.get(found.id) or found)
 
-    # ------------------------------------------------------------------ inside
-
     def _checked(self, caller: Caller, asked: SweepRequest) -> SweepRecord:
-        """Return the sweep that a request would be, with all of its trials as yet to come."""
+        """Return the sweep of a request, without trials. Errors: those of ``begin``."""
         check(asked.plan)
         values = propose(asked.plan, ())
         if values is None:

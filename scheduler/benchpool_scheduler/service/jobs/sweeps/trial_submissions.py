@@ -1,4 +1,4 @@
-"""The submission of a trial: that of its sweep, with the trial's values in their places."""
+"""Submission of a trial: the sweep's submission with the trial's values filled in."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def of_record(sweep: SweepRecord, number: int, values: Mapping[str, Scalar]) -> 
 def of_task(
     sent: JobSubmission, name: str, array: str, plan: SweepPlan, values: Mapping[str, Scalar]
 ) -> JobSubmission:
-    """Return the submission of a task of an array; what the user set of its variables stays.
+    """Return the submission of a task of an array; variables set by the user are kept.
 
     >>> from benchpool_scheduler.contract.sweeps import ListedValues
     >>> sent = JobSubmission(entry=ScriptEntry("fold.py", ["{array_task_id}", "--quick"]))
@@ -60,7 +60,7 @@ def of_trial(
     """Return the submission of a trial.
 
     Args:
-        sent: The sweep's. ``sweep``: its name.
+        sent: Submission of the sweep. ``sweep``: name of the sweep.
 
     >>> sent = JobSubmission(entry=ScriptEntry("train.py", ["--lr={lr}"]))
     >>> of_trial(sent, "rates", 2, {"lr": 0.01}).entry
@@ -101,11 +101,11 @@ def _filled(entry: Entry, values: Mapping[str, Scalar]) -> Entry:
         case NotebookEntry():
             return replace(entry, fill=True)
         case PodsEntry():
-            return entry  # nobody may send those
+            return entry  # users cannot submit these
 
 
 def _put(text: str, values: Mapping[str, Scalar]) -> str:
-    """Put values in the places of their names; other braces stay as they are."""
+    """Replace the named placeholders by values; other braces stay as they are."""
     return _WORD.sub(
         lambda found: argument_text(values[found[1]]) if found[1] in values else found[0], text
     )

@@ -1,4 +1,6 @@
-"""What is known of the trials of a sweep: from their jobs while these are there, else as kept."""
+"""State of the trials of a sweep, from their jobs while these exist, else from the sweep's
+record.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ ENDS = {
 
 
 class TrialTable:
-    """Reads trials out of ledger and curves."""
+    """Reader of trials from ledger and curves."""
 
     def __init__(self, ledger: Ledger, curves: JobCurves) -> None:
         self._ledger = ledger
@@ -40,7 +42,7 @@ class TrialTable:
     ) -> SweepTrial:
         job, points = self._ledger.job(kept.job), await self._points(kept.job, sweep.plan.metric)
         if kept.ended is not None:
-            if not points and kept.value is not None:  # its job was removed, and its curves
+            if not points and kept.value is not None:  # its job and curves were removed
                 points = (TrialPoint(kept.step or 0, kept.value, 0.0),)
             state = TrialState(kept.ended)
             return SweepTrial(number, kept.parameters, state, points, kept.gpu_hours)
@@ -70,7 +72,7 @@ class TrialTable:
 
 
 def state_of(job: JobRecord) -> TrialState:
-    """Return where a trial stands whose job this is."""
+    """Return the state of the trial of this job."""
     if job.live:
         return TrialState.OPEN
     if job.note is not None and job.note.code == ReasonCode.STOPPED_EARLY:
@@ -79,7 +81,7 @@ def state_of(job: JobRecord) -> TrialState:
 
 
 def closed(sweep: SweepRecord, trials: Sequence[SweepTrial]) -> SweepRecord:
-    """Return a sweep that has kept what came of the trials that have ended since."""
+    """Return the sweep with the results of the trials that have ended since the last call."""
     return replace(
         sweep,
         trials=tuple(
