@@ -1,19 +1,18 @@
-"""The errors that benchpool shows to people, and how they travel.
+"""Errors that benchpool shows to users, with their HTTP and exit statuses.
 
     BenchpoolError            never raised itself
     ├── InvalidInput          400/422, exit 2: a field is wrong
     ├── NotAuthenticated      401, exit 3
-    ├── Refused               403/409, exit 3: a rule (quota, rights, state) says no
+    ├── Refused               403/409, exit 3: a rule (quota, rights, state) rejects the request
     ├── NotFound              404, exit 2
-    ├── TooSlow               408, exit 4: the body does not come
+    ├── TooSlow               408, exit 4: the body did not arrive in time
     ├── TooLarge              413, exit 2
     ├── TooMany               429, exit 3
-    ├── Unavailable           503, exit 4: nothing is wrong with the request; try again
-    └── ServerFault           500, exit 1: a fault of benchpool itself; its log has the detail
+    ├── Unavailable           503, exit 4: the request is valid; retry
+    └── ServerFault           500, exit 1: an internal error; the log has the details
 
-Every error carries one sentence for the reader (what is wrong, the number and the limit, what to
-do), a stable code, the field it is about, and the numbers as data. Internal detail never goes
-into an error of this module.
+Every error has a sentence for the user (cause, number and limit, remedy), a stable code, the field
+that it concerns, and the numbers as data. Internal details never appear in these errors.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ Number = int | float | str | None
 
 
 class BenchpoolError(Exception):
-    """Base of all errors whose text is meant for the user.
+    """Base class of all errors with a text for the user.
 
     Args:
-        message: One sentence with the number and the limit, ending in what to do.
-        code: A stable word from the reference, e.g. ``build-quota``.
-        field: The name of the input field that is wrong, if there is one.
-        numbers: The figures of the sentence as data.
+        message: One sentence with the number and the limit, ending with the remedy.
+        code: Stable code from the reference, e.g. ``build-quota``.
+        field: Name of the wrong input field, if any.
+        numbers: Numbers of the sentence as data.
     """
 
     http_status: ClassVar[int] = 500
@@ -55,14 +54,14 @@ class BenchpoolError(Exception):
         self.numbers: dict[str, Number] = dict(numbers or {})
 
     def _render_traceback_(self) -> list[str]:
-        """Return what a notebook shows of it: the sentence, without the way through our client.
+        """Return the display in a notebook: the sentence, without the client's stack frames.
 
-        IPython asks an exception for this by this name. Elsewhere the traceback is Python's own.
+        IPython calls this method of an exception. Elsewhere Python's own traceback is shown.
         """
         return [f"{type(self).__name__}: {self.message}"]
 
     def as_json(self) -> dict[str, object]:
-        """Return the one error object of command line and HTTP (formats, section 5)."""
+        """Return the error object of command line and HTTP (formats, section 5)."""
         return {
             "error": {
                 "code": self.code,
@@ -82,7 +81,7 @@ class InvalidInput(BenchpoolError):
 
 
 class NotAuthenticated(BenchpoolError):
-    """No token, or one that the Hub does not know."""
+    """The token is missing, or the Hub does not know it."""
 
     http_status = 401
     exit_status = 3
@@ -90,7 +89,7 @@ class NotAuthenticated(BenchpoolError):
 
 
 class Refused(BenchpoolError):
-    """A rule says no: quota, rights, or the state the object is in."""
+    """A rule rejects the request: quota, rights, or the state of the object."""
 
     http_status = 409
     exit_status = 3
@@ -98,14 +97,14 @@ class Refused(BenchpoolError):
 
 
 class Forbidden(Refused):
-    """The caller may see the thing but not do this to it."""
+    """The caller may see the object but may not do this to it."""
 
     http_status = 403
     default_code = "forbidden"
 
 
 class NotFound(BenchpoolError):
-    """There is no such thing, or the caller may not know of it."""
+    """The object does not exist, or the caller may not know of it."""
 
     http_status = 404
     exit_status = 2
@@ -113,7 +112,7 @@ class NotFound(BenchpoolError):
 
 
 class TooSlow(BenchpoolError):
-    """The rest of the request did not come in time."""
+    """The rest of the request did not arrive in time."""
 
     http_status = 408
     exit_status = 4
@@ -129,7 +128,7 @@ class TooLarge(BenchpoolError):
 
 
 class TooMany(BenchpoolError):
-    """More at once than the limit allows."""
+    """The request exceeds a limit, such as a rate or a number of jobs."""
 
     http_status = 429
     exit_status = 3
@@ -137,7 +136,7 @@ class TooMany(BenchpoolError):
 
 
 class Unavailable(BenchpoolError):
-    """The service is not reachable, or for the moment has no room."""
+    """The service is unreachable or temporarily overloaded."""
 
     http_status = 503
     exit_status = 4
@@ -145,7 +144,7 @@ class Unavailable(BenchpoolError):
 
 
 class ServerFault(BenchpoolError):
-    """A fault of benchpool itself: the sentence names the log entry that has the detail."""
+    """An internal error of benchpool; the sentence names the log entry with the details."""
 
     http_status = 500
     exit_status = 1
@@ -165,4 +164,4 @@ BY_STATUS: Mapping[int, type[BenchpoolError]] = {
     500: ServerFault,
     503: Unavailable,
 }
-"""The class that a client raises for an HTTP status."""
+"""Exception class that a client raises for an HTTP status."""

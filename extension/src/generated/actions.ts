@@ -48,7 +48,7 @@ export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAc
   {
     "name": "change",
     "label": "Change",
-    "summary": "Give an accepted job another priority, size, time limit, project or GPU models",
+    "summary": "Change the priority, size, time limit, project or GPU models of an accepted job",
     "done": "{name} has {changeable}.",
     "ended": false,
     "fields": [
@@ -123,7 +123,7 @@ export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAc
   {
     "name": "rename",
     "label": "Rename",
-    "summary": "Give a job another name",
+    "summary": "Rename a job",
     "done": "Its name is {name} now.",
     "ended": true,
     "fields": [

@@ -146,7 +146,7 @@ export interface components {
     schemas: {
         /**
          * AskedBack
-         * @description An administrator asks the owner of a bench to give it back; nothing is stopped by it.
+         * @description Request of an administrator to release a bench. It stops nothing.
          */
         AskedBack: {
             at: string;
@@ -155,9 +155,9 @@ export interface components {
         };
         /**
          * AwaitedJob
-         * @description A job or an array that another one is to run after; ``outcome`` is how it ended, null before.
+         * @description Job or array that another job runs after; ``outcome`` is how it ended, null before.
          *
-         *     ``tasks``: so many tasks the array has whose id ``job`` then is; 0 for a job.
+         *     For an array, ``job`` is its id and ``tasks`` is its number of tasks. ``tasks`` is 0 for a job.
          */
         AwaitedJob: {
             job: string;
@@ -168,39 +168,44 @@ export interface components {
         };
         /**
          * BenchAct
-         * @description What happens to a bench that is due.
+         * @description Action on a bench that is due.
          *
-         *     ``release``: the GPUs are taken from the kernels, and the server goes on without them.
-         *     ``park``: its GPU is lent, and what its kernel has there waits in the machine's memory.
+         *     ``release``: the GPUs are taken from the kernels, and the server keeps running without them.
+         *     ``park``: its GPU is lent, and the GPU memory of its kernel is kept in host memory.
          * @enum {unknown}
          */
         BenchAct: "none" | "park" | "release" | "stop";
         /**
          * BenchCommand
-         * @description What a notebook server is told to do now.
+         * @description Current command for a notebook server.
          *
-         *     ``release``: write the note, restart the kernels without GPUs, then ``released_bench``.
-         *     ``note``: write the note, and report at once that it is ``noted``; the server is then stopped.
+         *     ``release``: write the note, restart the kernels without GPUs, then call ``released_bench``.
+         *     ``note``: write the note, and report immediately that it is ``noted``; the server is then
+         *     stopped.
          * @enum {unknown}
          */
         BenchCommand: "none" | "note" | "release";
         /**
          * BenchIdleness
-         * @description Where a bench stands, and what comes next.
+         * @description State of a bench's idle time, and the next step.
          *
          *     Attributes:
-         *         idle_s: For how long it has been idle, of which ``coverage`` (0 to 1) was known.
-         *         kept_until: Its owner keeps it until then; ``keeps_left`` more times today, each time for
-         *             ``keep_s``.
-         *         exempt_until: No rule for idle benches meets it until then.
-         *         tell_s: Seconds of idleness until it is said, ``ask_s`` until the owner is asked, ``act_s``
-         *             until it is due.
-         *         act: What happens when it is due; ``none`` where the site has not switched that on.
-         *         parks: The site parks benches: that is tried first, and then nothing is lost.
-         *         acts_at: When it is due, if it stays idle; null where nothing will happen.
-         *         next: The next step, at ``next_at``; null where none comes.
-         *         command: What its notebook server does now.
-         *         asked: It is given back because its owner wants it, not by the rule.
+         *         idle_s: Idle time, in seconds.
+         *         coverage: Share of the idle time for which data is known, 0 to 1.
+         *         kept_until: End of the time for which its owner keeps it.
+         *         keeps_left: Number of further keeps today.
+         *         keep_s: Length of one keep, in seconds.
+         *         exempt_until: End of its exemption from the rule for idle benches.
+         *         tell_s: Idle time until the owner is notified, in seconds.
+         *         ask_s: Idle time until the owner is asked, in seconds.
+         *         act_s: Idle time until the bench is due, in seconds.
+         *         act: Action when it is due; ``none`` where the site has not enabled one.
+         *         parks: Whether the site parks benches. Parking is tried first and loses nothing.
+         *         acts_at: When it is due if it stays idle; null where no action follows.
+         *         next: Next step; null for none.
+         *         next_at: Time of the next step; null for none.
+         *         command: Current command for its notebook server.
+         *         asked: Whether it is released at its owner's request instead of by the rule.
          */
         BenchIdleness: {
             act: components["schemas"]["BenchAct"];
@@ -229,14 +234,14 @@ export interface components {
         };
         /**
          * BenchNow
-         * @description What kernels and terminals of this server do, and what becomes of its GPUs.
+         * @description Activity of this server's kernels and terminals, and the state of its GPUs.
          *
          *     Attributes:
          *         executions: Cells run since the server started.
-         *         terminal_programs: Null where the machine does not tell.
-         *         gives_up: The server can go on without its GPUs; else giving them back stops it.
-         *         idleness: Null where the server has no GPUs, or the scheduler did not answer.
-         *         given_back: Null while they were not.
+         *         terminal_programs: Null if the machine does not provide it.
+         *         gives_up: The server can continue without its GPUs; otherwise releasing them stops it.
+         *         idleness: Null if the server has no GPUs, or the scheduler did not answer.
+         *         given_back: Null until the GPUs were released.
          */
         BenchNow: {
             busy_kernels: number;
@@ -249,16 +254,16 @@ export interface components {
         };
         /**
          * BenchStep
-         * @description Where a bench stands: in use, not known, or on a rung of the ladder.
+         * @description State of a bench: in use, unknown, or a step of the idle ladder.
          * @enum {unknown}
          */
         BenchStep: "asked" | "cpu-phase" | "doubt" | "due" | "idle" | "told" | "used";
         /**
          * BuildQuota
-         * @description A user's fixed quota, the rule it came from, what holds it, what is free of it.
+         * @description Fixed quota of a user, the rule that sets it, the GPUs held, and the free rest.
          *
-         *     ``lent`` GPUs are those of the user's parked benches: nobody's server holds them, and they come
-         *     back, so that they count in the quota.
+         *     ``lent`` counts the GPUs of the user's parked benches. No server of the user holds them, but
+         *     they come back and so count in the quota.
          */
         BuildQuota: {
             free: number;
@@ -273,10 +278,10 @@ export interface components {
          * @description One run of a cell in the notebook's kernel, as the page saw it.
          *
          *     Attributes:
-         *         number: The execution count that it got; null where it is not known.
-         *         at: When it began, in seconds since 1970.
-         *         seconds: How long it took; null where its end was not seen.
-         *         edited: Its text has changed since.
+         *         number: Its execution count; null if unknown.
+         *         at: Start, in seconds since 1970.
+         *         seconds: Duration in seconds; null if the page did not see the end.
+         *         edited: The text has changed since.
          */
         CellRun: {
             at: number;
@@ -288,7 +293,7 @@ export interface components {
         };
         /**
          * Checkpoint
-         * @description Whether the code seems to save its progress; ``lines`` make it do so, in its own words.
+         * @description Whether the code seems to save its progress; ``lines`` suggest code that does.
          */
         Checkpoint: {
             found: boolean;
@@ -298,10 +303,11 @@ export interface components {
         };
         /**
          * Container
-         * @description What a job finds on a cluster: its image (null for the pool's own), and whether its user's
-         *     home is mounted, else it works on a copy of what was sent. ``text`` says both, with why.
-         *     ``cpus`` and ``memory_gib`` are what each worker asks for, named by the job or given by the
-         *     pool; 0 asks for none.
+         * @description Environment of a job on a cluster.
+         *
+         *     ``image`` is null for the pool's own image. ``home`` is whether the user's home is mounted;
+         *     otherwise the job works on a copy of the submitted files. ``text`` explains both. ``cpus`` and
+         *     ``memory_gib`` are the requests of each worker, set by the job or by the pool; 0 requests none.
          */
         Container: {
             /** @default 0 */
@@ -314,16 +320,16 @@ export interface components {
         };
         /**
          * DeadlineOutlook
-         * @description How a job stands against its deadline.
+         * @description Standing of a job against its deadline.
          * @enum {unknown}
          */
         DeadlineOutlook: "at-risk" | "cannot-be-told" | "met" | "missed" | "will-be-met" | "will-be-missed";
         /**
          * DeadlineStanding
-         * @description Whether a job will have ended by its deadline, as far as that can be told now.
+         * @description Current forecast of whether a job ends before its deadline.
          *
-         *     ``text`` says it in a sentence, with what it rests on. ``earliest_end`` and ``latest_end`` are
-         *     when it may end; null where that is not known, and once it has ended.
+         *     ``text`` is the forecast in a sentence, with its basis. ``earliest_end`` and ``latest_end``
+         *     bound the expected end. They are null where it is unknown, and after the job has ended.
          */
         DeadlineStanding: {
             /** @default null */
@@ -335,20 +341,20 @@ export interface components {
         };
         /**
          * EndCause
-         * @description What ended an attempt, as ``--retry-on`` and ``benchpool.yaml`` name it.
+         * @description Cause of an attempt's end, as named by ``--retry-on`` and ``benchpool.yaml``.
          * @enum {unknown}
          */
         EndCause: "could-not-start" | "evicted" | "exit-code" | "gpu-error" | "hanging" | "machine-fault" | "no-room" | "node-lost" | "not-taken" | "out-of-gpu-memory" | "out-of-memory" | "time-limit";
         /**
          * ErrorAnswer
-         * @description Every answer that is not a good one.
+         * @description Body of every answer that is not a success.
          */
         ErrorAnswer: {
             error: components["schemas"]["ErrorBody"];
         };
         /**
          * ErrorBody
-         * @description One sentence for people, a code for programs, the field it is about, its numbers.
+         * @description Error: a sentence for users, a code for programs, the field concerned, and numbers.
          */
         ErrorBody: {
             code: string;
@@ -360,9 +366,9 @@ export interface components {
         };
         /**
          * EstimatedStart
-         * @description The start as a range into which four of five starts fall; a bound not known is null.
+         * @description Estimated start as a range into which four of five starts fall. An unknown bound is null.
          *
-         *     ``basis`` says in words what it rests on, e.g. "learned from 14 runs of its user".
+         *     ``basis`` is the basis of the estimate in words, e.g. "learned from 14 runs of its user".
          */
         EstimatedStart: {
             /** @default null */
@@ -373,14 +379,14 @@ export interface components {
         };
         /**
          * ExampleNotebook
-         * @description Where the example notebook lies, relative to the folder that the server serves.
+         * @description Location of the example notebook, relative to the folder that the server serves.
          */
         ExampleNotebook: {
             notebook: string;
         };
         /**
          * Files
-         * @description What of the folder travels.
+         * @description Files of the folder that are sent.
          */
         Files: {
             bytes: number;
@@ -389,11 +395,12 @@ export interface components {
         };
         /**
          * FilesQuota
-         * @description What files of one kind of a user's jobs hold that are kept, against their bound.
+         * @description Disk use of a user's stored files of one kind, and its limit.
          *
          *     Attributes:
-         *         part: ``results`` or ``checkpoints``. ``bytes`` is what they take on the disk; ``limit``
-         *             bytes are allowed: whoever has more gets no further jobs.
+         *         part: ``results`` or ``checkpoints``.
+         *         bytes: Disk use, in bytes.
+         *         limit: Maximum disk use, in bytes. A user above it cannot submit further jobs.
          */
         FilesQuota: {
             bytes: number;
@@ -402,14 +409,13 @@ export interface components {
         };
         /**
          * GivenBack
-         * @description That the GPUs of this server were given back while it went on.
+         * @description Release of this server's GPUs while the server continues.
          *
          *     Attributes:
-         *         asked: Somebody wanted it, else it had been idle for ``idle_s``.
-         *         kernels: That were started anew without GPUs, and lost their variables.
-         *         note: File that says so, in the folder that the server serves; null where none could be
-         *             written.
-         *         done: The scheduler has the GPUs back.
+         *         asked: A user requested it; otherwise the bench had been idle for ``idle_s`` seconds.
+         *         kernels: Number of kernels restarted without GPUs; they lost their variables.
+         *         note: File about it in the folder that the server serves; null if it could not be written.
+         *         done: The scheduler has received the GPUs.
          */
         GivenBack: {
             asked: boolean;
@@ -422,7 +428,7 @@ export interface components {
         };
         /**
          * GivenName
-         * @description A name that a cell gives, and the numbers of the cells that need it, from 1.
+         * @description Name that a cell provides, and the numbers of the cells that need it, from 1.
          */
         GivenName: {
             name: string;
@@ -430,10 +436,10 @@ export interface components {
         };
         /**
          * GpuHours
-         * @description GPU-hours used in this calendar month, and the budget; it begins anew at ``renewed``.
+         * @description GPU-hours used in this calendar month, and the budget. It is renewed at ``renewed``.
          *
-         *     Past ``soft`` the weight falls; from ``hard`` on new jobs are refused. Null is no bound.
-         *     ``text`` says it in words.
+         *     Above ``soft`` the weight falls. From ``hard`` on, new jobs are rejected. Null is no limit.
+         *     ``text`` is the budget in words.
          */
         GpuHours: {
             hard: number | null;
@@ -444,9 +450,9 @@ export interface components {
         };
         /**
          * HeldBuild
-         * @description Build GPUs held by one notebook server; the default server's name is empty.
+         * @description Build GPUs held by one notebook server. The default server's name is empty.
          *
-         *     ``asked_back`` is null while nobody asked for them.
+         *     ``asked_back`` is an administrator's request to release them, null for none.
          */
         HeldBuild: {
             /** @default null */
@@ -456,19 +462,18 @@ export interface components {
         };
         /**
          * IfHanging
-         * @description What follows when a running job shows no sign of life, as ``--if-hanging`` names it.
+         * @description Action when a running job shows no activity, as named by ``--if-hanging``.
          * @enum {unknown}
          */
         IfHanging: "nothing" | "requeue" | "tell";
         /**
          * Job
-         * @description A job as every verb prints it (formats, section 5): exactly these keys.
+         * @description Job as every verb prints it (formats, section 5), with exactly these keys.
          *
-         *     ``actions`` names the operations that would change something about it now. ``metrics`` are the
-         *     newest values of the first names that it reports, until it has ended. ``note`` is what its
-         *     people wrote about it. ``in_line_since`` is when it first joined the queue: null while it waits
-         *     for the jobs that it ``awaits``. ``deadline_standing`` is whether it will have ended by its
-         *     ``deadline``.
+         *     ``actions`` names the operations that would have an effect on it now. ``metrics`` are the newest
+         *     values of its first metrics, until it has ended. ``note`` is the note of its users.
+         *     ``in_line_since`` is when it first joined the queue, null while it waits for the jobs that it
+         *     ``awaits``. ``deadline_standing`` is the forecast for its ``deadline``.
          */
         Job: {
             /** @default [] */
@@ -539,7 +544,7 @@ export interface components {
         };
         /**
          * KeptValue
-         * @description A value that a job's cells have left; ``lines`` read it into a notebook.
+         * @description Value that a job's cells have left; ``lines`` are the code that loads it into a notebook.
          */
         KeptValue: {
             lines: string;
@@ -548,7 +553,7 @@ export interface components {
         };
         /**
          * KernelSaid
-         * @description Whether the kernel was asked, or why not, and what the names of the cells hold in it.
+         * @description Whether the kernel was queried, or why not, and what the names of the cells hold in it.
          */
         KernelSaid: {
             asked: boolean;
@@ -559,7 +564,7 @@ export interface components {
         };
         /**
          * LeftOutFile
-         * @description A file that does not travel, and why.
+         * @description File that is not sent, with the reason.
          */
         LeftOutFile: {
             path: string;
@@ -567,7 +572,7 @@ export interface components {
         };
         /**
          * LiveCell
-         * @description A cell as the page holds it, saved or not.
+         * @description Cell in the page, saved or not.
          */
         LiveCell: {
             /** @default {} */
@@ -594,18 +599,18 @@ export interface components {
         };
         /**
          * NameFacts
-         * @description What one name of the kernel holds now.
+         * @description Facts about the value that a name of the kernel holds.
          *
          *     Attributes:
          *         identity: The same number for the same object.
          *         type: Its class by dotted name, such as ``pandas.core.frame.DataFrame``.
-         *         is_immutable: It can never be changed in place, nor anything in it.
-         *         is_walked: Everything that it reaches was looked at: ``shares`` and ``bytes`` are whole.
-         *         bytes: Memory that it reaches, in bytes; at least so many where it was not walked.
-         *         shape: Lengths of its axes, where it is an array, a tensor or a table.
-         *         length: Number of elements, where it is a plain list, dict or the like.
-         *         device: Where its data is, such as ``cuda:0``; None in the processor's memory.
-         *         shares: Other names that reach something that can be changed and that this one reaches too.
+         *         is_immutable: Neither the object nor anything in it can change in place.
+         *         is_walked: Everything that it reaches was examined: ``shares`` and ``bytes`` are complete.
+         *         bytes: Memory that it reaches, in bytes; a lower bound if ``is_walked`` is false.
+         *         shape: Lengths of its axes, if it is an array, a tensor or a table.
+         *         length: Number of elements, if it is a plain list, dict or the like.
+         *         device: Device of its data, such as ``cuda:0``; None for CPU memory.
+         *         shares: Other names that reach a mutable object which this name reaches too.
          */
         NameFacts: {
             bytes: number;
@@ -620,13 +625,13 @@ export interface components {
         };
         /**
          * OfferedParameter
-         * @description A parameter that the dialog offers.
+         * @description Parameter shown in the dialog.
          *
          *     Attributes:
          *         type: One of bool, int, float, str, list, dict and any.
-         *         default: As it stands in the code.
-         *         help: The comment behind it.
-         *         tagged: It stands in the cell with the tag ``parameters``; else it is a constant.
+         *         default: Default as written in the code.
+         *         help: The comment after it.
+         *         tagged: It is in the cell with the tag ``parameters``; otherwise it is a constant.
          */
         OfferedParameter: {
             cell: string;
@@ -638,10 +643,12 @@ export interface components {
         };
         /**
          * OfferedValue
-         * @description Names of the kernel that may go along instead of the cells that made them.
+         * @description Names of the kernel whose values may be sent instead of running the cells that made them.
          *
-         *     ``text`` says what it takes to make them again and to send them; ``chosen`` are those that take
-         *     least time in all; ``obstacle`` says why they cannot go along, and is empty where they can.
+         *     Attributes:
+         *         text: Time to make them again and to send them.
+         *         chosen: They are in the choice with the least total time.
+         *         obstacle: Reason why they cannot be sent; empty if they can.
          */
         OfferedValue: {
             chosen: boolean;
@@ -652,8 +659,10 @@ export interface components {
         };
         /**
          * PauseMoment
-         * @description Where the newest pause of a job stands, in words: ``saving`` until ``until``, ``saved`` when
-         *     it has left its GPUs, ``back`` in the attempt that resumed it. ``at`` is when that began.
+         * @description Stage of the newest pause of a job, with a sentence.
+         *
+         *     The stage is ``saving`` until ``until``, ``saved`` when the job has left its GPUs, and ``back``
+         *     in the attempt that resumed it. ``at`` is when the stage began.
          */
         PauseMoment: {
             at: string;
@@ -664,11 +673,12 @@ export interface components {
         };
         /**
          * Preemption
-         * @description One pause (R23): when, for whom, by which rule, at what cost.
+         * @description Pause of a job (R23): when, for whom, by which rule, at what cost.
          *
-         *     ``lost_gpu_s`` is an estimate until ``unsaved_gpu_s`` is known: from then on it is the GPU time
-         *     since the job last saved, and from ``resumed_at`` on with that of the restart. ``cost`` says so
-         *     in words. Where a person asked, ``by`` is who, with the ``reason`` given, and no rule.
+         *     ``lost_gpu_s`` is an estimate until ``unsaved_gpu_s`` is known. From then on it is the GPU time
+         *     since the last checkpoint, and after ``resumed_at`` it includes the restart. ``cost`` is the
+         *     cost in words. If a user paused the job, ``by`` is that user, ``reason`` is the given reason,
+         *     and there is no rule.
          */
         Preemption: {
             at: string;
@@ -695,10 +705,12 @@ export interface components {
         };
         /**
          * Preparation
-         * @description What would be sent and what would become of it.
+         * @description Preview of a submission.
          *
-         *     ``left`` are the names whose values come back unless others are asked for, ``offers`` those
-         *     that may go along; ``sweep`` is what a sweep would try and cost, where one is asked for.
+         *     Attributes:
+         *         left: Names whose values are returned by default.
+         *         offers: Names whose values may be sent.
+         *         sweep: Trials and cost of a sweep, if one is requested.
          */
         Preparation: {
             cells: components["schemas"]["PreparedCell"][];
@@ -725,7 +737,7 @@ export interface components {
         };
         /**
          * PreparedCell
-         * @description What happens to a cell, and what would be missing without it.
+         * @description Decision for a cell, and what would be missing without it.
          */
         PreparedCell: {
             gives: components["schemas"]["GivenName"][];
@@ -737,11 +749,11 @@ export interface components {
         };
         /**
          * Preview
-         * @description What would happen if this were submitted now; nothing is kept.
+         * @description Predicted outcome of a submission now; nothing is stored.
          *
-         *     ``starts`` is ``now``, ``after-reclaim`` (others give back first), ``waits`` or ``never``.
-         *     ``text`` says it in a sentence, as dialog and terminal show it, and on a cluster in a second one
-         *     what the job finds there, and whether it will meet its ``deadline``.
+         *     ``starts`` is ``now``, ``after-reclaim`` (GPUs are reclaimed first), ``waits`` or ``never``.
+         *     ``text`` is the prediction in a sentence. On a cluster a second sentence describes the
+         *     environment of the job. It also states whether the job will meet its ``deadline``.
          */
         Preview: {
             /** @default null */
@@ -760,12 +772,11 @@ export interface components {
         };
         /**
          * Progress
-         * @description What the job last said of itself; ``fraction`` is between 0 and 1.
+         * @description Last progress report of a job; ``fraction`` is between 0 and 1.
          *
-         *     ``fell_from`` is how far an earlier attempt was, where this one is not as far: what had not been
-         *     saved is done again.
-         *     ``ends`` is when it will be at 1 at the pace of this attempt, while it runs; null where that is
-         *     not known.
+         *     ``fell_from`` is the progress of an earlier attempt that this attempt has not reached again:
+         *     unsaved work is repeated. ``ends`` is when a running job reaches 1 at the pace of this attempt,
+         *     null where unknown.
          */
         Progress: {
             /** @default null */
@@ -778,14 +789,15 @@ export interface components {
         };
         /**
          * ProjectQuota
-         * @description One project of a user: ``quota`` and ``limit`` are null where there is no bound.
+         * @description Project of a user. ``quota`` and ``limit`` are null for no limit.
          *
-         *     ``guaranteed`` is the quota and, while it asks for more, its part of what the project above is
-         *     guaranteed beyond the quotas of all its projects; null where there is no bound.
-         *     ``parent`` is the project above, null at the top. In the last week its jobs, and those of the
-         *     projects below it, ``gave_back`` so many GPUs beyond its quota to others, in so many ``pauses``.
-         *     ``gpu_hours`` is null where it has no budget of a month. ``reserved`` is what ``quota`` and
-         *     ``limit`` hold for a time only.
+         *     ``guaranteed`` is the quota. While the project requests more, it includes the project's part of
+         *     its parent's guarantee beyond the quotas of all children. It is null for no limit. ``parent`` is
+         *     the project above, null at the top.
+         *
+         *     ``gave_back`` counts over-quota GPUs that were reclaimed in the last week from its jobs and
+         *     those of the projects below it, in ``pauses`` pauses. ``gpu_hours`` is null without a monthly
+         *     budget. ``reserved`` is the part of ``quota`` and ``limit`` that is limited in time.
          */
         ProjectQuota: {
             allocated: number;
@@ -809,10 +821,10 @@ export interface components {
         };
         /**
          * Quota
-         * @description Answer of ``quota``; ``files`` of each kind that has a bound.
+         * @description Answer of ``quota``. ``files`` lists each kind that has a limit.
          *
-         *     ``gpu_hours`` is the user's own budget, of jobs and benches; null where there is none. Of a
-         *     notebook's values ``values_gib`` may go along with one job.
+         *     ``gpu_hours`` is the user's own budget for jobs and benches, null for none. ``values_gib`` is
+         *     the maximum size of a notebook's values that one job may take along, in GiB.
          */
         Quota: {
             build: components["schemas"]["BuildQuota"];
@@ -839,7 +851,7 @@ export interface components {
         };
         /**
          * Refusal
-         * @description Why the pool would not take it.
+         * @description Reason why the pool would reject the job.
          */
         Refusal: {
             code: string;
@@ -851,7 +863,7 @@ export interface components {
         };
         /**
          * ReservedGpus
-         * @description GPUs that a reservation adds to a quota until it is over; ``text`` says it in words.
+         * @description GPUs that a reservation adds to a quota until it ends; ``text`` describes it in words.
          */
         ReservedGpus: {
             gpus: number;
@@ -861,9 +873,9 @@ export interface components {
         };
         /**
          * ResultFiles
-         * @description Where a job's results are, relative to the folder that the server serves.
+         * @description Location of a job's results, relative to the folder that the server serves.
          *
-         *     ``left_out`` says of names that were asked for why their values are not there.
+         *     ``left_out`` gives the reason for each requested name without a value.
          */
         ResultFiles: {
             files: string[];
@@ -876,7 +888,7 @@ export interface components {
         };
         /**
          * SaidProblem
-         * @description Something that would fail, may, or is only said (``info``).
+         * @description Error, warning or information (``info``) for the dialog.
          */
         SaidProblem: {
             /** @default null */
@@ -889,11 +901,13 @@ export interface components {
         };
         /**
          * SendRequest
-         * @description What the dialog asks about, and with ``key`` what it sends: a job spec, and what to run.
+         * @description Request of the dialog, for a preview or with ``key`` a submission: a job spec and its code.
          *
-         *     ``metadata`` are those of the open notebook; ``parameters`` are values as they were typed;
-         *     ``deleted_runs`` the execution counts of cells that are no longer in the notebook; ``ticked``
-         *     the cells that the dialog showed as going along.
+         *     Attributes:
+         *         metadata: Metadata of the open notebook.
+         *         parameters: Values as typed.
+         *         deleted_runs: Execution counts of cells that are no longer in the notebook.
+         *         ticked: Cells that the dialog showed as included.
          */
         SendRequest: {
             /**
@@ -1033,7 +1047,7 @@ export interface components {
         };
         /**
          * SentCell
-         * @description A cell as it was sent; ``number`` is its place on the sender's screen, from 1.
+         * @description Cell as it was sent. ``number`` is its position in the sender's notebook, from 1.
          */
         SentCell: {
             cell_type: string;
@@ -1043,16 +1057,15 @@ export interface components {
         };
         /**
          * SentJob
-         * @description What a job was sent with, for the page.
+         * @description Code that a job was submitted with, for the page.
          *
          *     Attributes:
-         *         path: The file in which it failed, else ``origin``, the file that it came from; relative to
-         *             the folder that the server serves, and null where it is not there.
-         *         send: As what it can be sent again from here; null for what it cannot.
-         *         selected: Ids of the cells that were chosen, and ``cell`` that of the one that failed.
-         *         line: The line that failed, of that cell or file.
-         *         difference: How the file is otherwise now, as a diff; empty for not at all, null where that
-         *             is not known.
+         *         path: File in which it failed, else ``origin``, the file it came from. Relative to the
+         *             folder that the server serves; null if the file is not there.
+         *         send: Form in which it can be submitted again from here; null if it cannot.
+         *         selected: IDs of the cells that were chosen. ``cell``: ID of the cell that failed.
+         *         line: Line that failed, in that cell or file.
+         *         difference: Changes of the file since, as a diff; empty if unchanged, null if unknown.
          */
         SentJob: {
             cell: string | null;
@@ -1069,18 +1082,18 @@ export interface components {
         };
         /**
          * State
-         * @description The life of a job (design, section 4).
+         * @description State of a job (design, section 4).
          * @enum {unknown}
          */
         State: "cancelled" | "failed" | "paused" | "pausing" | "queued" | "running" | "starting" | "succeeded";
         /**
          * SweepPreview
-         * @description What a sweep would cost, before it is sent.
+         * @description Preview of a sweep's cost, before it is created.
          *
          *     Attributes:
-         *         text: In a sentence.
-         *         gpu_hours: Null where nothing is known of how long a trial takes.
-         *         first: The values of the first trials.
+         *         text: Summary in a sentence.
+         *         gpu_hours: Null if the length of a trial is unknown.
+         *         first: Values of the first trials.
          */
         SweepPreview: {
             first: {
@@ -1093,14 +1106,14 @@ export interface components {
         };
         /**
          * SweepWish
-         * @description What a sweep tries, and when it has tried enough; all texts as people type them.
+         * @description Sweep requested in the dialog: its values and its limits, as users type them.
          *
          *     Attributes:
-         *         array: Task numbers as ``--array`` takes them, ``0-31%4``: then it is an array, and nothing
-         *             else is said of it.
-         *         goal: Null for what the name of the metric says.
+         *         array: Task numbers as for ``--array``, ``0-31%4``. Then it is an array, and no other field
+         *             is used.
+         *         goal: Null to derive it from the name of the metric.
          *         stop_early: The first step at which a trial is judged, or ``STEP:FACTOR``.
-         *         trial_hours: How long a trial takes; only for the cost that is told before.
+         *         trial_hours: Duration of a trial in hours; only used for the predicted cost.
          */
         SweepWish: {
             /** @default null */
@@ -1126,7 +1139,7 @@ export interface components {
         };
         /**
          * TrackerLink
-         * @description The way to a run in a tracker; ``text`` names tracker and host.
+         * @description Link to a run in a tracker; ``text`` names tracker and host.
          */
         TrackerLink: {
             text: string;
@@ -1135,7 +1148,7 @@ export interface components {
         };
         /**
          * TrialPlace
-         * @description As which trial of which sweep a job runs; of an array, as which of its tasks in turn.
+         * @description Place of a job in a sweep: its trial, or its task of an array.
          */
         TrialPlace: {
             /** @default false */

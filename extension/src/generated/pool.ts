@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the wishes to belong to a project */
+        /** List access requests to projects */
         get: operations["access"];
         put?: never;
         post?: never;
@@ -30,7 +30,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Let a user into a project */
+        /** Add a user to a project */
         post: operations["add_member"];
         delete?: never;
         options?: never;
@@ -47,7 +47,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Ask to belong to a project */
+        /** Request access to a project */
         post: operations["ask_access"];
         delete?: never;
         options?: never;
@@ -64,7 +64,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Decline a wish to belong to a project */
+        /** Decline an access request to a project */
         post: operations["decline_access"];
         delete?: never;
         options?: never;
@@ -81,7 +81,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Take a user out of a project */
+        /** Remove a user from a project */
         post: operations["remove_member"];
         delete?: never;
         options?: never;
@@ -96,10 +96,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List running jobs that the database does not know, and what cannot be read */
+        /** List running jobs that the database does not know, and unreadable records */
         get: operations["doubts"];
         put?: never;
-        /** Take in or end what runs and is not known */
+        /** Adopt or end a running job or bench that the database does not know */
         post: operations["adopt"];
         delete?: never;
         options?: never;
@@ -133,7 +133,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Tell of a login or a logout, as the Hub does */
+        /** Report a login or a logout, for the Hub */
         post: operations["report_login"];
         delete?: never;
         options?: never;
@@ -148,7 +148,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Follow the hashes of the whole audit trail */
+        /** Verify the hash chain of the whole audit trail */
         get: operations["verify_audit"];
         put?: never;
         post?: never;
@@ -167,7 +167,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Copy the databases and the configuration while they are used */
+        /** Back up the databases and the configuration while they are in use */
         post: operations["backup"];
         delete?: never;
         options?: never;
@@ -182,7 +182,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List benches with what is known of their idle time */
+        /** List benches with their idle time */
         get: operations["benches"];
         put?: never;
         post?: never;
@@ -200,7 +200,7 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Report what a notebook server does */
+        /** Report the activity of a notebook server */
         put: operations["report_bench_activity"];
         post?: never;
         delete?: never;
@@ -235,7 +235,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Give the GPUs of a bench back */
+        /** Release the GPUs of a bench */
         post: operations["release_bench"];
         delete?: never;
         options?: never;
@@ -252,7 +252,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say that nothing of a notebook server holds its GPUs any more */
+        /** Confirm that no process of a notebook server holds its GPUs any more */
         post: operations["released_bench"];
         delete?: never;
         options?: never;
@@ -303,7 +303,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say what a benchpool.yaml would change */
+        /** Check what a benchpool.yaml would change */
         post: operations["check_config"];
         delete?: never;
         options?: never;
@@ -337,7 +337,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Put a former version in force again, as a new one */
+        /** Put an earlier version in force again, as a new version */
         post: operations["revert_config"];
         delete?: never;
         options?: never;
@@ -369,7 +369,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read how true the estimates of starts were */
+        /** Read how accurate the estimated starts were */
         get: operations["estimates"];
         put?: never;
         post?: never;
@@ -386,7 +386,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Follow what happens */
+        /** Follow the events of the pool */
         get: operations["event_stream"];
         put?: never;
         post?: never;
@@ -403,7 +403,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read what GPUs really do */
+        /** Read the measured use of GPUs */
         get: operations["gpu_use"];
         put?: never;
         post?: never;
@@ -420,7 +420,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Say that the service answers */
+        /** Check that the service answers */
         get: operations["health"];
         put?: never;
         post?: never;
@@ -437,7 +437,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read what ran and ended as a trace to replay */
+        /** Read past jobs as a trace to replay */
         get: operations["history"];
         put?: never;
         post?: never;
@@ -508,7 +508,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End a job for good */
+        /** End a job permanently */
         post: operations["cancel"];
         delete?: never;
         options?: never;
@@ -525,7 +525,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Give an accepted job another priority, size, time limit, project or GPU models */
+        /** Change the priority, size, time limit, project or GPU models of an accepted job */
         post: operations["change"];
         delete?: never;
         options?: never;
@@ -540,7 +540,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read what is otherwise in a run than in another */
+        /** Compare a run with another one */
         get: operations["job_changes"];
         put?: never;
         post?: never;
@@ -557,7 +557,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read back the cells or the script that were sent */
+        /** Read the submitted cells or script of a job */
         get: operations["code"];
         put?: never;
         post?: never;
@@ -576,7 +576,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Delete files of a job that has ended, for good */
+        /** Delete files of an ended job permanently */
         post: operations["discard"];
         delete?: never;
         options?: never;
@@ -625,7 +625,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read the curves that a job has reported */
+        /** Read the metrics that a job has reported */
         get: operations["job_metrics"];
         put?: never;
         post?: never;
@@ -678,7 +678,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Give a job another name */
+        /** Rename a job */
         post: operations["rename"];
         delete?: never;
         options?: never;
@@ -727,7 +727,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read what a shell prints, waiting for it for a while */
+        /** Read the output of a shell, waiting a while for new output */
         get: operations["shell_output"];
         put?: never;
         /** Open a shell inside a running worker */
@@ -747,7 +747,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Type into a shell, say that its terminal has another size, or hang up */
+        /** Type into a shell, change its terminal size, or end it */
         post: operations["type_into_shell"];
         delete?: never;
         options?: never;
@@ -762,7 +762,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Look at what a running job is doing */
+        /** Show what a running job is doing */
         get: operations["peek"];
         put?: never;
         post?: never;
@@ -779,7 +779,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read back what was submitted */
+        /** Read the submission of a job */
         get: operations["submission"];
         put?: never;
         post?: never;
@@ -796,7 +796,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read how an ended job used what it held */
+        /** Read how an ended job used its GPUs */
         get: operations["usage"];
         put?: never;
         post?: never;
@@ -813,7 +813,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Ask why a job waits */
+        /** Explain why a job waits */
         get: operations["why"];
         put?: never;
         post?: never;
@@ -833,7 +833,7 @@ export interface paths {
         /** List leases */
         get: operations["leases"];
         put?: never;
-        /** Hold build GPUs for a server */
+        /** Reserve build GPUs for a server */
         post: operations["reserve"];
         delete?: never;
         options?: never;
@@ -848,10 +848,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List who waits in line for build GPUs */
+        /** List the queue for build GPUs */
         get: operations["line"];
         put?: never;
-        /** Hold build GPUs for a server, or its place in line */
+        /** Reserve build GPUs for a server, or a position in the queue for them */
         post: operations["wait_in_line"];
         delete?: never;
         options?: never;
@@ -869,7 +869,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Give a lease back, or leave the line */
+        /** Release a lease, or leave the queue */
         delete: operations["release"];
         options?: never;
         head?: never;
@@ -885,7 +885,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Ask the owner of a bench to give it back */
+        /** Ask the owner of a bench to release it */
         post: operations["ask_back"];
         delete?: never;
         options?: never;
@@ -902,7 +902,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Copy the GPU memory of a bench's kernel to the machine's memory and lend its GPU */
+        /** Copy the GPU memory of a bench's kernel to host memory and lend its GPU */
         post: operations["park_bench"];
         delete?: never;
         options?: never;
@@ -934,7 +934,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read all figures in Prometheus' format */
+        /** Read all metrics in Prometheus format */
         get: operations["metrics"];
         put?: never;
         post?: never;
@@ -951,7 +951,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the machines of the pool */
+        /** List the nodes of the pool */
         get: operations["nodes"];
         put?: never;
         post?: never;
@@ -970,7 +970,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Let nothing more start on a machine */
+        /** Drain a node: nothing more starts on it */
         post: operations["drain_node"];
         delete?: never;
         options?: never;
@@ -987,7 +987,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Write down what people should know of a machine */
+        /** Write a note on a node for users */
         post: operations["note_node"];
         delete?: never;
         options?: never;
@@ -1004,7 +1004,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Let jobs and benches start on a machine again */
+        /** Let jobs and benches start on a node again */
         post: operations["open_node"];
         delete?: never;
         options?: never;
@@ -1021,7 +1021,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Tell what the GPUs and the pods of a node did since the last report */
+        /** Report what the GPUs and pods of a node did since the last report */
         post: operations["report_node"];
         delete?: never;
         options?: never;
@@ -1038,7 +1038,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Set the maintenance window of a machine */
+        /** Set the maintenance window of a node */
         post: operations["maintain_node"];
         delete?: never;
         options?: never;
@@ -1053,14 +1053,14 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read what the caller is told outside of pages, and where */
+        /** Read the caller's notification settings */
         get: operations["notifications"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
-        /** Change what the caller is told, and where */
+        /** Change the caller's notification settings */
         patch: operations["change_notifications"];
         trace?: never;
     };
@@ -1073,7 +1073,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Read `notifications.yaml` again; what is wrong is refused, and the old one stays */
+        /** Reload `notifications.yaml`; an invalid file is rejected and changes nothing */
         post: operations["reload_notifications"];
         delete?: never;
         options?: never;
@@ -1107,7 +1107,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Ask which contents to upload */
+        /** List the contents that must be uploaded */
         post: operations["missing_objects"];
         delete?: never;
         options?: never;
@@ -1123,7 +1123,7 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Upload a content */
+        /** Upload the content of a file */
         put: operations["put_object"];
         post?: never;
         delete?: never;
@@ -1139,7 +1139,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read this document */
+        /** Read the OpenAPI document */
         get: operations["openapi"];
         put?: never;
         post?: never;
@@ -1173,7 +1173,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the users of the Hub and those whom the configuration names */
+        /** List the users of the Hub and of the configuration */
         get: operations["people"];
         put?: never;
         post?: never;
@@ -1192,7 +1192,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say what would happen to a submission now */
+        /** Predict what would happen to a submission now */
         post: operations["preview"];
         delete?: never;
         options?: never;
@@ -1207,7 +1207,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read build quota and projects of a user */
+        /** Read the build quota and the projects of a user */
         get: operations["quota"];
         put?: never;
         post?: never;
@@ -1224,7 +1224,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read where the GPU-hours of a range of time went */
+        /** Report the GPU-hours of a time range */
         get: operations["report"];
         put?: never;
         post?: never;
@@ -1241,7 +1241,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Say how many GPUs would have been enough, and for static shares */
+        /** Compute how many GPUs would have been enough, with and without static shares */
         get: operations["enough"];
         put?: never;
         post?: never;
@@ -1258,7 +1258,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Say what a rule for idle benches would have freed, and from whom */
+        /** Report what a rule for idle benches would have released, and from which users */
         get: operations["idle_benches"];
         put?: never;
         post?: never;
@@ -1278,7 +1278,7 @@ export interface paths {
         /** List schedules, newest first: your own, or all that you may see */
         get: operations["schedules"];
         put?: never;
-        /** Begin a schedule: nothing is sent before its first time */
+        /** Create a schedule. Nothing is sent before its first time */
         post: operations["begin_schedule"];
         delete?: never;
         options?: never;
@@ -1295,7 +1295,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say when a schedule would send; nothing begins */
+        /** Preview the times of a schedule without creating it */
         post: operations["preview_schedule"];
         delete?: never;
         options?: never;
@@ -1310,7 +1310,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return a schedule */
+        /** Read a schedule */
         get: operations["schedule"];
         put?: never;
         post?: never;
@@ -1329,7 +1329,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send nothing until it is resumed; the job that is under way goes on */
+        /** Pause a schedule until it is resumed; a job that was already sent continues */
         post: operations["pause_schedule"];
         delete?: never;
         options?: never;
@@ -1346,7 +1346,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Remove a schedule and return what it was; its jobs stay as they are */
+        /** Remove a schedule and return its last state; its jobs stay as they are */
         post: operations["remove_schedule"];
         delete?: never;
         options?: never;
@@ -1363,7 +1363,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Let it send again from its next time on; what came meanwhile is not made up for */
+        /** Resume a schedule from its next time; missed times are not made up for */
         post: operations["resume_schedule"];
         delete?: never;
         options?: never;
@@ -1381,7 +1381,7 @@ export interface paths {
         /** List services by name: your own, or all that you may open */
         get: operations["services"];
         put?: never;
-        /** Begin a service, or exchange it for a new version with ``update`` */
+        /** Create a service, or replace it by a new version with ``update`` */
         post: operations["serve"];
         delete?: never;
         options?: never;
@@ -1396,7 +1396,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return a service */
+        /** Read a service */
         get: operations["service"];
         put?: never;
         post?: never;
@@ -1415,7 +1415,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Remove a service and return what it was; its replicas are ended at once */
+        /** Remove a service and return its last state; its replicas end immediately */
         post: operations["remove_service"];
         delete?: never;
         options?: never;
@@ -1432,7 +1432,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Exchange its replicas for new ones of the same, as a new version */
+        /** Replace the replicas of a service by new ones of the same kind, as a new version */
         post: operations["restart_service"];
         delete?: never;
         options?: never;
@@ -1449,7 +1449,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Let it sleep: its replicas answer what they have and end; the next request wakes it */
+        /** Put a service to sleep: replicas finish their requests; the next one wakes it */
         post: operations["sleep_service"];
         delete?: never;
         options?: never;
@@ -1466,7 +1466,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Stop it: its replicas answer what they have and end; requests do not wake it */
+        /** Stop a service: replicas finish their requests and end; requests do not wake it */
         post: operations["stop_service"];
         delete?: never;
         options?: never;
@@ -1483,7 +1483,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Let it have replicas again */
+        /** Wake a service so that it has replicas again */
         post: operations["wake_service"];
         delete?: never;
         options?: never;
@@ -1498,7 +1498,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read the pool in one object */
+        /** Read the state of the pool in one object */
         get: operations["status"];
         put?: never;
         post?: never;
@@ -1518,7 +1518,7 @@ export interface paths {
         /** List sweeps, newest first: your own, or all that you may see */
         get: operations["sweeps"];
         put?: never;
-        /** Begin a sweep: its first trials are jobs when this is answered */
+        /** Create a sweep. Its first trials are jobs when the call returns */
         post: operations["begin_sweep"];
         delete?: never;
         options?: never;
@@ -1535,7 +1535,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say what a sweep would try and cost; nothing begins */
+        /** Preview the trials and the cost of a sweep without creating it */
         post: operations["preview_sweep"];
         delete?: never;
         options?: never;
@@ -1550,7 +1550,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return a sweep with its trials, the best first */
+        /** Read a sweep with its trials, best first */
         get: operations["sweep"];
         put?: never;
         post?: never;
@@ -1569,7 +1569,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begin no further trial of a sweep, and end those under way unless they may finish */
+        /** Stop a sweep: no further trials begin, and running ones end unless they may finish */
         post: operations["stop_sweep"];
         delete?: never;
         options?: never;
@@ -1586,7 +1586,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say who would run, wait and pay with another benchpool.yaml or more GPUs */
+        /** Predict which jobs and projects gain or lose with another benchpool.yaml or more GPUs */
         post: operations["whatif"];
         delete?: never;
         options?: never;
@@ -1600,7 +1600,7 @@ export interface components {
     schemas: {
         /**
          * AccessAsk
-         * @description A wish to belong to a project.
+         * @description Access request of the caller for a project.
          */
         AccessAsk: {
             /** @description Which one. */
@@ -1610,7 +1610,7 @@ export interface components {
         };
         /**
          * AccessDecision
-         * @description Who is let into a project, sent out of it, or declined.
+         * @description Decision on a user's membership in a project: add, remove or decline.
          */
         AccessDecision: {
             /** @description Which one. */
@@ -1622,9 +1622,10 @@ export interface components {
         };
         /**
          * AccessRequest
-         * @description A wish that was not granted yet.
+         * @description Access request that has not been granted.
          *
-         *     ``declined`` is why it was, null while nobody has decided; ``decides`` whether the reader may.
+         *     ``declined`` is the reason of the refusal, null while the request is open. ``decides`` is
+         *     whether the reader may decide on it.
          */
         AccessRequest: {
             at: string;
@@ -1638,7 +1639,7 @@ export interface components {
         };
         /**
          * ActionReason
-         * @description Body of ``pause``, ``resume`` and ``cancel``: the reason is shown to the job's owner.
+         * @description Body of ``pause``, ``resume`` and ``cancel``: a reason that is shown to the job's owner.
          */
         ActionReason: {
             /** @default null */
@@ -1646,7 +1647,7 @@ export interface components {
         };
         /**
          * AdoptionRequest
-         * @description What shall become of it; nothing at all only looks.
+         * @description Decision on an unknown run. An empty request only lists.
          */
         AdoptionRequest: {
             /**
@@ -1664,7 +1665,7 @@ export interface components {
         };
         /**
          * AskedBack
-         * @description An administrator asks the owner of a bench to give it back; nothing is stopped by it.
+         * @description Request of an administrator to release a bench. It stops nothing.
          */
         AskedBack: {
             at: string;
@@ -1673,10 +1674,10 @@ export interface components {
         };
         /**
          * Attempt
-         * @description One start of a job.
+         * @description Start of a job.
          *
-         *     ``nodes`` has that of each worker by its number. They are more than the job has workers where
-         *     some left and others came in their place.
+         *     ``nodes`` has the node of each worker, by worker number. It has more entries than the job has
+         *     workers if some left and others replaced them.
          */
         Attempt: {
             attempt: number;
@@ -1691,8 +1692,8 @@ export interface components {
          * AuditCheck
          * @description Answer of ``audit verify``.
          *
-         *     ``first`` and ``last`` are the numbers of the oldest and newest record that is kept, ``hash``
-         *     that of the newest; ``problem`` says where the chain breaks, null when it holds.
+         *     ``first`` and ``last`` are the numbers of the oldest and newest record that is kept. ``hash`` is
+         *     that of the newest. ``problem`` states where the chain breaks, null when it holds.
          */
         AuditCheck: {
             first: number;
@@ -1703,13 +1704,13 @@ export interface components {
         };
         /**
          * AuditOutcome
-         * @description What became of it.
+         * @description Outcome of an audited request.
          * @enum {unknown}
          */
         AuditOutcome: "done" | "failed" | "refused";
         /**
          * AuditPage
-         * @description Answer of ``audit``: the newest first; ``more``: there are older ones of this kind.
+         * @description Answer of ``audit``, newest record first. ``more`` is whether older records match.
          */
         AuditPage: {
             more: boolean;
@@ -1717,19 +1718,21 @@ export interface components {
         };
         /**
          * AuditRecord
-         * @description One record.
+         * @description Record of the audit trail.
          *
          *     Attributes:
-         *         number: Its place in the trail; every one is one more than the one before.
-         *         actor: The Hub's name of who asked; empty for nobody that the Hub knows. ``kind`` is
-         *             ``service`` for the Hub and its services.
-         *         address: Where the request came from.
-         *         action: The operation's name, or ``login``, ``logout``, ``audit-begun``, ``refusals``, and
-         *             ``preempt``, whose actor is ``benchpool`` and whose ``after`` has the ``rule``.
-         *         target: The job, lease or user that it was about.
-         *         reason: What the actor said why, or the sentence of a refusal; ``code`` is its code.
-         *         before, after: What it changed, by field, as it was and as it is.
-         *         previous: The hash of the record before.
+         *         number: Place in the trail; each record has the number of the previous one plus one.
+         *         actor: The Hub's name of the actor; empty where the Hub knows none.
+         *         kind: ``service`` for the Hub and its services.
+         *         address: Address that the request came from.
+         *         action: The operation's name, or ``login``, ``logout``, ``audit-begun``, ``refusals`` or
+         *             ``preempt``. The actor of ``preempt`` is ``benchpool``, and its ``after`` has the
+         *             ``rule``.
+         *         target: The job, lease or user that the action was about.
+         *         code: Code of a refusal.
+         *         reason: Reason that the actor gave, or the sentence of a refusal.
+         *         before, after: Changed fields with their values before and after the action.
+         *         previous: Hash of the previous record.
          *         hash: SHA-256 of this record, with ``previous`` and without the hash.
          */
         AuditRecord: {
@@ -1769,9 +1772,9 @@ export interface components {
         };
         /**
          * AwaitedJob
-         * @description A job or an array that another one is to run after; ``outcome`` is how it ended, null before.
+         * @description Job or array that another job runs after; ``outcome`` is how it ended, null before.
          *
-         *     ``tasks``: so many tasks the array has whose id ``job`` then is; 0 for a job.
+         *     For an array, ``job`` is its id and ``tasks`` is its number of tasks. ``tasks`` is 0 for a job.
          */
         AwaitedJob: {
             job: string;
@@ -1782,11 +1785,11 @@ export interface components {
         };
         /**
          * BackupMade
-         * @description Answer of ``backup``: where the copy lies on the machine of the service, and what is in it.
+         * @description Answer of ``backup``: the path of the copy on the service's machine, and its contents.
          *
          *     Attributes:
-         *         files: Bytes of each file by its name.
-         *         missing: Sentences about what could not be copied; empty where all is there.
+         *         files: Size of each file in bytes, by its name.
+         *         missing: Sentences about what could not be copied; empty for a complete copy.
          */
         BackupMade: {
             at: string;
@@ -1798,23 +1801,25 @@ export interface components {
         };
         /**
          * BenchAct
-         * @description What happens to a bench that is due.
+         * @description Action on a bench that is due.
          *
-         *     ``release``: the GPUs are taken from the kernels, and the server goes on without them.
-         *     ``park``: its GPU is lent, and what its kernel has there waits in the machine's memory.
+         *     ``release``: the GPUs are taken from the kernels, and the server keeps running without them.
+         *     ``park``: its GPU is lent, and the GPU memory of its kernel is kept in host memory.
          * @enum {unknown}
          */
         BenchAct: "none" | "park" | "release" | "stop";
         /**
          * BenchActivity
-         * @description What a notebook server knows of its own use.
+         * @description Use of a notebook server, as the server reports it.
          *
          *     Attributes:
-         *         kernels: That run, ``busy_kernels`` of them busy.
-         *         terminal_programs: That run in terminals besides the shells; null where that is not known.
-         *         executions: Cells executed since the server started; it only rises.
-         *         gives_up: The server can take the GPUs from its kernels and go on.
-         *         noted: The note that was commanded lies in the folder.
+         *         kernels: Number of running kernels.
+         *         busy_kernels: Number of busy kernels.
+         *         terminal_programs: Number of programs that run in terminals besides the shells; null where
+         *             unknown.
+         *         executions: Cells executed since the server started; it only increases.
+         *         gives_up: Whether the server can take the GPUs from its kernels and keep running.
+         *         noted: Whether the requested note is in the folder.
          */
         BenchActivity: {
             busy_kernels: number;
@@ -1829,30 +1834,35 @@ export interface components {
         };
         /**
          * BenchCommand
-         * @description What a notebook server is told to do now.
+         * @description Current command for a notebook server.
          *
-         *     ``release``: write the note, restart the kernels without GPUs, then ``released_bench``.
-         *     ``note``: write the note, and report at once that it is ``noted``; the server is then stopped.
+         *     ``release``: write the note, restart the kernels without GPUs, then call ``released_bench``.
+         *     ``note``: write the note, and report immediately that it is ``noted``; the server is then
+         *     stopped.
          * @enum {unknown}
          */
         BenchCommand: "none" | "note" | "release";
         /**
          * BenchIdleness
-         * @description Where a bench stands, and what comes next.
+         * @description State of a bench's idle time, and the next step.
          *
          *     Attributes:
-         *         idle_s: For how long it has been idle, of which ``coverage`` (0 to 1) was known.
-         *         kept_until: Its owner keeps it until then; ``keeps_left`` more times today, each time for
-         *             ``keep_s``.
-         *         exempt_until: No rule for idle benches meets it until then.
-         *         tell_s: Seconds of idleness until it is said, ``ask_s`` until the owner is asked, ``act_s``
-         *             until it is due.
-         *         act: What happens when it is due; ``none`` where the site has not switched that on.
-         *         parks: The site parks benches: that is tried first, and then nothing is lost.
-         *         acts_at: When it is due, if it stays idle; null where nothing will happen.
-         *         next: The next step, at ``next_at``; null where none comes.
-         *         command: What its notebook server does now.
-         *         asked: It is given back because its owner wants it, not by the rule.
+         *         idle_s: Idle time, in seconds.
+         *         coverage: Share of the idle time for which data is known, 0 to 1.
+         *         kept_until: End of the time for which its owner keeps it.
+         *         keeps_left: Number of further keeps today.
+         *         keep_s: Length of one keep, in seconds.
+         *         exempt_until: End of its exemption from the rule for idle benches.
+         *         tell_s: Idle time until the owner is notified, in seconds.
+         *         ask_s: Idle time until the owner is asked, in seconds.
+         *         act_s: Idle time until the bench is due, in seconds.
+         *         act: Action when it is due; ``none`` where the site has not enabled one.
+         *         parks: Whether the site parks benches. Parking is tried first and loses nothing.
+         *         acts_at: When it is due if it stays idle; null where no action follows.
+         *         next: Next step; null for none.
+         *         next_at: Time of the next step; null for none.
+         *         command: Current command for its notebook server.
+         *         asked: Whether it is released at its owner's request instead of by the rule.
          */
         BenchIdleness: {
             act: components["schemas"]["BenchAct"];
@@ -1881,13 +1891,13 @@ export interface components {
         };
         /**
          * BenchStep
-         * @description Where a bench stands: in use, not known, or on a rung of the ladder.
+         * @description State of a bench: in use, unknown, or a step of the idle ladder.
          * @enum {unknown}
          */
         BenchStep: "asked" | "cpu-phase" | "doubt" | "due" | "idle" | "told" | "used";
         /**
          * BenchWanted
-         * @description Body of ``ask_back``: why, for the owner to read.
+         * @description Body of ``ask_back``: the reason, which is shown to the owner.
          */
         BenchWanted: {
             /** @description Why, for its owner to read. */
@@ -1895,10 +1905,10 @@ export interface components {
         };
         /**
          * BuildQuota
-         * @description A user's fixed quota, the rule it came from, what holds it, what is free of it.
+         * @description Fixed quota of a user, the rule that sets it, the GPUs held, and the free rest.
          *
-         *     ``lent`` GPUs are those of the user's parked benches: nobody's server holds them, and they come
-         *     back, so that they count in the quota.
+         *     ``lent`` counts the GPUs of the user's parked benches. No server of the user holds them, but
+         *     they come back and so count in the quota.
          */
         BuildQuota: {
             free: number;
@@ -1910,7 +1920,7 @@ export interface components {
         };
         /**
          * CommandEntry
-         * @description Run a command as given, without a shell.
+         * @description Entry that runs a command as given, without a shell.
          */
         CommandEntry: {
             argv: string[];
@@ -1919,10 +1929,10 @@ export interface components {
         };
         /**
          * ConfigurationChange
-         * @description What changes for whom, a line each; answer of all that checks or changes the configuration.
+         * @description Effects of a configuration, one line each. Answer of every check and change of it.
          *
-         *     ``version`` is what it is called in ``config log``, null where nothing came into force. ``file``
-         *     is where the text in force is kept, null where no file keeps it.
+         *     ``version`` is its number in ``config log``, null where nothing came into force. ``file`` is the
+         *     path that keeps the text in force, null where no file keeps it.
          */
         ConfigurationChange: {
             applied: boolean;
@@ -1938,8 +1948,8 @@ export interface components {
          * ConfigurationEdit
          * @description Settings to put in force together.
          *
-         *     With ``base``, the version that somebody looked at, they are refused where another one came
-         *     into force since.
+         *     With ``base``, the version that the edit starts from, the settings are rejected if a newer
+         *     version has come into force.
          */
         ConfigurationEdit: {
             /** @default null */
@@ -1950,7 +1960,7 @@ export interface components {
         };
         /**
          * ConfigurationRevert
-         * @description The version to put in force again; by default the one before that in force.
+         * @description Version to put in force again; by default the one before the current one.
          */
         ConfigurationRevert: {
             /** @default null */
@@ -1960,7 +1970,7 @@ export interface components {
         };
         /**
          * ConfigurationText
-         * @description The text of a version; without version 0, where none was recorded.
+         * @description Text of a version. ``version`` is 0 where none was recorded.
          */
         ConfigurationText: {
             /** @default null */
@@ -1970,14 +1980,14 @@ export interface components {
         };
         /**
          * ConfigurationVersion
-         * @description One version that came into force.
+         * @description Version of the configuration that came into force.
          *
          *     Attributes:
-         *         number: Counts from 1; the largest is the one in force.
-         *         author: The Hub's name of who did it; empty where the file or the objects were changed.
-         *         changes: What it changed for whom, a line each.
-         *         reverts: The version whose text it has, of a revert.
-         *         hash: SHA-256 of its text.
+         *         number: Number from 1; the largest is in force.
+         *         author: The Hub's name of the author; empty where the file or the objects were changed.
+         *         changes: Effects of the version, one line each.
+         *         reverts: Version whose text a revert restored.
+         *         hash: SHA-256 of the text.
          */
         ConfigurationVersion: {
             at: string;
@@ -1996,10 +2006,11 @@ export interface components {
         };
         /**
          * Container
-         * @description What a job finds on a cluster: its image (null for the pool's own), and whether its user's
-         *     home is mounted, else it works on a copy of what was sent. ``text`` says both, with why.
-         *     ``cpus`` and ``memory_gib`` are what each worker asks for, named by the job or given by the
-         *     pool; 0 asks for none.
+         * @description Environment of a job on a cluster.
+         *
+         *     ``image`` is null for the pool's own image. ``home`` is whether the user's home is mounted;
+         *     otherwise the job works on a copy of the submitted files. ``text`` explains both. ``cpus`` and
+         *     ``memory_gib`` are the requests of each worker, set by the job or by the pool; 0 requests none.
          */
         Container: {
             /** @default 0 */
@@ -2012,14 +2023,16 @@ export interface components {
         };
         /**
          * Curve
-         * @description The values of one name over all attempts, by rising step.
+         * @description Values of one name over all attempts, by increasing step.
          *
-         *     The four lists have one entry for each point. A value that was no finite number is null.
+         *     The four lists have one entry for each point. A value that was not a finite number is null.
          *     ``after_s`` is in seconds since the ``begin`` of the answer. A pause lies between two points of
-         *     different ``attempts``. Beyond 1,000 points a curve is thinned: its first, its last, its least
-         *     and its greatest stay, and those of equal stretches. ``last``, ``min`` and ``max`` are null
-         *     where no value was a number. ``goal`` is what is better by the words of the name; null where
-         *     they do not say.
+         *     different ``attempts``.
+         *
+         *     A curve of more than 1,000 points is thinned. It keeps its first, last, smallest and largest
+         *     point, and points at equal distances. ``last``, ``min`` and ``max`` are null where no value was
+         *     a number. ``goal`` is the better direction according to the words of the name, null where they
+         *     do not show it.
          */
         Curve: {
             after_s: number[];
@@ -2035,16 +2048,16 @@ export interface components {
         };
         /**
          * DeadlineOutlook
-         * @description How a job stands against its deadline.
+         * @description Standing of a job against its deadline.
          * @enum {unknown}
          */
         DeadlineOutlook: "at-risk" | "cannot-be-told" | "met" | "missed" | "will-be-met" | "will-be-missed";
         /**
          * DeadlineStanding
-         * @description Whether a job will have ended by its deadline, as far as that can be told now.
+         * @description Current forecast of whether a job ends before its deadline.
          *
-         *     ``text`` says it in a sentence, with what it rests on. ``earliest_end`` and ``latest_end`` are
-         *     when it may end; null where that is not known, and once it has ended.
+         *     ``text`` is the forecast in a sentence, with its basis. ``earliest_end`` and ``latest_end``
+         *     bound the expected end. They are null where it is unknown, and after the job has ended.
          */
         DeadlineStanding: {
             /** @default null */
@@ -2056,10 +2069,11 @@ export interface components {
         };
         /**
          * EarlyStopping
-         * @description Asynchronous successive halving (Li et al. 2020): what does worse is stopped early.
+         * @description Asynchronous successive halving (Li et al. 2020): worse trials are stopped early.
          *
          *     A trial is judged when it reports step ``first``, ``first * factor``, ``first * factor**2``, and
-         *     so on: it goes on where its figure is among the best of ``1 / factor`` that came so far before.
+         *     so on. It continues if its metric is among the best ``1 / factor`` of the trials that have
+         *     reached the step.
          */
         EarlyStopping: {
             /** @default 3 */
@@ -2068,19 +2082,22 @@ export interface components {
         };
         /**
          * EndCause
-         * @description What ended an attempt, as ``--retry-on`` and ``benchpool.yaml`` name it.
+         * @description Cause of an attempt's end, as named by ``--retry-on`` and ``benchpool.yaml``.
          * @enum {unknown}
          */
         EndCause: "could-not-start" | "evicted" | "exit-code" | "gpu-error" | "hanging" | "machine-fault" | "no-room" | "node-lost" | "not-taken" | "out-of-gpu-memory" | "out-of-memory" | "time-limit";
         /**
          * EnoughGpus
-         * @description Answer of ``report/enough``: the fewest GPUs with which 95 % of the jobs wait that long.
+         * @description Answer of ``report/enough``: GPUs with which 95 % of the jobs wait at most ``wait_s``.
          *
          *     Attributes:
-         *         gpus: Of one pool, shared as this one is; ``present_gpus``: what it has for training.
-         *         static_gpus: Of fixed shares of all projects together; ``projects`` has them singly.
-         *         refused: Jobs that a budget of GPU-hours would have refused until the next month began,
-         *             from which on they count. ``left_out``: those that a budget of 0 refuses for ever.
+         *         gpus: GPUs of one pool, shared as this one is.
+         *         static_gpus: Sum of fixed shares of all projects.
+         *         present_gpus: GPUs that the pool has for training.
+         *         projects: Fixed share of each project.
+         *         refused: Jobs that a budget of GPU-hours would have delayed to the next month. They count
+         *             from then on.
+         *         left_out: Jobs that a budget of 0 always refuses.
          */
         EnoughGpus: {
             gpus: number;
@@ -2097,7 +2114,7 @@ export interface components {
         };
         /**
          * EnoughShare
-         * @description What a project of its own would have needed as a static share.
+         * @description Static share that a single project would have needed.
          */
         EnoughShare: {
             gpus: number;
@@ -2105,14 +2122,14 @@ export interface components {
         };
         /**
          * ErrorAnswer
-         * @description Every answer that is not a good one.
+         * @description Body of every answer that is not a success.
          */
         ErrorAnswer: {
             error: components["schemas"]["ErrorBody"];
         };
         /**
          * ErrorBody
-         * @description One sentence for people, a code for programs, the field it is about, its numbers.
+         * @description Error: a sentence for users, a code for programs, the field concerned, and numbers.
          */
         ErrorBody: {
             code: string;
@@ -2124,9 +2141,10 @@ export interface components {
         };
         /**
          * EstimateHorizon
-         * @description How true estimates were whose likely start was so many seconds away; null has no end.
+         * @description Accuracy of estimates up to ``up_to_s`` seconds before the start; null has no end.
          *
-         *     Of ``starts``, so many fell inside what was said, came ``before`` it, and ``after`` it.
+         *     Of ``starts``, ``inside`` counts those in the estimated range, ``before`` and ``after`` those
+         *     outside it.
          */
         EstimateHorizon: {
             after: number;
@@ -2137,9 +2155,9 @@ export interface components {
         };
         /**
          * EstimatedStart
-         * @description The start as a range into which four of five starts fall; a bound not known is null.
+         * @description Estimated start as a range into which four of five starts fall. An unknown bound is null.
          *
-         *     ``basis`` says in words what it rests on, e.g. "learned from 14 runs of its user".
+         *     ``basis`` is the basis of the estimate in words, e.g. "learned from 14 runs of its user".
          */
         EstimatedStart: {
             /** @default null */
@@ -2150,11 +2168,12 @@ export interface components {
         };
         /**
          * FilesQuota
-         * @description What files of one kind of a user's jobs hold that are kept, against their bound.
+         * @description Disk use of a user's stored files of one kind, and its limit.
          *
          *     Attributes:
-         *         part: ``results`` or ``checkpoints``. ``bytes`` is what they take on the disk; ``limit``
-         *             bytes are allowed: whoever has more gets no further jobs.
+         *         part: ``results`` or ``checkpoints``.
+         *         bytes: Disk use, in bytes.
+         *         limit: Maximum disk use, in bytes. A user above it cannot submit further jobs.
          */
         FilesQuota: {
             bytes: number;
@@ -2163,9 +2182,9 @@ export interface components {
         };
         /**
          * Gpu
-         * @description One GPU; holder fields are null for readers who may not see them.
+         * @description GPU of the pool. Holder fields are null for readers who may not see them.
          *
-         *     ``idle_since``: on a bench of which the Hub has seen nothing since then, for over an hour.
+         *     ``idle_since`` is set on a bench without activity seen by the Hub since then, for over an hour.
          */
         Gpu: {
             /** @default null */
@@ -2184,10 +2203,10 @@ export interface components {
         };
         /**
          * GpuHours
-         * @description GPU-hours used in this calendar month, and the budget; it begins anew at ``renewed``.
+         * @description GPU-hours used in this calendar month, and the budget. It is renewed at ``renewed``.
          *
-         *     Past ``soft`` the weight falls; from ``hard`` on new jobs are refused. Null is no bound.
-         *     ``text`` says it in words.
+         *     Above ``soft`` the weight falls. From ``hard`` on, new jobs are rejected. Null is no limit.
+         *     ``text`` is the budget in words.
          */
         GpuHours: {
             hard: number | null;
@@ -2198,27 +2217,30 @@ export interface components {
         };
         /**
          * GpuState
-         * @description What a GPU is doing, as pool page and ``status`` name it.
+         * @description State of a GPU, as named by the pool page and ``status``.
          * @enum {unknown}
          */
         GpuState: "broken" | "build-free" | "build-held" | "closed" | "foreign" | "free" | "train-over-quota" | "train-within-quota";
         /**
          * GpuUse
-         * @description One GPU as it was measured last; what was not measured is null.
+         * @description Latest measurement of one GPU. Values that were not measured are null.
          *
-         *     Everybody sees what GPUs do; who holds one is null for readers who may not see that.
+         *     Every user sees the measurements. The holder is null for readers who may not see it.
          *
          *     Attributes:
-         *         at: End of the newest sample; null where none is newer than a few ticks, as all that
-         *             follows from it. ``span_s``: its length.
-         *         activity: Share of the sample in which a kernel ran, 0 to 1; ``sm_activity``: mean share of
-         *             the multiprocessors at work.
-         *         idle_since: Since when its holder has had it without a sample above one per cent; null while
-         *             it is active.
-         *         throttled: Why it runs slower than it could. ``xid``: the driver's error in the sample.
+         *         at: End of the newest sample. It and all measured values are null if the sample is older
+         *             than a few ticks.
+         *         span_s: Length of the sample, in seconds.
+         *         activity: Share of the sample in which a kernel ran, 0 to 1.
+         *         sm_activity: Mean share of active multiprocessors.
+         *         idle_since: Start of the time in which its holder had no sample above 1 %; null while it is
+         *             active.
+         *         throttled: Reasons why it runs below its full speed.
+         *         xid: Error code of the driver in the sample.
          *         simulated: Its activity follows the processor use of its holder; nothing computes on it.
          *         mine: Held by a bench or job of the caller.
-         *         parent: The driver's name of the GPU that it is a slice of; power is of whole GPUs alone.
+         *         parent: The driver's name of the GPU that it is a slice of. Power is measured for whole GPUs
+         *             only.
          */
         GpuUse: {
             /** @default null */
@@ -2265,7 +2287,7 @@ export interface components {
         };
         /**
          * Health
-         * @description The scheduler's own state; ``problems`` are sentences, empty when all is well.
+         * @description State of the scheduler. ``problems`` are sentences, empty when it is healthy.
          */
         Health: {
             last_pass_ms: number;
@@ -2275,9 +2297,9 @@ export interface components {
         };
         /**
          * HeldBuild
-         * @description Build GPUs held by one notebook server; the default server's name is empty.
+         * @description Build GPUs held by one notebook server. The default server's name is empty.
          *
-         *     ``asked_back`` is null while nobody asked for them.
+         *     ``asked_back`` is an administrator's request to release them, null for none.
          */
         HeldBuild: {
             /** @default null */
@@ -2287,9 +2309,9 @@ export interface components {
         };
         /**
          * IdleBench
-         * @description What one notebook server of one user would have given back.
+         * @description Benches of one notebook server that a rule would have released.
          *
-         *     ``times``: how often; ``gpus``: how many it held at most.
+         *     ``times`` is how often. ``gpus`` is the maximum number of GPUs that the server held.
          */
         IdleBench: {
             gpu_h: number;
@@ -2300,14 +2322,16 @@ export interface components {
         };
         /**
          * IdleBenches
-         * @description Answer of ``report/idle-benches``: what a rule would have freed; nothing is given back by it.
+         * @description Answer of ``report/idle-benches``: what a rule would have released. It releases nothing.
          *
          *     Attributes:
-         *         text: The answer in one sentence; ``notes``: what one must know to read it.
-         *         gpu_h: GPU-hours that would have been free, of ``measured_gpu_h`` on benches.
-         *         minutes: After so many minutes of idleness a bench counts as given back.
+         *         text: Summary in one sentence.
+         *         notes: Remarks needed to read it.
+         *         minutes: Idle time after which a bench counts as released, in minutes.
+         *         gpu_h: GPU-hours that would have been free.
+         *         measured_gpu_h: GPU-hours measured on benches.
          *         simulated: Some of the GPUs were simulated.
-         *         exemptions: All of the configuration, those that have ended too.
+         *         exemptions: All exemptions of the configuration, including ended ones.
          */
         IdleBenches: {
             begin: string;
@@ -2324,12 +2348,13 @@ export interface components {
         };
         /**
          * IdleExempt
-         * @description An exemption from the rule for idle benches, in force or ended.
+         * @description Exemption from the rule for idle benches, in force or ended.
          *
          *     Attributes:
-         *         until: Its last day.
-         *         servers: Left out for it in part or whole, with ``gpu_h`` that they would have given back;
-         *             of several that hold for a server, the one that ends last counts.
+         *         until: Last day of the exemption.
+         *         servers: Number of servers that it spared fully or partly. If several exemptions hold for a
+         *             server, the one that ends last counts.
+         *         gpu_h: GPU-hours that these servers would have released.
          */
         IdleExempt: {
             gpu_h: number;
@@ -2342,13 +2367,13 @@ export interface components {
         };
         /**
          * IfHanging
-         * @description What follows when a running job shows no sign of life, as ``--if-hanging`` names it.
+         * @description Action when a running job shows no activity, as named by ``--if-hanging``.
          * @enum {unknown}
          */
         IfHanging: "nothing" | "requeue" | "tell";
         /**
          * InLine
-         * @description A server that waits in line for its build GPUs, as those see it who may see its bench.
+         * @description Server that waits in the queue for build GPUs, for readers who may see its bench.
          */
         InLine: {
             gpu_models: string[];
@@ -2359,13 +2384,12 @@ export interface components {
         };
         /**
          * Job
-         * @description A job as every verb prints it (formats, section 5): exactly these keys.
+         * @description Job as every verb prints it (formats, section 5), with exactly these keys.
          *
-         *     ``actions`` names the operations that would change something about it now. ``metrics`` are the
-         *     newest values of the first names that it reports, until it has ended. ``note`` is what its
-         *     people wrote about it. ``in_line_since`` is when it first joined the queue: null while it waits
-         *     for the jobs that it ``awaits``. ``deadline_standing`` is whether it will have ended by its
-         *     ``deadline``.
+         *     ``actions`` names the operations that would have an effect on it now. ``metrics`` are the newest
+         *     values of its first metrics, until it has ended. ``note`` is the note of its users.
+         *     ``in_line_since`` is when it first joined the queue, null while it waits for the jobs that it
+         *     ``awaits``. ``deadline_standing`` is the forecast for its ``deadline``.
          */
         Job: {
             /** @default [] */
@@ -2436,7 +2460,7 @@ export interface components {
         };
         /**
          * JobAgain
-         * @description Body of ``again``: a repeat of the same key answers the same job.
+         * @description Body of ``again``. A repeated request with the same key returns the same job.
          */
         JobAgain: {
             /** @default null */
@@ -2444,11 +2468,12 @@ export interface components {
         };
         /**
          * JobChange
-         * @description Body of ``change``: what an accepted job is to have from now on; the rest stays as it is.
+         * @description Body of ``change``: new values of an accepted job. Fields left out stay as they are.
          *
-         *     ``priority`` is its turn inside its project, higher first. ``workers`` may change while it
-         *     waits; while it runs only for a job with ``min_workers``: more come when there is room, the
-         *     last ones go at once. All else changes while it waits or is paused.
+         *     ``priority`` orders the jobs of a project, highest first. ``workers`` may change while the job
+         *     waits. While it runs, only a job with ``min_workers`` can change them: workers are added when
+         *     there is room, and the last ones are removed at once. All other fields change while the job
+         *     waits or is paused.
          */
         JobChange: {
             /** @default null */
@@ -2466,19 +2491,19 @@ export interface components {
         };
         /**
          * JobDeleted
-         * @description A job whose record was removed from the service by age.
+         * @description Job whose record was removed by retention.
          */
         JobDeleted: {
             id: string;
         };
         /**
          * JobDetail
-         * @description Answer of ``show``: the job and its attempts; ``container`` is null on a workstation.
+         * @description Answer of ``show``: the job and its attempts. ``container`` is null on a workstation.
          *
-         *     ``fixed`` names what ``change`` would be refused now, of what it can change at all. ``kept`` is
-         *     null until the job has ended. ``pauses`` are all, also those that a person asked for. ``usage``
-         *     is null until it has ended, and where it never had a GPU. ``retried`` says after which
-         *     failures it was tried again, empty where there were none.
+         *     ``fixed`` names the changeable fields that ``change`` would reject now. ``kept`` is null until
+         *     the job has ended. ``pauses`` are all pauses, including those by users. ``usage`` is null until
+         *     the job has ended, and if it never had a GPU. ``retried`` names the failures after which the job
+         *     was retried, empty for none.
          */
         JobDetail: {
             attempts: components["schemas"]["Attempt"][];
@@ -2498,7 +2523,7 @@ export interface components {
         };
         /**
          * JobDiscard
-         * @description Body of ``discard``: the kinds of files of an ended job that are deleted for good.
+         * @description Body of ``discard``: kinds of files of an ended job that are deleted permanently.
          */
         JobDiscard: {
             /**
@@ -2519,29 +2544,37 @@ export interface components {
         };
         /**
          * JobMeasurements
-         * @description What was measured of a job until its end, in numbers; null or 0 where nothing was.
+         * @description Measurements of a job until its end. Values that were not measured are null or 0.
          *
          *     Attributes:
-         *         held_s: GPU seconds that its workers held in all attempts; ``covered_s``: those of them that
-         *             were measured, and ``active_s`` those in which a kernel ran. ``samples``: of one GPU, on
-         *             average.
-         *         sm_covered_s, sm_active_s: Likewise of the multiprocessors. ``energy_j``: joules.
-         *             ``throttled_s``: GPU seconds slower than it could. ``xids``: errors of the driver.
-         *         lost_s: GPU seconds of work that pauses cost.
-         *         gpu_memory_gib: The most in use on one GPU; ``gpu_memory_total_gib``: what there is.
-         *         gpus: GPUs that the last attempt had; ``busy_gpus``: those that ran a kernel for over 1 % of
-         *             the time, ``busy_workers``: workers with such a GPU, and ``busy_gpus_of_worker``: how
-         *             many of them one worker had at most.
-         *         least_activity, most_activity: Of the least and the most active of these GPUs.
-         *         ran_s: Length of the last attempt. ``before_s``: of that, before the first kernel.
-         *             ``after_s``: after the last one. ``between_s``: without any kernel in between.
+         *         held_s: GPU seconds that its workers held in all attempts.
+         *         covered_s: Measured part of ``held_s``.
+         *         active_s: Part of ``covered_s`` in which a kernel ran.
+         *         samples: Number of samples of one GPU, on average.
+         *         sm_covered_s, sm_active_s: The same for the multiprocessors.
+         *         energy_j: Energy, in joules.
+         *         throttled_s: GPU seconds below full speed.
+         *         xids: Number of driver errors.
+         *         lost_s: GPU seconds of work lost by pauses.
+         *         gpu_memory_gib: Peak memory in use on one GPU.
+         *         gpu_memory_total_gib: Memory size of a GPU.
+         *         gpus: GPUs of the last attempt.
+         *         busy_gpus: GPUs that ran a kernel for over 1 % of the time.
+         *         busy_workers: Workers with such a GPU.
+         *         busy_gpus_of_worker: Maximum number of such GPUs of one worker.
+         *         least_activity, most_activity: Activity of the least and the most active of these GPUs.
+         *         ran_s: Length of the last attempt.
+         *         before_s: Part of ``ran_s`` before the first kernel.
+         *         after_s: Part of ``ran_s`` after the last kernel.
+         *         between_s: Part of ``ran_s`` between them without any kernel.
          *         nodes: Machines of the last attempt.
-         *         worker_s: Seconds of all workers. ``worker_covered_s``: those that were measured, in which
-         *             they used ``cpu_s`` seconds of processors, and disks for ``read_bytes`` and
-         *             ``written_bytes``.
-         *         cpus: Processor cores that each was given, 0 for no bound. ``memory_gib``: the most that one
-         *             worker used.
-         *         simulated: Its GPUs were simulated: their activity followed the use of processors.
+         *         worker_s: Seconds of all workers.
+         *         worker_covered_s: Measured part of ``worker_s``.
+         *         cpu_s: Processor seconds in ``worker_covered_s``.
+         *         read_bytes, written_bytes: Disk traffic in ``worker_covered_s``.
+         *         cpus: Processor cores of each worker, 0 for no limit.
+         *         memory_gib: Peak memory of one worker.
+         *         simulated: Its GPUs were simulated; their activity followed the use of processors.
          */
         JobMeasurements: {
             /** @default 0 */
@@ -2609,7 +2642,7 @@ export interface components {
         };
         /**
          * JobMetrics
-         * @description Answer of ``metrics``: the curves of a job, in the order in which their names came.
+         * @description Answer of ``metrics``: the curves of a job, in the order of their first reports.
          *
          *     ``begin`` is when the first of these points was reported, null without any.
          */
@@ -2621,7 +2654,7 @@ export interface components {
         };
         /**
          * JobNote
-         * @description Body of ``note``: what its people write about a job; nothing removes it.
+         * @description Body of ``note``: the note of the job's users. An empty text removes it.
          */
         JobNote: {
             /**
@@ -2632,11 +2665,12 @@ export interface components {
         };
         /**
          * JobNow
-         * @description What would become of a job now.
+         * @description Predicted outcome of a job now.
          *
-         *     ``state``: it ``runs``; it ``leaves`` (was told to stop before this question, and holds its GPUs
-         *     until it has); its GPUs are ``promised`` and others are leaving them; or it ``waits``, with the
-         *     reason. ``preempted``: it is paused or loses workers on the way, which costs ``lost_gpu_s``.
+         *     ``state``: it ``runs``; it ``leaves`` (it was stopped earlier, and holds its GPUs until it has
+         *     left); its GPUs are ``promised`` and other jobs are leaving them; or it ``waits``, with the
+         *     reason. ``preempted``: it is paused or loses workers in the process, at a cost of
+         *     ``lost_gpu_s``.
          */
         JobNow: {
             gpus: number;
@@ -2651,7 +2685,7 @@ export interface components {
         };
         /**
          * JobRename
-         * @description Body of ``rename``: the name that a job has from now on, also one that has ended.
+         * @description Body of ``rename``: the new name of a job. Ended jobs can be renamed, too.
          */
         JobRename: {
             /** @description What lists, pages and messages call it. */
@@ -2659,13 +2693,13 @@ export interface components {
         };
         /**
          * JobSubmission
-         * @description A job as its user asks for it: what it asks of the pool, and what to run.
+         * @description Submission of a job: its requirements on the pool, and what to run.
          *
-         *     ``image`` is for clusters: by default jobs run in the pool's own. Without ``working_dir`` the
-         *     job runs in a copy of ``files``; with it (an absolute path) it runs there. What
-         *     it leaves in its output folder is copied to ``output_dir``. ``key`` makes a repeat of the
-         *     same submission harmless. ``parameters`` are facts, to find and compare it by: the code has
-         *     them already.
+         *     ``image`` is for clusters; by default jobs run in the pool's own image. Without ``working_dir``
+         *     the job runs in a copy of ``files``; with it (an absolute path) it runs there. The contents of
+         *     its output folder are copied to ``output_dir``. ``key`` makes a repeat of the same submission
+         *     harmless. ``parameters`` only describe the job, for search and comparison: the code already
+         *     contains them.
          */
         JobSubmission: {
             /**
@@ -2793,16 +2827,16 @@ export interface components {
         };
         /**
          * JobUsage
-         * @description Answer of ``usage``: how an ended job used what it held.
+         * @description Answer of ``usage``: how an ended job used its GPUs.
          *
          *     Attributes:
          *         figures: Three numbers; fewer where no more was measured.
-         *         text: What they say, in a sentence. ``change``: what to do otherwise next time, empty for
-         *             nothing. ``option``: how ``submit`` and ``%%train`` are told to, empty where no option
-         *             does it.
-         *         rule: The rule by which that was found, null for none.
-         *         coverage: What part of the GPU time was measured, 0 to 1. Under 0.9 nothing is found.
-         *         measured: All numbers; null where nothing is known.
+         *         text: The numbers in a sentence.
+         *         change: Recommended change for the next run, empty for none.
+         *         option: Option of ``submit`` and ``%%train`` that makes the change, empty for none.
+         *         rule: Rule that found the change, null for none.
+         *         coverage: Measured share of the GPU time, 0 to 1. Under 0.9 no change is recommended.
+         *         measured: All measurements; null where nothing is known.
          */
         JobUsage: {
             /** @default  */
@@ -2823,7 +2857,7 @@ export interface components {
         };
         /**
          * JobWhatIf
-         * @description One job in both pools; ``gpus`` is what it asks for in all.
+         * @description Job in both pools; ``gpus`` is its total request.
          */
         JobWhatIf: {
             after: components["schemas"]["JobNow"];
@@ -2836,9 +2870,9 @@ export interface components {
         };
         /**
          * Kept
-         * @description Until when an ended job and its files of each kind are kept; some may be gone already.
+         * @description Ends of the retention of an ended job and its files. Some files may be gone already.
          *
-         *     A job that many newer ones follow goes earlier (``retention.ended_jobs``).
+         *     A job is removed earlier if many newer jobs follow it (``retention.ended_jobs``).
          */
         Kept: {
             checkpoints: string;
@@ -2848,10 +2882,10 @@ export interface components {
         };
         /**
          * Lease
-         * @description Build GPUs held by one notebook server; ``last_active``: the Hub saw it do something last.
+         * @description Build GPUs held by one notebook server. ``last_active`` is its last activity seen by the Hub.
          *
-         *     ``denied_devices`` is told to the spawner that starts the server, on one machine: major and
-         *     minor numbers of the device files of other GPUs, which the server must not open.
+         *     ``denied_devices`` is for the spawner that starts the server on one machine: major and minor
+         *     numbers of the device files of other GPUs, which the server must not open.
          */
         Lease: {
             /** @default null */
@@ -2872,14 +2906,16 @@ export interface components {
         };
         /**
          * LeaseRequest
-         * @description The spawner asks for build GPUs (R2); ``spawn`` makes a repeat harmless.
+         * @description Request of the spawner for build GPUs (R2). ``spawn`` makes a repeat harmless.
          *
-         *     ``groups`` maps each group of the user to its group property ``benchpool.build_quota``
-         *     (null when the group has none). On Kubernetes ``resource`` is what the GPUs are counted as
-         *     (null for whole GPUs), and ``claim`` in ``namespace`` is the volume claim of the user's home:
-         *     only nodes where that volume can be used are chosen, with all labels of ``node_selector``,
-         *     meeting one of the alternatives of ``node_affinity``, where there are any, and whose taints are
-         *     all borne by ``tolerations`` (null bears what jobs bear).
+         *     ``groups`` maps each group of the user to its group property ``benchpool.build_quota`` (null
+         *     when the group has none).
+         *
+         *     The other fields are for Kubernetes. ``resource`` is the resource name of the GPUs (null for
+         *     whole GPUs). ``claim`` in ``namespace`` is the volume claim of the user's home, and only nodes
+         *     that can use that volume are chosen. A node must have all labels of ``node_selector``, and meet
+         *     one of the alternatives of ``node_affinity`` if there are any. ``tolerations`` must cover all
+         *     taints of the node; null stands for the tolerations of jobs.
          */
         LeaseRequest: {
             /** @default null */
@@ -2909,7 +2945,7 @@ export interface components {
         };
         /**
          * LineAnswer
-         * @description Exactly one of both: the lease, or the place in line for it.
+         * @description Either the lease or the position in the queue for it.
          */
         LineAnswer: {
             /** @default null */
@@ -2919,9 +2955,9 @@ export interface components {
         };
         /**
          * LinePlace
-         * @description A place in line for build GPUs; ``position`` 1 is the next.
+         * @description Position in the queue for build GPUs; ``position`` 1 is the next.
          *
-         *     ``id`` is that of the lease that will be; giving it back leaves the line.
+         *     ``id`` is that of the future lease. Releasing it leaves the queue.
          */
         LinePlace: {
             estimated_start: components["schemas"]["EstimatedStart"] | null;
@@ -2933,11 +2969,11 @@ export interface components {
         };
         /**
          * LineRequest
-         * @description The spawner asks for build GPUs and waits in line where none can be had now.
+         * @description Request of the spawner for build GPUs that waits in the queue while none are free.
          *
-         *     Asking again keeps the place. ``since`` is when the server first asked, so that a scheduler
-         *     that was restarted gives the same place again; ``hold_s`` is for how long the answer may be
-         *     held back while nothing changes.
+         *     A repeated request keeps the position. ``since`` is the time of the server's first request, so
+         *     that a restarted scheduler restores the same position. ``hold_s`` is how long the answer may be
+         *     delayed while nothing changes, in seconds.
          */
         LineRequest: {
             /** @default 0 */
@@ -2948,7 +2984,7 @@ export interface components {
         };
         /**
          * ListedValues
-         * @description One of these values, each of equal right.
+         * @description List of values, all equally likely.
          */
         ListedValues: {
             /** @enum {unknown} */
@@ -2957,9 +2993,9 @@ export interface components {
         };
         /**
          * Liveness
-         * @description Answer of ``health``: the service answers. How it fares is in ``Status.health``.
+         * @description Answer of ``health``: the service answers. Its condition is in ``Status.health``.
          *
-         *     ``start`` identifies the start of ``benchpool up`` to which the service belongs; it is left out
+         *     ``start`` identifies the start of ``benchpool up`` to which the service belongs. It is left out
          *     on a cluster.
          */
         Liveness: {
@@ -2976,9 +3012,9 @@ export interface components {
         };
         /**
          * LogText
-         * @description Part of a log as the event stream sends it.
+         * @description Part of a log, as sent by the event stream.
          *
-         *     ``skipped`` counts bytes that the size bound dropped just before ``offset``.
+         *     ``skipped`` counts bytes that the size limit dropped just before ``offset``.
          */
         LogText: {
             attempt: number;
@@ -2989,7 +3025,7 @@ export interface components {
         };
         /**
          * LoginReport
-         * @description Body of what the Hub tells about a login or a logout.
+         * @description Body of the Hub's report of a login or a logout.
          */
         LoginReport: {
             /**
@@ -3006,7 +3042,7 @@ export interface components {
         };
         /**
          * MaintenanceWindow
-         * @description A time in which nothing starts on a node; ``by`` is who set it.
+         * @description Time in which nothing starts on a node; ``by`` is the administrator who set it.
          */
         MaintenanceWindow: {
             begins: string;
@@ -3016,7 +3052,7 @@ export interface components {
         };
         /**
          * MetricPoint
-         * @description One point of a curve.
+         * @description Point of a curve.
          */
         MetricPoint: {
             step: number;
@@ -3024,14 +3060,14 @@ export interface components {
         };
         /**
          * Missing
-         * @description A list of content hashes: those a client has, or those the service lacks.
+         * @description List of content hashes: those of a client, or those that the service lacks.
          */
         Missing: {
             sha256: string[];
         };
         /**
          * ModuleEntry
-         * @description Run ``interpreter -m MODULE ARGS...``.
+         * @description Entry that runs ``interpreter -m MODULE ARGS...``.
          */
         ModuleEntry: {
             /** @default [] */
@@ -3042,7 +3078,7 @@ export interface components {
         };
         /**
          * NewAddress
-         * @description Where messages are to go, too; it is never answered whole again.
+         * @description Additional address for notifications. Answers never contain the whole address again.
          */
         NewAddress: {
             /** @default null */
@@ -3052,13 +3088,13 @@ export interface components {
         };
         /**
          * NodeIntake
-         * @description Whether a node takes starts.
+         * @description Intake of a node: whether it accepts starts.
          * @enum {unknown}
          */
         NodeIntake: "draining" | "maintenance" | "not-ready" | "open";
         /**
          * NodeNote
-         * @description Body of ``note_node``: an empty text takes the note away.
+         * @description Body of ``note_node``; an empty text removes the note.
          */
         NodeNote: {
             /**
@@ -3069,7 +3105,7 @@ export interface components {
         };
         /**
          * NodeOpened
-         * @description Body of ``open_node``.
+         * @description Body of ``open_node``: the reason.
          */
         NodeOpened: {
             /**
@@ -3080,7 +3116,7 @@ export interface components {
         };
         /**
          * NodeReason
-         * @description Body of ``drain_node``.
+         * @description Body of ``drain_node``: the reason.
          */
         NodeReason: {
             /** @description Why, in a few words that waiting people read. */
@@ -3118,7 +3154,7 @@ export interface components {
         };
         /**
          * NodeRequirement
-         * @description What a label of a machine must be like, as Kubernetes says it; its name is metadata.name.
+         * @description Requirement on a node's label, as in Kubernetes. ``metadata.name`` is its name.
          */
         NodeRequirement: {
             key: string;
@@ -3129,7 +3165,7 @@ export interface components {
         };
         /**
          * NodeWindow
-         * @description Body of ``maintain_node``: it replaces the window that the node has.
+         * @description Body of ``maintain_node``; the new window replaces the present one.
          */
         NodeWindow: {
             /**
@@ -3144,10 +3180,10 @@ export interface components {
         };
         /**
          * NotebookEntry
-         * @description Execute a notebook, cell by cell; its text is an uploaded object.
+         * @description Entry that executes a notebook, cell by cell. Its text is an uploaded object.
          *
-         *     ``name`` is the file name under which the executed copy is returned in the output folder.
-         *     ``fill``: the values of ``parameters`` are put into its cells when it starts.
+         *     ``name`` is the file name of the executed copy in the output folder. ``fill`` inserts the values
+         *     of ``parameters`` into its cells at the start.
          */
         NotebookEntry: {
             /** @default false */
@@ -3159,9 +3195,9 @@ export interface components {
         };
         /**
          * NotificationAddress
-         * @description Where messages go: ``shown`` is its address without what is secret.
+         * @description Address for notifications; ``shown`` is the address without its secret parts.
          *
-         *     ``reached`` is when a message last arrived, ``failed`` why the newest one did not.
+         *     ``reached`` is when a message was last delivered. ``failed`` is why the newest delivery failed.
          */
         NotificationAddress: {
             /** @default null */
@@ -3173,9 +3209,10 @@ export interface components {
         };
         /**
          * NotificationChange
-         * @description What is to change; what is left out stays as it is.
+         * @description Changed notification settings. Fields left out stay as they are.
          *
-         *     ``remove`` is the id of an address. ``wait_s`` and ``paused_s`` as in ``NotificationSettings``.
+         *     ``remove`` is the id of an address. ``wait_s`` and ``paused_s`` are those of
+         *     ``NotificationSettings``.
          */
         NotificationChange: {
             /** @default null */
@@ -3191,17 +3228,18 @@ export interface components {
         };
         /**
          * NotificationEvent
-         * @description What people can be told of.
+         * @description Events that users can be notified of.
          * @enum {unknown}
          */
         NotificationEvent: "budget" | "deadline" | "ended" | "failed" | "gpu-broken" | "hanging" | "idle-bench" | "paused" | "schedule" | "started";
         /**
          * NotificationSettings
-         * @description What somebody is told, and where.
+         * @description Notification settings of a user.
          *
-         *     A start is told of after ``wait_s`` in line, a pause when it has lasted for ``paused_s``.
-         *     ``kinds`` are the addresses that the administrator allows, none where nothing is sent to users:
-         *     then ``off`` says so. ``own`` is the mail address that the site has for this user.
+         *     A start is reported if the job waited longer than ``wait_s``, a pause once it has lasted for
+         *     ``paused_s``. ``kinds`` are the kinds of addresses that the administrator allows. It is empty
+         *     where users get no notifications, and ``off`` then states it. ``own`` is the mail address that
+         *     the site has for this user.
          */
         NotificationSettings: {
             addresses: components["schemas"]["NotificationAddress"][];
@@ -3216,17 +3254,19 @@ export interface components {
         };
         /**
          * ParkStep
-         * @description How far it is. ``LOST``: the kernel's GPU memory could not be brought back.
+         * @description Step of parking. ``LOST``: the kernel's GPU memory could not be brought back.
          * @enum {unknown}
          */
         ParkStep: "lost" | "parked" | "parking" | "returning";
         /**
          * ParkedBench
-         * @description A bench on its way to host memory, there, or on its way back.
+         * @description Bench that is being parked, is parked, or is coming back.
          *
          *     Attributes:
-         *         gpus: The GPUs that it lends, or will. ``bytes``: GPU memory of its kernel.
-         *         since: When it was asked to be parked. ``text``: how it stands, for people.
+         *         gpus: GPUs that it lends, or will lend.
+         *         since: When parking was requested.
+         *         bytes: GPU memory of its kernel, in bytes.
+         *         text: State in a sentence.
          */
         ParkedBench: {
             bytes: number;
@@ -3240,8 +3280,10 @@ export interface components {
         };
         /**
          * PauseMoment
-         * @description Where the newest pause of a job stands, in words: ``saving`` until ``until``, ``saved`` when
-         *     it has left its GPUs, ``back`` in the attempt that resumed it. ``at`` is when that began.
+         * @description Stage of the newest pause of a job, with a sentence.
+         *
+         *     The stage is ``saving`` until ``until``, ``saved`` when the job has left its GPUs, and ``back``
+         *     in the attempt that resumed it. ``at`` is when the stage began.
          */
         PauseMoment: {
             at: string;
@@ -3254,7 +3296,7 @@ export interface components {
          * Peek
          * @description Answer of ``peek``.
          *
-         *     ``text`` says it in a sentence. ``gpus`` has a line for each GPU that is measured, ``log`` the
+         *     ``text`` is a summary in a sentence. ``gpus`` has a line for each measured GPU. ``log`` has the
          *     last lines of worker 0.
          */
         Peek: {
@@ -3268,13 +3310,17 @@ export interface components {
         };
         /**
          * Person
-         * @description One user: of the Hub, or named in the configuration.
+         * @description User of the Hub, or named in the configuration.
          *
          *     Attributes:
-         *         quota: Build GPUs, and ``rule`` where that number comes from; ``held`` of them are in use.
-         *         projects: The projects that the user may send jobs to; ``leads`` those that they lead.
-         *         last_seen: When the Hub saw something of them last; null where it did not.
-         *         known: The Hub knows them. ``jobs``: how many of theirs have not ended.
+         *         quota: Build GPUs of the user.
+         *         rule: Rule that sets the quota.
+         *         held: Build GPUs in use.
+         *         known: The Hub knows the user.
+         *         projects: Projects to which the user may send jobs.
+         *         leads: Projects that the user leads.
+         *         last_seen: Last activity that the Hub saw; null for none.
+         *         jobs: Number of the user's jobs that have not ended.
          */
         Person: {
             /** @default false */
@@ -3298,9 +3344,10 @@ export interface components {
         };
         /**
          * PodsEntry
-         * @description Pods that others made in a namespace of a cluster; only the scheduler itself sends these.
+         * @description Entry for foreign pods in a namespace of a cluster. Only the scheduler itself sends these.
          *
-         *     ``owner`` is what made them, as ``Deployment`` and its name; a bare pod is its own.
+         *     ``owner`` is the object that created them, as ``Deployment`` and its name. A bare pod is its own
+         *     owner.
          */
         PodsEntry: {
             /** @enum {unknown} */
@@ -3312,7 +3359,7 @@ export interface components {
         };
         /**
          * PoolGpus
-         * @description The GPUs that train may use, and those that running jobs hold.
+         * @description GPUs available for training, and those that running jobs hold.
          */
         PoolGpus: {
             allocated: number;
@@ -3320,11 +3367,11 @@ export interface components {
         };
         /**
          * PoolNode
-         * @description One machine of the pool.
+         * @description Node of the pool.
          *
-         *     ``text`` says in a sentence whether it takes starts. ``held`` of its ``gpus`` are in use by
-         *     ``jobs`` jobs and ``benches`` notebook servers. ``since``, ``by`` and ``reason`` are those of a
-         *     drain. ``unfinished`` jobs that run there may go on beyond the beginning of its window.
+         *     ``text`` is its intake in a sentence. ``held`` of its ``gpus`` are in use by ``jobs`` jobs and
+         *     ``benches`` notebook servers. ``since``, ``by`` and ``reason`` belong to a drain. ``unfinished``
+         *     is the number of running jobs that may run past the start of its maintenance window.
          */
         PoolNode: {
             benches: number;
@@ -3349,7 +3396,7 @@ export interface components {
         };
         /**
          * PoolNow
-         * @description The pool as an event tells it: part of ``Status``.
+         * @description State of the pool in an event: part of ``Status``.
          */
         PoolNow: {
             /** @default 0 */
@@ -3363,16 +3410,17 @@ export interface components {
         };
         /**
          * PoolService
-         * @description A service.
+         * @description Service of the pool.
          *
          *     Attributes:
-         *         text: How it is and what happens next, in a sentence.
-         *         url: Its address.
-         *         may_change: Whether the reader may change, stop and remove it. Others see no replicas.
-         *         version: Counted up by each change and restart.
-         *         failures: So many replicas of this version ended by themselves, one after the other.
-         *         retry_at: When another is begun after those; null for at once.
-         *         events: What became of it, newest first: the last 20.
+         *         text: State and next step, in a sentence.
+         *         url: Address of the service.
+         *         may_change: Whether the reader may change, stop and remove it. Other readers see no
+         *             replicas.
+         *         version: Number that each change and restart increases.
+         *         failures: Consecutive replicas of this version that ended unexpectedly.
+         *         retry_at: When another replica is started after them; null for immediately.
+         *         events: The last 20 events, newest first.
          */
         PoolService: {
             access: components["schemas"]["ServiceAccess"];
@@ -3405,11 +3453,12 @@ export interface components {
         };
         /**
          * Preemption
-         * @description One pause (R23): when, for whom, by which rule, at what cost.
+         * @description Pause of a job (R23): when, for whom, by which rule, at what cost.
          *
-         *     ``lost_gpu_s`` is an estimate until ``unsaved_gpu_s`` is known: from then on it is the GPU time
-         *     since the job last saved, and from ``resumed_at`` on with that of the restart. ``cost`` says so
-         *     in words. Where a person asked, ``by`` is who, with the ``reason`` given, and no rule.
+         *     ``lost_gpu_s`` is an estimate until ``unsaved_gpu_s`` is known. From then on it is the GPU time
+         *     since the last checkpoint, and after ``resumed_at`` it includes the restart. ``cost`` is the
+         *     cost in words. If a user paused the job, ``by`` is that user, ``reason`` is the given reason,
+         *     and there is no rule.
          */
         Preemption: {
             at: string;
@@ -3436,11 +3485,11 @@ export interface components {
         };
         /**
          * Preview
-         * @description What would happen if this were submitted now; nothing is kept.
+         * @description Predicted outcome of a submission now; nothing is stored.
          *
-         *     ``starts`` is ``now``, ``after-reclaim`` (others give back first), ``waits`` or ``never``.
-         *     ``text`` says it in a sentence, as dialog and terminal show it, and on a cluster in a second one
-         *     what the job finds there, and whether it will meet its ``deadline``.
+         *     ``starts`` is ``now``, ``after-reclaim`` (GPUs are reclaimed first), ``waits`` or ``never``.
+         *     ``text`` is the prediction in a sentence. On a cluster a second sentence describes the
+         *     environment of the job. It also states whether the job will meet its ``deadline``.
          */
         Preview: {
             /** @default null */
@@ -3459,7 +3508,7 @@ export interface components {
         };
         /**
          * ProcessStacks
-         * @description A Python process; ``by`` is what read it.
+         * @description Stacks of a Python process; ``by`` is the tool that read them.
          */
         ProcessStacks: {
             /** @enum {unknown} */
@@ -3470,12 +3519,11 @@ export interface components {
         };
         /**
          * Progress
-         * @description What the job last said of itself; ``fraction`` is between 0 and 1.
+         * @description Last progress report of a job; ``fraction`` is between 0 and 1.
          *
-         *     ``fell_from`` is how far an earlier attempt was, where this one is not as far: what had not been
-         *     saved is done again.
-         *     ``ends`` is when it will be at 1 at the pace of this attempt, while it runs; null where that is
-         *     not known.
+         *     ``fell_from`` is the progress of an earlier attempt that this attempt has not reached again:
+         *     unsaved work is repeated. ``ends`` is when a running job reaches 1 at the pace of this attempt,
+         *     null where unknown.
          */
         Progress: {
             /** @default null */
@@ -3488,9 +3536,9 @@ export interface components {
         };
         /**
          * ProjectNow
-         * @description One project, with those below it, in GPUs; ``quota`` and ``limit`` null are no bound.
+         * @description Project with its children, in GPUs. A null ``quota`` or ``limit`` is no limit.
          *
-         *     ``running`` and ``waiting`` count jobs, ``preempted`` those that pay.
+         *     ``running`` and ``waiting`` count jobs. ``preempted`` counts the jobs that are preempted.
          */
         ProjectNow: {
             allocated: number;
@@ -3505,14 +3553,15 @@ export interface components {
         };
         /**
          * ProjectQuota
-         * @description One project of a user: ``quota`` and ``limit`` are null where there is no bound.
+         * @description Project of a user. ``quota`` and ``limit`` are null for no limit.
          *
-         *     ``guaranteed`` is the quota and, while it asks for more, its part of what the project above is
-         *     guaranteed beyond the quotas of all its projects; null where there is no bound.
-         *     ``parent`` is the project above, null at the top. In the last week its jobs, and those of the
-         *     projects below it, ``gave_back`` so many GPUs beyond its quota to others, in so many ``pauses``.
-         *     ``gpu_hours`` is null where it has no budget of a month. ``reserved`` is what ``quota`` and
-         *     ``limit`` hold for a time only.
+         *     ``guaranteed`` is the quota. While the project requests more, it includes the project's part of
+         *     its parent's guarantee beyond the quotas of all children. It is null for no limit. ``parent`` is
+         *     the project above, null at the top.
+         *
+         *     ``gave_back`` counts over-quota GPUs that were reclaimed in the last week from its jobs and
+         *     those of the projects below it, in ``pauses`` pauses. ``gpu_hours`` is null without a monthly
+         *     budget. ``reserved`` is the part of ``quota`` and ``limit`` that is limited in time.
          */
         ProjectQuota: {
             allocated: number;
@@ -3536,9 +3585,10 @@ export interface components {
         };
         /**
          * ProjectReplay
-         * @description One project in both pools.
+         * @description Replay of one project in both pools.
          *
-         *     ``gpu_h`` is the work of its jobs, ``why`` says why they wait longer after, where they do.
+         *     ``gpu_h`` is the work of its jobs. ``why`` explains longer waits after the change, empty for
+         *     none.
          */
         ProjectReplay: {
             after: components["schemas"]["ProjectWaits"];
@@ -3551,7 +3601,7 @@ export interface components {
         };
         /**
          * ProjectWaits
-         * @description How one project's jobs fared; ``lost_gpu_h`` is what pauses cost.
+         * @description Results of a replay for one project; ``lost_gpu_h`` is the cost of pauses.
          */
         ProjectWaits: {
             lost_gpu_h: number;
@@ -3561,7 +3611,7 @@ export interface components {
         };
         /**
          * ProjectWhatIf
-         * @description One project in both pools; null where it is not there.
+         * @description Project in both pools, null in a pool that lacks it.
          */
         ProjectWhatIf: {
             after: components["schemas"]["ProjectNow"] | null;
@@ -3570,10 +3620,10 @@ export interface components {
         };
         /**
          * Quota
-         * @description Answer of ``quota``; ``files`` of each kind that has a bound.
+         * @description Answer of ``quota``. ``files`` lists each kind that has a limit.
          *
-         *     ``gpu_hours`` is the user's own budget, of jobs and benches; null where there is none. Of a
-         *     notebook's values ``values_gib`` may go along with one job.
+         *     ``gpu_hours`` is the user's own budget for jobs and benches, null for none. ``values_gib`` is
+         *     the maximum size of a notebook's values that one job may take along, in GiB.
          */
         Quota: {
             build: components["schemas"]["BuildQuota"];
@@ -3600,11 +3650,11 @@ export interface components {
         };
         /**
          * ReplayFigures
-         * @description How a workload fared in a pool; the keys are those of ``benchpool replay``.
+         * @description Results of a replay in a pool; the keys are those of ``benchpool replay``.
          *
-         *     A job's wait is all its time that it does not make progress. Short jobs run less than an hour.
-         *     ``allocated_utilisation``: part of the pool's GPU seconds that jobs held. ``refused``: jobs that
-         *     a budget of GPU-hours refused; they came again when the next month began.
+         *     A job's wait is all time without progress. Short jobs run less than an hour.
+         *     ``allocated_utilisation``: share of the pool's GPU seconds that jobs held. ``refused``: jobs
+         *     that a budget of GPU-hours rejected; they were submitted again in the next month.
          */
         ReplayFigures: {
             allocated_utilisation: number;
@@ -3623,7 +3673,7 @@ export interface components {
         };
         /**
          * ReportedGpu
-         * @description One GPU, or one slice of a GPU, as its node's driver tells it; null for not measured.
+         * @description GPU or GPU slice, as reported by the driver of its node. Null is not measured.
          */
         ReportedGpu: {
             /** @default null */
@@ -3667,7 +3717,7 @@ export interface components {
         };
         /**
          * ReportedPod
-         * @description A pod that the kubelet has given a GPU.
+         * @description Pod that the kubelet has given a GPU.
          */
         ReportedPod: {
             name: string;
@@ -3675,7 +3725,7 @@ export interface components {
         };
         /**
          * ReportedUse
-         * @description What the processes of one pod used, by the kernel's counters for its cgroup.
+         * @description Resource use of one pod, from the kernel's counters of its cgroup.
          */
         ReportedUse: {
             cpu_s: number;
@@ -3694,7 +3744,7 @@ export interface components {
         };
         /**
          * ReservedGpus
-         * @description GPUs that a reservation adds to a quota until it is over; ``text`` says it in words.
+         * @description GPUs that a reservation adds to a quota until it ends; ``text`` describes it in words.
          */
         ReservedGpus: {
             gpus: number;
@@ -3704,7 +3754,7 @@ export interface components {
         };
         /**
          * RunChange
-         * @description Something that is otherwise; a side that does not have it is null.
+         * @description Difference between two runs. A side without the item is null.
          */
         RunChange: {
             after: string | null;
@@ -3714,10 +3764,10 @@ export interface components {
         };
         /**
          * RunChanges
-         * @description What is otherwise in job ``after`` than it was in ``before``, null where there is no other.
+         * @description Differences of job ``after`` from job ``before``, which is null where there is none.
          *
-         *     ``code`` are the lines of a difference; ``note`` is said where it has none. ``unrecorded`` are
-         *     those of both whose environment is not known here.
+         *     ``code`` is the difference of the code in lines, and ``note`` explains an empty one.
+         *     ``unrecorded`` names the jobs of the two whose environment was not recorded.
          */
         RunChanges: {
             after: string;
@@ -3733,9 +3783,10 @@ export interface components {
         };
         /**
          * SafeModeIssues
-         * @description Answer of ``adopt``: what is not known. ``hold`` is why nothing new begins, else null.
+         * @description Answer of ``adopt``: unknown runs and unreadable records.
          *
-         *     ``hub`` tells what the Hub's own database has lost, else null.
+         *     ``hold`` is why no new work begins, else null. ``hub`` describes the data that the Hub's own
+         *     database has lost, else null.
          */
         SafeModeIssues: {
             hold: string | null;
@@ -3746,13 +3797,14 @@ export interface components {
         };
         /**
          * Schedule
-         * @description A schedule: when it sends what, and what came of its last times.
+         * @description Schedule with its next times and the outcomes of its last ones.
          *
          *     Attributes:
-         *         when: As it was asked for. ``cron``: the same in the five fields of cron.
+         *         when: Times as requested.
+         *         cron: The same times in the five fields of cron.
+         *         paused: Why no jobs are sent, null while it is in force.
          *         next: The next five times, none while it is paused.
          *         last: The last ten times, newest first.
-         *         paused: Why nothing is sent, null while it is in force.
          */
         Schedule: {
             created: string;
@@ -3770,7 +3822,7 @@ export interface components {
         };
         /**
          * SchedulePreview
-         * @description When a schedule would send, before it is sent.
+         * @description Times of a schedule before it is created.
          */
         SchedulePreview: {
             cron: string;
@@ -3779,9 +3831,9 @@ export interface components {
         };
         /**
          * ScheduleRequest
-         * @description A schedule as its user asks for it.
+         * @description Schedule requested by a user.
          *
-         *     ``when`` is five fields of cron, or words such as ``night at 2``, on the clock of ``zone``.
+         *     ``when`` is five fields of cron, or words such as ``night at 2``, in the time zone ``zone``.
          *     ``key`` makes a repeat of the same request harmless.
          */
         ScheduleRequest: {
@@ -3796,21 +3848,21 @@ export interface components {
         };
         /**
          * ScheduledOutcome
-         * @description What came of a time of a schedule.
+         * @description Outcome of a time of a schedule.
          *
-         *     ``sent``: a job. ``skipped``: the job before had not ended. ``missed``: the service did not run
-         *     then, and a later time was made up for. ``refused``: the job was not accepted.
+         *     ``sent``: a job was sent. ``skipped``: the previous job had not ended. ``missed``: the service
+         *     was not running, and a later time was made up for. ``refused``: the job was rejected.
          * @enum {unknown}
          */
         ScheduledOutcome: "missed" | "refused" | "sent" | "skipped";
         /**
          * ScheduledTime
-         * @description A time of a schedule that has come.
+         * @description Past time of a schedule.
          *
          *     Attributes:
-         *         job: The job that was sent, null when its record was removed or none was.
-         *         state: Of that job, now or at its end; null where none was sent.
-         *         text: Why none was sent.
+         *         job: Job that was sent; null if its record was removed or no job was sent.
+         *         state: State of that job, now or at its end; null if no job was sent.
+         *         text: Why no job was sent.
          */
         ScheduledTime: {
             at: string;
@@ -3821,7 +3873,7 @@ export interface components {
         };
         /**
          * ScriptEntry
-         * @description Run ``interpreter PATH ARGS...``; the path is relative to the working folder.
+         * @description Entry that runs ``interpreter PATH ARGS...``. The path is relative to the working folder.
          */
         ScriptEntry: {
             /** @default [] */
@@ -3832,7 +3884,7 @@ export interface components {
         };
         /**
          * SentCell
-         * @description A cell as it was sent; ``number`` is its place on the sender's screen, from 1.
+         * @description Cell as it was sent. ``number`` is its position in the sender's notebook, from 1.
          */
         SentCell: {
             cell_type: string;
@@ -3842,10 +3894,10 @@ export interface components {
         };
         /**
          * SentCode
-         * @description What a job was sent to run: the cells of a notebook, or the text of a script.
+         * @description Code that was sent with a job: the cells of a notebook, or the text of a script.
          *
-         *     ``command`` is what a job without either runs. ``text`` is null for a script whose file did not
-         *     travel; ``cut`` says that it goes on.
+         *     ``command`` is the command of a job without either. ``text`` is null for a script whose file was
+         *     not uploaded. ``cut`` is whether the text was truncated.
          */
         SentCode: {
             /** @default [] */
@@ -3863,16 +3915,16 @@ export interface components {
         };
         /**
          * ServiceAccess
-         * @description Who may open the address of a service, besides those who may change it.
+         * @description Access to the address of a service, besides the users who may change it.
          *
-         *     ``owner``: nobody. ``project``: members of its project. ``group``: a group of the Hub.
-         *     ``everyone``: all who are logged in to the Hub.
+         *     ``owner``: no other user. ``project``: members of its project. ``group``: a group of the Hub.
+         *     ``everyone``: all users who are logged in to the Hub.
          * @enum {unknown}
          */
         ServiceAccess: "everyone" | "group" | "owner" | "project";
         /**
          * ServiceEvent
-         * @description What became of a service, and why: it began, slept, woke, was exchanged, a replica ended.
+         * @description Event of a service with its cause: created, asleep, awake, replaced, or a replica ended.
          */
         ServiceEvent: {
             at: string;
@@ -3880,15 +3932,16 @@ export interface components {
         };
         /**
          * ServiceReplica
-         * @description A replica: a job of the pool that has no end.
+         * @description Replica of a service: a job of the pool that runs indefinitely.
          *
          *     Attributes:
          *         phase: ``waiting``, ``starting``, ``ready`` or ``leaving``.
-         *         text: Why it waits; empty where it does not.
-         *         ready_since: Since when it answers; null while it does not.
-         *         in_flight: Requests that it has not answered yet.
+         *         text: Why it waits; empty if it does not.
+         *         ready_since: When it became ready; null while it is not.
+         *         in_flight: Number of unanswered requests.
          *         gpu_activity: Share of the newest sample in which a kernel ran, 0 to 1, mean of its GPUs;
-         *             null where nothing was measured just now. ``gpu_memory_used_gib``: of all its GPUs.
+         *             null without a recent measurement.
+         *         gpu_memory_used_gib: Memory in use on all its GPUs.
          */
         ServiceReplica: {
             begun: string;
@@ -3906,13 +3959,15 @@ export interface components {
         };
         /**
          * ServiceRequest
-         * @description A service as its user asks for it.
+         * @description Service requested by a user.
          *
-         *     Each replica runs ``submission`` and listens on a port of its own, which it finds in ``PORT``
-         *     and for ``{port}`` in its command, at the address in ``HOST`` and for ``{host}``: the loopback
-         *     of one machine, on a cluster every address of its pod. With ``port`` all listen on that one.
-         *     ``keep_prefix``: it is asked for whole paths, with the ``{prefix}`` of its address before them.
-         *     ``update`` says that a service of this name is there, and is exchanged for this one.
+         *     Each replica runs ``submission``. It listens on a port of its own, which it finds in ``PORT``
+         *     and as ``{port}`` in its command. It listens at the address in ``HOST`` and ``{host}``: the
+         *     loopback on one machine, every address of its pod on a cluster. With ``port``, all replicas
+         *     listen on that port.
+         *
+         *     ``keep_prefix``: requests keep the whole path, with the ``{prefix}`` of the service's address.
+         *     ``update``: a service of this name exists and is replaced by this one.
          */
         ServiceRequest: {
             /** @default owner */
@@ -3961,11 +4016,11 @@ export interface components {
         };
         /**
          * ServiceState
-         * @description How a service is.
+         * @description State of a service.
          *
-         *     ``ready``: it answers. ``starting``: it will. ``asleep``: the next request wakes it.
-         *     ``paused``: its replicas wait for GPUs, or were paused. ``failed``: its replicas end by
-         *     themselves, and are begun again after a pause. ``stopped``: somebody stopped it.
+         *     ``ready``: it answers requests. ``starting``: replicas are starting. ``asleep``: the next
+         *     request wakes it. ``paused``: its replicas wait for GPUs, or were paused. ``failed``: its
+         *     replicas end unexpectedly, and are restarted after a delay. ``stopped``: a user stopped it.
          * @enum {unknown}
          */
         ServiceState: "asleep" | "failed" | "paused" | "ready" | "starting" | "stopped";
@@ -3979,12 +4034,12 @@ export interface components {
         };
         /**
          * ServiceTimes
-         * @description What came in at the address of a service, of the last minute.
+         * @description Requests at the address of a service in the last minute.
          *
          *     Attributes:
-         *         p50_ms, p95_ms: Half, and nineteen of twenty, were answered within so many milliseconds;
-         *             null where none was.
-         *         last_request: When the last came; null for none since the scheduler started.
+         *         p50_ms, p95_ms: Median and 95th percentile of the response time, in milliseconds; null
+         *             without answers.
+         *         last_request: Time of the last request; null for none since the scheduler started.
          */
         ServiceTimes: {
             in_flight: number;
@@ -3995,10 +4050,10 @@ export interface components {
         };
         /**
          * Setting
-         * @description One value of the configuration to set, or names to add to a list or take from it.
+         * @description Value of the configuration to set, or names to add to a list or to remove from it.
          *
          *     ``key`` is written with dots: ``build.users.susan``, ``projects.vision.quota``,
-         *     ``policy.grace_s``. A null value takes the key away. ``projects.vision.name`` makes the project
+         *     ``policy.grace_s``. A null value removes the key. ``projects.vision.name`` creates the project
          *     ``vision``, and with null removes it.
          */
         Setting: {
@@ -4012,7 +4067,7 @@ export interface components {
         };
         /**
          * Shell
-         * @description An open shell; whoever opened it types and reads by its ``shell``.
+         * @description Open shell. Its owner types and reads by the id ``shell``.
          */
         Shell: {
             attempt: number;
@@ -4024,8 +4079,8 @@ export interface components {
          * ShellInput
          * @description Body of ``type_into_shell``.
          *
-         *     ``number`` is one more each time: what comes again is not typed twice. ``rows`` and ``columns``
-         *     are set where the terminal has another size now; ``hang_up`` ends the shell.
+         *     ``number`` increases by one with each request, so that a repeated request is not typed twice.
+         *     ``rows`` and ``columns`` are set if the terminal has a new size. ``hang_up`` ends the shell.
          */
         ShellInput: {
             /** @default null */
@@ -4042,7 +4097,7 @@ export interface components {
         };
         /**
          * ShellOpening
-         * @description Body of ``open_shell``: in which worker, and the terminal that it is shown in.
+         * @description Body of ``open_shell``: the worker, and the terminal that shows the shell.
          */
         ShellOpening: {
             /** @default 80 */
@@ -4059,7 +4114,7 @@ export interface components {
         };
         /**
          * ShellOutput
-         * @description What a shell printed; after ``ended`` nothing more comes, and ``text`` says why.
+         * @description Output of a shell. After ``ended`` nothing more comes, and ``text`` is the cause.
          */
         ShellOutput: {
             data: string;
@@ -4073,9 +4128,10 @@ export interface components {
         };
         /**
          * SiteKinds
-         * @description What is in force of ``notifications.yaml``; ``changed``: it is something else than before.
+         * @description ``notifications.yaml`` in force; ``changed`` is whether it differs from before.
          *
-         *     ``kinds`` are the addresses that users may give, ``pool`` is how many the site has of its own.
+         *     ``kinds`` are the kinds of addresses that users may add. ``pool`` is the number of the site's
+         *     own addresses.
          */
         SiteKinds: {
             changed: boolean;
@@ -4084,7 +4140,7 @@ export interface components {
         };
         /**
          * SnapshotFile
-         * @description One file of the submitted folder; the content is an uploaded object.
+         * @description File of the submitted folder. Its content is an uploaded object.
          */
         SnapshotFile: {
             /** @default false */
@@ -4095,7 +4151,7 @@ export interface components {
         };
         /**
          * Source
-         * @description Where the submission came from, so that a notebook finds its jobs again.
+         * @description Origin of a submission, so that a notebook finds its jobs again.
          */
         Source: {
             /** @default [] */
@@ -4107,7 +4163,7 @@ export interface components {
         };
         /**
          * StackGroup
-         * @description Workers that do the same: ``who`` says which, in words; the processes are of the first.
+         * @description Workers with equal stacks, named by ``who``. The processes are those of the first.
          */
         StackGroup: {
             processes: components["schemas"]["ProcessStacks"][];
@@ -4118,9 +4174,9 @@ export interface components {
         };
         /**
          * StartEstimates
-         * @description How true the estimates of starts were in this pool, of the newest starts.
+         * @description Accuracy of the estimated starts in this pool, for the newest starts.
          *
-         *     ``wanted`` is the part that should fall inside.
+         *     ``wanted`` is the share that should fall into the range.
          */
         StartEstimates: {
             horizons: components["schemas"]["EstimateHorizon"][];
@@ -4128,15 +4184,16 @@ export interface components {
         };
         /**
          * State
-         * @description The life of a job (design, section 4).
+         * @description State of a job (design, section 4).
          * @enum {unknown}
          */
         State: "cancelled" | "failed" | "paused" | "pausing" | "queued" | "running" | "starting" | "succeeded";
         /**
          * Status
-         * @description Answer of ``status``: the pool in one object, with its sentence.
+         * @description Answer of ``status``: the pool in one object, with a sentence.
          *
-         *     ``bench_line`` servers wait in line for a bench. The pages for people are below ``url``.
+         *     ``bench_line`` is the number of servers in the queue for a bench. The web pages are below
+         *     ``url``.
          */
         Status: {
             /** @default 0 */
@@ -4156,14 +4213,14 @@ export interface components {
         };
         /**
          * Sweep
-         * @description A sweep: what it tries, what came of it so far, and what it does next.
+         * @description Sweep with its plan, its trials so far, and its state.
          *
          *     Attributes:
-         *         text: Where it stands, in a sentence.
-         *         problem: Why the next trial could not begin, null while nothing is wrong.
-         *         trials: Best first, then those without a figure by number.
-         *         best: Number of the best trial, null where none has a figure.
-         *         size: How many trials there are at most.
+         *         text: State in a sentence.
+         *         problem: Why the next trial could not begin, null for no problem.
+         *         size: Maximum number of trials.
+         *         trials: Best first, then those without a metric value by number.
+         *         best: Number of the best trial, null if none has a metric value.
          */
         Sweep: {
             best: number | null;
@@ -4184,33 +4241,33 @@ export interface components {
         };
         /**
          * SweepGoal
-         * @description Whether a small or a large figure is the better one.
+         * @description Direction of a better metric: small or large.
          * @enum {unknown}
          */
         SweepGoal: "maximize" | "minimize";
         /**
          * SweepMethod
-         * @description How the next values are chosen.
+         * @description Method that chooses the next values.
          *
-         *     ``grid``: each combination once. ``random``: drawn. ``tpe``: near what did well so far
-         *     (tree-structured Parzen estimator, Bergstra et al. 2011).
+         *     ``grid``: each combination once. ``random``: random draws. ``tpe``: values near the best ones so
+         *     far (tree-structured Parzen estimator, Bergstra et al. 2011).
          * @enum {unknown}
          */
         SweepMethod: "grid" | "random" | "tpe";
         /**
          * SweepPlan
-         * @description What a sweep tries, and when it has tried enough.
+         * @description Plan of a sweep: its values, and when it ends.
          *
          *     Attributes:
-         *         metric: The figure that trials report and that is judged, e.g. ``val_loss``.
-         *         trials: At most so many; null for all of a grid.
-         *         max_concurrent: So many trials at most are under way at once.
-         *         seed: Draws are the same for the same seed.
-         *         gpu_hours: No further trial begins when those before have used so many.
-         *         good_enough: Everything else is stopped when a trial reports a figure as good as this.
-         *         patience: No further trial begins when so many in a row were no better than the best before.
-         *         array: Its one parameter, ``array_task_id``, lists the tasks of an array: each finds its
-         *             number in ``BENCHPOOL_ARRAY_TASK_ID``, and nothing is added to arguments or cells.
+         *         metric: Metric that trials report and that is judged, e.g. ``val_loss``.
+         *         trials: Maximum number of trials; null for all of a grid.
+         *         max_concurrent: Maximum number of concurrent trials.
+         *         seed: Seed of the random draws.
+         *         gpu_hours: GPU-hours used by trials after which no further trial begins.
+         *         good_enough: A trial that reports a metric at least this good stops all others.
+         *         patience: No further trial begins after this number of trials in a row without improvement.
+         *         array: Its only parameter, ``array_task_id``, lists the tasks of an array. Each task finds
+         *             its number in ``BENCHPOOL_ARRAY_TASK_ID``. Arguments and cells stay unchanged.
          */
         SweepPlan: {
             /** @default false */
@@ -4241,12 +4298,12 @@ export interface components {
         };
         /**
          * SweepPreview
-         * @description What a sweep would cost, before it is sent.
+         * @description Preview of a sweep's cost, before it is created.
          *
          *     Attributes:
-         *         text: In a sentence.
-         *         gpu_hours: Null where nothing is known of how long a trial takes.
-         *         first: The values of the first trials.
+         *         text: Summary in a sentence.
+         *         gpu_hours: Null if the length of a trial is unknown.
+         *         first: Values of the first trials.
          */
         SweepPreview: {
             first: {
@@ -4259,12 +4316,12 @@ export interface components {
         };
         /**
          * SweepRequest
-         * @description A sweep as its user asks for it: the job of each trial, and what is tried.
+         * @description Sweep requested by a user: the job of each trial, and the values to try.
          *
-         *     In ``submission`` the words ``{name}`` of script arguments, commands and environment stand for
-         *     the trial's values; where a script names none of them, each is added as ``--name=value``.
-         *     ``key`` makes a repeat of the same request harmless. ``trial_hours`` and ``trial_steps`` say how
-         *     long a trial takes that goes to its end; only the preview reads them.
+         *     In ``submission`` the placeholders ``{name}`` in script arguments, commands and environment
+         *     stand for the trial's values. If a script names none of them, each is added as ``--name=value``.
+         *     ``key`` makes a repeat of the same request harmless. ``trial_hours`` and ``trial_steps`` are the
+         *     length of a complete trial. Only the preview reads them.
          */
         SweepRequest: {
             /** @default null */
@@ -4280,13 +4337,16 @@ export interface components {
         };
         /**
          * SweepState
-         * @description ``running``: trials begin and end. ``ending``: none begins any more. ``over``: all ended.
+         * @description State of a sweep.
+         *
+         *     ``running``: trials begin and end. ``ending``: no further trial begins. ``over``: all have
+         *     ended.
          * @enum {unknown}
          */
         SweepState: "ending" | "over" | "running";
         /**
          * SweepStop
-         * @description How a sweep is stopped.
+         * @description Body of ``stop_sweep``.
          */
         SweepStop: {
             /**
@@ -4299,7 +4359,7 @@ export interface components {
         };
         /**
          * ThreadStack
-         * @description A thread: its name, and its frames as ``function (file:line)``, the innermost first.
+         * @description Thread with its name, and its frames as ``function (file:line)``, innermost first.
          */
         ThreadStack: [
             string,
@@ -4307,7 +4367,7 @@ export interface components {
         ];
         /**
          * Toleration
-         * @description A taint of machines that a server bears, as Kubernetes says it; empty means any.
+         * @description Toleration of a node taint, as in Kubernetes. An empty key matches every taint.
          */
         Toleration: {
             /**
@@ -4327,7 +4387,7 @@ export interface components {
         };
         /**
          * TrackerLink
-         * @description The way to a run in a tracker; ``text`` names tracker and host.
+         * @description Link to a run in a tracker; ``text`` names tracker and host.
          */
         TrackerLink: {
             text: string;
@@ -4336,7 +4396,7 @@ export interface components {
         };
         /**
          * TrialPlace
-         * @description As which trial of which sweep a job runs; of an array, as which of its tasks in turn.
+         * @description Place of a job in a sweep: its trial, or its task of an array.
          */
         TrialPlace: {
             /** @default false */
@@ -4347,12 +4407,12 @@ export interface components {
         };
         /**
          * TrialRow
-         * @description A trial, as people see it.
+         * @description Trial of a sweep.
          *
          *     Attributes:
-         *         job: The job of the trial; null when its record was removed.
+         *         job: Job of the trial; null if its record was removed.
          *         state: ``open``, ``done``, ``stopped-early``, ``failed`` or ``cancelled``.
-         *         value: The newest figure of the sweep's metric, at ``step``; null where there is none.
+         *         value: Newest value of the sweep's metric, at ``step``; null for none.
          */
         TrialRow: {
             gpu_hours: number;
@@ -4368,9 +4428,9 @@ export interface components {
         };
         /**
          * UnknownRun
-         * @description A job that runs, and that the database does not know, or not this attempt of it.
+         * @description Running job, or attempt of a job, that the database does not know.
          *
-         *     ``gpus`` is null where it cannot be told. ``in_line``: the database has it as a job that waits.
+         *     ``gpus`` is null where unknown. ``in_line`` is whether the database has the job as queued.
          */
         UnknownRun: {
             attempt: number;
@@ -4384,7 +4444,7 @@ export interface components {
         };
         /**
          * UnreadableRecord
-         * @description A record that is there and cannot be read; ``gpus`` are given to nobody meanwhile.
+         * @description Stored record that cannot be read. Its ``gpus`` are blocked meanwhile.
          */
         UnreadableRecord: {
             file: string;
@@ -4395,7 +4455,7 @@ export interface components {
         };
         /**
          * UsageFigure
-         * @description One of the numbers of a note, with its unit.
+         * @description Number of a usage note, with its unit.
          */
         UsageFigure: {
             name: string;
@@ -4403,13 +4463,13 @@ export interface components {
         };
         /**
          * UseBy
-         * @description By what GPU time is added up.
+         * @description Key by which GPU time is grouped.
          * @enum {unknown}
          */
         UseBy: "class" | "model" | "node" | "project" | "user";
         /**
          * UseClass
-         * @description The class of GPU time; every second of every GPU is in exactly one.
+         * @description Class of GPU time. Every second of every GPU is in exactly one class.
          * @enum {unknown}
          */
         UseClass: "broken" | "computing" | "foreign" | "free" | "free-wanted" | "idle-bench" | "idle-training" | "lost" | "not-measured" | "not-recorded" | "reserved" | "starting";
@@ -4418,10 +4478,12 @@ export interface components {
          * @description Answer of ``report``.
          *
          *     Attributes:
-         *         text: The answer in one sentence; ``notes``: what one must know to read the figures.
-         *         time_zone: Whose months and days are meant.
-         *         sight: Whose time is told: of the ``pool``, of one's ``projects``, or one's ``own``.
-         *         currency: Of ``cost``; empty without prices.
+         *         text: Summary in one sentence.
+         *         notes: Remarks needed to read the figures.
+         *         time_zone: Time zone of months and days.
+         *         sight: Scope of the report: the whole ``pool``, the reader's ``projects``, or the reader's
+         *             ``own`` time.
+         *         currency: Currency of ``cost``; empty without prices.
          *         total: All rows together.
          */
         UseReport: {
@@ -4442,17 +4504,18 @@ export interface components {
          * @description GPU time of one user, project, class, node or model, or of all together.
          *
          *     Attributes:
-         *         name: Null for what nobody held, and for benches where rows are projects.
-         *         rank: By hours that were held, from 1; null where nobody held them.
-         *         gpu_h: GPU-hours by class; ``held_gpu_h``: those that a bench or a job had.
-         *         coverage: What part of the time that could be measured was, 0 to 1.
-         *         efficiency: Mean activity of the multiprocessors while a kernel ran; null where it was not
-         *             measured, which is not the same as 0.
-         *         energy_kwh: Of what was measured; null where no energy was.
-         *         cost: Of what was held, by the prices of the configuration; null without prices.
-         *         waits: Null where no job started, and for rows that are no people and no projects.
-         *         preemptions_given: How often its jobs made way for others; ``preemptions_taken``: how often
-         *             others made way for its jobs.
+         *         name: Null for time without a holder, and for benches where rows are projects.
+         *         rank: Rank by hours held, from 1; null without a holder.
+         *         gpu_h: GPU-hours by class.
+         *         held_gpu_h: GPU-hours held by a bench or a job.
+         *         coverage: Measured share of the measurable time, 0 to 1.
+         *         efficiency: Mean activity of the multiprocessors while a kernel ran. Null is not measured,
+         *             which differs from 0.
+         *         energy_kwh: Energy of the measured time; null where no energy was measured.
+         *         cost: Cost of the held time, by the prices of the configuration; null without prices.
+         *         waits: Null if no job started, and for rows of classes, nodes and models.
+         *         preemptions_given: Number of preemptions of its jobs.
+         *         preemptions_taken: Number of preemptions of other jobs for its jobs.
          */
         UseRow: {
             /** @default null */
@@ -4481,7 +4544,7 @@ export interface components {
         };
         /**
          * UseWaits
-         * @description How long jobs waited that started first in the range, in seconds.
+         * @description Waits of the jobs that first started in the range, in seconds.
          */
         UseWaits: {
             jobs: number;
@@ -4490,12 +4553,12 @@ export interface components {
         };
         /**
          * ValueRange
-         * @description A number from ``low`` to ``high``, both included.
+         * @description Range of numbers from ``low`` to ``high``, both included.
          *
          *     Attributes:
-         *         log: Equal ratios are equally likely, so that 1e-5 to 1e-4 has as much room as 1e-4 to 1e-3.
-         *         whole: Whole numbers alone.
-         *         points: So many values of it, evenly spread, are in a grid.
+         *         log: Logarithmic scale: 1e-5 to 1e-4 is as likely as 1e-4 to 1e-3.
+         *         whole: Whole numbers only.
+         *         points: Number of evenly spaced values in a grid.
          */
         ValueRange: {
             high: number;
@@ -4511,7 +4574,7 @@ export interface components {
         };
         /**
          * VersionWay
-         * @description How a version came into force.
+         * @description Way in which a version came into force.
          * @enum {unknown}
          */
         VersionWay: "apply" | "objects" | "reload" | "revert" | "set" | "start";
@@ -4519,10 +4582,10 @@ export interface components {
          * WhatIf
          * @description Answer of ``whatif``; nothing was changed.
          *
-         *     ``changes`` and ``warnings`` are those of ``config check``. ``people`` says of everybody whose
-         *     jobs would fare otherwise what that is, a sentence each. ``jobs`` are those that would fare
-         *     otherwise, oldest first; ``jobs_left_out`` counts what did not fit into the answer. ``history``
-         *     is there when it was asked for.
+         *     ``changes`` and ``warnings`` are those of ``config check``. ``people`` has a sentence for each
+         *     user whose jobs would be affected. ``jobs`` are the affected jobs, oldest first, and
+         *     ``jobs_left_out`` counts those that did not fit into the answer. ``history`` is present if it
+         *     was requested.
          */
         WhatIf: {
             after: components["schemas"]["PoolGpus"];
@@ -4543,12 +4606,12 @@ export interface components {
         };
         /**
          * WhatIfQuestion
-         * @description What would be otherwise: another ``benchpool.yaml``, more GPUs, or both.
+         * @description Change to evaluate: another ``benchpool.yaml``, more GPUs, or both.
          *
-         *     ``config`` is the text of the file; without it the one in force stays. ``settings`` are set in
-         *     it, as ``config set`` would. Model and nodes of the
-         *     added GPUs are by default like most of the pool's. ``history_days`` asks also how waits and use
-         *     of the jobs that ended in the last so many days would have been.
+         *     ``config`` is the text of the file; without it the one in force stays. ``settings`` are then set
+         *     in it, as by ``config set``. Added GPUs have by default the model and node size of most GPUs of
+         *     the pool. ``history_days`` also replays the jobs that ended in this time, for their waits and
+         *     use.
          */
         WhatIfQuestion: {
             /** @default null */
@@ -4566,7 +4629,7 @@ export interface components {
         };
         /**
          * Why
-         * @description Answer of ``why``.
+         * @description Answer of ``why``: the reason why a job waits.
          */
         Why: {
             /** @default null */
@@ -4578,9 +4641,9 @@ export interface components {
         };
         /**
          * WorkloadWhatIf
-         * @description The same jobs replayed in both pools; ``left_out`` are those that one could never run.
+         * @description Replay of the same jobs in both pools. ``left_out`` jobs could never run in one pool.
          *
-         *     ``why`` says of each figure that gets worse, by its key, what is behind that.
+         *     ``why`` explains each figure that gets worse, by its key.
          */
         WorkloadWhatIf: {
             after: components["schemas"]["ReplayFigures"];

@@ -1,4 +1,4 @@
-"""``benchpool.yaml``: read, checked, compared, changed."""
+"""``benchpool.yaml``: loading, checks, comparison and changes."""
 
 from benchpool_scheduler.configuration.comparison import compare
 from benchpool_scheduler.configuration.editing import command_of, edited

@@ -1,4 +1,4 @@
-"""Says what a new configuration changes, and for whom."""
+"""Comparison of two configurations: the changes and the affected users."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _IDLE_TIMES = {
 
 
 def compare(old: Configuration, new: Configuration) -> list[str]:
-    """Return a line for each change, empty when nothing changes.
+    """Return a line for each change, or an empty list.
 
     >>> from benchpool_scheduler.configuration.loader import load
     >>> before = load("{version: 1, projects: [{name: a, quota: 2, members: [ann]}]}")
@@ -85,7 +85,7 @@ def _quotas(kind: str, was: Mapping[str, int], now: Mapping[str, int]) -> Iterab
 
 
 def _gpus(was: int | None, now: int | None) -> str:
-    """Return one quota and another; None is not set.
+    """Return the change from one quota to another; None is not set.
 
     >>> _gpus(1, 2), _gpus(None, 1), _gpus(1, None)
     ('1 → 2 GPUs', 'not set → 1 GPU', '1 GPU → not set')
@@ -232,7 +232,7 @@ def _hanging(old: Configuration, new: Configuration) -> Iterable[str]:
 
 
 def _retry(times: int, pause_s: float, avoid_s: float) -> str:
-    """Return a rule for retries in words.
+    """Return a retry rule in words.
 
     >>> _retry(2, 30.0, 3600.0), _retry(1, 0.0, 0.0), _retry(0, 30.0, 0.0)
     ('2 times after 30 s, for 1 h not on that node', '1 time', 'never')

@@ -1,7 +1,7 @@
-"""``Project``, ``NodePool`` and ``PoolSettings`` objects as one ``benchpool.yaml``, and back: pure.
+"""Conversion of ``Project``, ``NodePool`` and ``PoolSettings`` to ``benchpool.yaml`` and back.
 
-All objects together are one document, so that they are checked by the same rules; each lies on a
-line of its own, so that what is wrong is said at the object that it is about.
+All objects together form one document, so that the same rules check them. Each object is on a line
+of its own, so that an error can be reported at the object that it concerns.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _PLACE = re.compile(r"^.*?, line \d+: (?:(?:projects|pools)\[\d+\][. ]?)?| on li
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """One of these objects.
+    """Object of one of these kinds.
 
     Attributes:
-        created: As the API server writes it; sorts like the time that it is.
+        created: Creation time as the API server writes it; sorts by time.
     """
 
     resource: Resource
@@ -62,24 +62,24 @@ class Declared:
 
     @property
     def key(self) -> tuple[Kind, str]:
-        """By which it is known."""
+        """Return its kind and name, which identify it."""
         return self.resource.kind, self.name
 
     @property
     def title(self) -> str:
-        """How people call it."""
+        """Return its kind and name as text."""
         return f"{self.resource.kind.kind} {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """All objects as one text; ``of_line`` tells which object a line is."""
+    """All objects as one text; ``of_line`` maps a line to its object."""
 
     text: str
     of_line: Mapping[int, Declared]
 
     def fault(self, error: InvalidInput) -> tuple[Declared | None, str]:
-        """Return which object an error is about, None for all together, and a sentence for it."""
+        """Return the object of an error, None for all together, and a sentence for it."""
         line = error.numbers.get("line")
         found = self.of_line.get(line) if isinstance(line, int) else None
         if found is None:
@@ -88,7 +88,7 @@ class Document:
 
 
 def document(declared: Iterable[Declared]) -> Document:
-    """Return these objects as one text; projects in the order of their age."""
+    """Return the objects as one text, with projects in the order of their age."""
     ordered = sorted(declared, key=_age)
     lines = ["version: 1"]
     of_line: dict[int, Declared] = {}
@@ -118,12 +118,12 @@ SETTINGS = (
     *("build", "policy", "topology", "budgets", "retention", "prices", "gpu_hours"),
     *("idle_benches", "retries", "hanging", "reservations"),
 )
-"""Sections that are the fields of ``PoolSettings``."""
+"""Sections that are fields of ``PoolSettings``."""
 
 
 def objects(text: str, source: str = "benchpool.yaml") -> list[Declared]:
-    """Return the objects that say the same as a ``benchpool.yaml``. Errors: InvalidInput."""
-    load(text, source)  # says what is wrong, with its line
+    """Return the objects that equal a ``benchpool.yaml``. Errors: InvalidInput."""
+    load(text, source)  # raises an error that names the line
     top: dict[str, Any] = yaml.safe_load(with_quoted_names(text))
     if (top.get("build") or {}).get("parking"):
         line = line_of(text, "build", "parking")
@@ -149,7 +149,7 @@ def objects(text: str, source: str = "benchpool.yaml") -> list[Declared]:
 
 
 def object_name(name: str) -> str:
-    """Return a name that Kubernetes takes: the same where it can be, else one that is like it.
+    """Return a valid Kubernetes name: the name itself if it is valid, else a similar one.
 
     >>> object_name("research"), object_name("Vision & Speech")
     ('research', 'vision-speech-2dbd167f')
@@ -216,7 +216,7 @@ def _pool(one: Declared) -> dict[str, Any]:
 
 
 def _plain(spec: Struct) -> dict[str, Any]:
-    """Return what is set, by the names of ``benchpool.yaml``."""
+    """Return the set fields by their names in ``benchpool.yaml``."""
     return _set(msgspec.structs.asdict(spec))
 
 
@@ -233,7 +233,7 @@ def _set(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _flow(value: object) -> str:
-    """Return a value on one line; JSON is YAML."""
+    """Return a value on one line, as JSON, which is valid YAML."""
     return msgspec.json.encode(value).decode()
 
 
@@ -263,23 +263,23 @@ def _read_settings(settings: Mapping[str, Any], source: str) -> PoolSettingsSpec
 
 
 def _dated(idle: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the rule for idle benches with its days as text: YAML reads them as dates."""
+    """Return the rule for idle benches with its days as text; YAML reads them as dates."""
     exempt = [{**each, "until": str(each["until"])} for each in idle.get("exempt") or ()]
     return {**idle, "exempt": exempt} if exempt else idle
 
 
 def _text(value: object) -> object:
-    """Return a value with a time as text: YAML reads some as times."""
+    """Return a value with times as text; YAML reads some as times."""
     return str(value) if isinstance(value, date) else value
 
 
 def _retries(said: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the rules for retries, each by the names that its keys have in objects."""
+    """Return the retry rules, each with the key names of objects."""
     return {cause: _encoded(rule, RetryRuleSpec) for cause, rule in said.items() if rule}
 
 
 def _convert(value: Mapping[str, Any], into: Any, source: str) -> Any:
-    """Return a Struct by the names of its fields, whatever they are called in objects."""
+    """Return a Struct from values by field name. Errors: InvalidInput."""
     try:
         return msgspec.convert(_encoded(value, into), into)
     except msgspec.ValidationError as error:
@@ -289,7 +289,7 @@ def _convert(value: Mapping[str, Any], into: Any, source: str) -> Any:
 
 
 def _encoded(value: Mapping[str, Any], into: Any) -> dict[str, Any]:
-    """Return what is set of a Struct's fields by the names that they have in objects."""
+    """Return the set fields of a Struct by their names in objects."""
     return {
         field.encode_name: value[field.name]
         for field in msgspec.structs.fields(into)
@@ -298,5 +298,5 @@ def _encoded(value: Mapping[str, Any], into: Any) -> dict[str, Any]:
 
 
 def names(declared: Sequence[Declared]) -> frozenset[tuple[Kind, str]]:
-    """Return by what these objects are known."""
+    """Return the keys of these objects."""
     return frozenset(one.key for one in declared)

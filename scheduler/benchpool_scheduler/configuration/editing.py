@@ -1,7 +1,7 @@
-"""Changes the text of a ``benchpool.yaml`` and leaves the rest of it as people wrote it.
+"""Edits of the text of a ``benchpool.yaml`` that leave the rest of it unchanged.
 
-Comments, order and quotes stay. What was changed is checked against the same change of the plain
-data: a text in which one value stands for several (an alias) is refused, not changed twice.
+Comments, order and quotes stay. The result is compared with the same change of the plain data. A
+text in which one value stands for several (an alias) is rejected, because an edit would change all.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ PLAIN_SECTIONS = (
     "hanging",
 )
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The same as ``safe_load``, and ten times as fast where PyYAML has its library."""
+"""YAML loader equal to ``safe_load``, ten times as fast if PyYAML has its C library."""
 _DASH = re.compile(r"^projects:[^\n]*\n(?:[ \t]*(?:#[^\n]*)?\n)*( *)-", re.MULTILINE)
 
 
 def edited(text: str, settings: Iterable[Setting], source: str = "benchpool.yaml") -> str:
-    """Return the text with some values set. It is not checked by the rules of the loader.
+    """Return the text with some values set, without the checks of the loader.
 
     Args:
-        text: As it is in force; an empty one becomes one with a ``version``.
+        text: Text in force; an empty one becomes one with a ``version``.
 
-    Errors: InvalidInput for a key that cannot be set, or a text that cannot be changed so.
+    Errors: InvalidInput for a key that cannot be set, or a text that cannot be changed in this way.
 
     >>> print(edited("version: 1\\nbuild:\\n  default: 0  # of all others\\n",
     ...              [Setting("build.default", 1), Setting("build.users.ann.lee", 2)]), end="")
@@ -81,9 +81,9 @@ def edited(text: str, settings: Iterable[Setting], source: str = "benchpool.yaml
 
 
 def tried(text: str, settings: Iterable[Setting], source: str = "benchpool.yaml") -> Any:
-    """Return as data what ``edited`` would write, in a tenth of the time.
+    """Return the data of the text that ``edited`` would write, in a tenth of the time.
 
-    None for a text that ``edited`` does not change. Errors: as ``edited``.
+    None for a text that ``edited`` rejects or that has aliases. Errors: as ``edited``.
 
     >>> tried("version: 1  # ours", [Setting("build.default", 1)])
     {'version': 1, 'build': {'default': 1}}
@@ -99,7 +99,7 @@ def tried(text: str, settings: Iterable[Setting], source: str = "benchpool.yaml"
 
 @lru_cache(maxsize=2)
 def _editable(text: str, source: str) -> str | None:
-    """Return a text's data as JSON; None for one that is not changed by itself."""
+    """Return a text's data as JSON, or None if its data cannot be edited alone."""
     try:
         edited(text, (), source)
     except InvalidInput:
@@ -109,9 +109,9 @@ def _editable(text: str, source: str) -> str | None:
 
 
 def place_of(key: str) -> Place:
-    """Return the parts of a key as it is written; names may have dots.
+    """Split a dotted key into its parts; names may contain dots.
 
-    Errors: InvalidInput for a key that cannot be set one by one.
+    Errors: InvalidInput for a key that cannot be set on its own.
 
     >>> place_of("build.users.ann.lee")
     ('build', 'users', 'ann.lee')
@@ -140,7 +140,7 @@ def place_of(key: str) -> Place:
 
 
 def command_of(settings: Iterable[Setting]) -> str:
-    """Return what to type in a terminal for the same.
+    """Return the terminal command for the same change.
 
     >>> command_of([Setting("projects.vision.quota", 3),
     ...             Setting("projects.vision.members", add=["joe", "ann"])])
@@ -168,10 +168,10 @@ def _quoted(word: str) -> str:
 
 
 def _set(document: Any, place: Place, setting: Setting, *, commented: bool) -> None:
-    """Set one value in plain data, or in a document whose comments are kept."""
+    """Set a value in plain data, or in a document that keeps comments."""
     parent = _project(document, place, setting, commented) if place[0] == "projects" else document
     if parent is None:
-        return  # the project itself came or went
+        return  # the project itself was added or removed
     path = place[2:] if place[0] == "projects" else place
     _set_below(parent, path, setting, commented)
 
@@ -185,7 +185,7 @@ def _set_below(parent: Any, path: Place, setting: Setting, commented: bool) -> N
             _no_mapping(setting)
         _set_below(parent[key], path[1:], setting, commented)
     elif setting.value is not None:
-        # Filled before it is put in place: comments are kept behind what is there.
+        # Filled before it is inserted, since comments are attached to existing values.
         made = CommentedMap() if commented else {}
         _set_below(made, path[1:], setting, commented)
         _put(parent, key, made, commented)
@@ -229,7 +229,7 @@ def _change_list(parent: Any, key: Any, setting: Setting, commented: bool) -> No
 
 
 def _project(document: Any, place: Place, setting: Setting, commented: bool) -> Any:
-    """Return the mapping of a project; None after the whole project was added or removed."""
+    """Return the mapping of a project, or None after the whole project was added or removed."""
     name, key = place[1], place[2]
     if document.get("projects") is None:
         _put(document, "projects", CommentedSeq() if commented else [], commented)
@@ -282,13 +282,13 @@ def _no_mapping(setting: Setting) -> NoReturn:
 
 
 def _key(mapping: Mapping[Any, Any], name: str) -> Any:
-    """Return a key as the document has it: a user called 123 is a number to YAML."""
+    """Return a key as in the document: YAML reads the user name 123 as a number."""
     found = next((key for key in mapping if str(key) == name), None)
     return _scalar(name, isinstance(mapping, CommentedMap)) if found is None else found
 
 
 def _scalar(value: Any, commented: bool) -> Any:
-    """Return a value that reads as what it is, also where YAML would take it for a number."""
+    """Return a value that YAML reads unchanged, quoted if it looks like a number."""
     if not commented or not isinstance(value, str):
         return value
     try:
@@ -329,8 +329,10 @@ def _append(sequence: Any, value: Any, commented: bool) -> None:
 
 
 def _keep_tail(container: Any, change: Any) -> None:
-    """Change a container; the comment lines after its last value, which speak of what comes next,
-    stay behind all of it. The library would leave them with the value that was the last."""
+    """Change a container and move the comment lines after its last value to its new end.
+
+    The library would leave them at the previous last value.
+    """
     lines = _cut_tail(container)
     change()
     if lines:
@@ -338,7 +340,7 @@ def _keep_tail(container: Any, change: Any) -> None:
 
 
 def _last(container: Any) -> tuple[Any, Any, int]:
-    """Return where the comment behind the last value of a container is kept."""
+    """Return the place of the comment after the last value of a container."""
     key = len(container) - 1 if isinstance(container, CommentedSeq) else list(container)[-1]
     inner = container[key]
     if isinstance(inner, CommentedMap | CommentedSeq) and inner and not inner.fa.flow_style():
@@ -394,5 +396,5 @@ def _read(text: str, source: str) -> tuple[Any, YAML]:
 
 
 def _plain(text: str) -> Any:
-    """Return a text as data in which nothing stands for two places."""
+    """Return a text's data as a copy without shared values."""
     return json.loads(json.dumps(yaml.load(text, LOADER), default=str))  # noqa: S506

@@ -1,4 +1,4 @@
-"""The configuration that a first start writes."""
+"""Default configuration, written at the first start."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ policy:
 
 
 def default_configuration(user: str, gpus: int) -> str:
-    """Return the text for a machine with ``gpus`` GPUs whose first user is ``user``.
+    """Return the configuration for a machine with ``gpus`` GPUs and its first user.
 
-    The user gets a bench GPU, where there is more than one, and a project with the rest.
+    The user gets a bench GPU if there is more than one, and a project with the rest.
 
     >>> from benchpool_scheduler.configuration.loader import load
     >>> first = load(default_configuration("susan", 8))
@@ -38,5 +38,5 @@ def default_configuration(user: str, gpus: int) -> str:
     (1, 7)
     """
     bench = 1 if gpus > 1 else 0
-    # A JSON string is a YAML string, whatever the name has in it.
+    # A JSON string is a YAML string, for every name.
     return _TEXT.format(user=json.dumps(user, ensure_ascii=True), bench=bench, quota=gpus - bench)

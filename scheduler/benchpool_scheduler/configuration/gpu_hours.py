@@ -1,4 +1,4 @@
-"""Budgets of GPU-hours as ``benchpool.yaml`` says them."""
+"""Budgets of GPU-hours in ``benchpool.yaml``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_HOURS = 1e9
 
 
 def of_users(item: Item) -> UserHours:
-    """Return what the section ``gpu_hours`` says. Errors: InvalidInput."""
+    """Parse the section ``gpu_hours``. Errors: InvalidInput."""
     keys = item.entries(SECTION)
     users: Mapping[str, Item] = {}
     if "users" in keys and not keys["users"].is_null():
@@ -31,7 +31,7 @@ def of_users(item: Item) -> UserHours:
 
 
 def budget(item: Item) -> HourBudget:
-    """Return a budget. Errors: InvalidInput."""
+    """Parse a budget. Errors: InvalidInput."""
     return _bounds(item.entries(BOUNDS))
 
 
@@ -49,7 +49,7 @@ def _bounds(keys: Mapping[str, Item]) -> HourBudget:
 
 
 def is_zone(name: str) -> bool:
-    """Tell whether there is a time zone of this name.
+    """Return whether a time zone of this name exists.
 
     >>> is_zone("Europe/Zurich"), is_zone("../etc"), is_zone("Europe")
     (True, False, False)

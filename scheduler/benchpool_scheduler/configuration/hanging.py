@@ -1,4 +1,4 @@
-"""When a job hangs, as ``benchpool.yaml`` says it."""
+"""Section ``hanging`` of ``benchpool.yaml``: when a job counts as hanging."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SECTION = ("after_s", "act")
 
 
 def rule(item: Item) -> HangRule:
-    """Return what the section ``hanging`` says. Errors: InvalidInput."""
+    """Parse the section ``hanging``. Errors: InvalidInput."""
     keys = {key: entry for key, entry in item.entries(SECTION).items() if not entry.is_null()}
     act = IfHanging.TELL
     if "act" in keys:
@@ -24,7 +24,7 @@ def rule(item: Item) -> HangRule:
 
 
 def in_words(rule: HangRule) -> str:
-    """Return a rule as people read it.
+    """Return a rule in words.
 
     >>> in_words(HangRule()), in_words(HangRule(1800.0, IfHanging.REQUEUE))
     ('only those that ask for it', 'after 30 min of silence: requeue')

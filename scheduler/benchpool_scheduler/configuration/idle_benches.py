@@ -1,4 +1,4 @@
-"""When idle benches are given back, as ``benchpool.yaml`` says it."""
+"""Section ``idle_benches`` of ``benchpool.yaml``: when idle benches are released."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ EXEMPTION = ("who", "until", "why")
 KINDS = ("group", "profile")
 LEAST_S, MOST_S = 1.0, 30 * 86_400.0
 SHORT_S = 900.0
-"""A bench that is given back sooner is probably taken from somebody at coffee."""
+"""Idle time below which a release probably hits a user on a short break, in seconds."""
 MOST_EXEMPT = 1000
 
 
 def rule(item: Item) -> IdleRule:
-    """Return what the section ``idle_benches`` says. Errors: InvalidInput."""
+    """Parse the section ``idle_benches``. Errors: InvalidInput."""
     keys, usual = item.entries(SECTION), IdleRule()
 
     def seconds(key: str, usual_s: float) -> float:
@@ -46,7 +46,7 @@ def rule(item: Item) -> IdleRule:
 
 
 def warnings(rule: IdleRule) -> tuple[str, ...]:
-    """Return what is allowed and probably not meant.
+    """Return warnings about settings that are allowed but probably not intended.
 
     >>> warnings(IdleRule(act=True, tell_s=10, ask_s=20, act_s=60))
     ('Benches are given back after 1 min without use, which is short: people read and think.',)

@@ -1,4 +1,4 @@
-"""Reads ``benchpool.yaml`` (formats, section 6) into a ``Configuration``."""
+"""Loader of ``benchpool.yaml`` (formats, section 6) into a ``Configuration``."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ KEYS = frozenset(
         *hanging.SECTION,
     )
 )
-"""Every key that a configuration may have, but those of lists below them."""
+"""All keys that a configuration may have, except those of lists below them."""
 MOST_GPUS = 1_000_000
 MOST_LEVELS = 8
 MOST_PRICE = 1e6
@@ -72,10 +72,10 @@ def load(text: str, source: str = "benchpool.yaml") -> Configuration:
     """Read and check a configuration.
 
     Args:
-        text: YAML.
-        source: What to call the file in errors.
+        text: YAML text.
+        source: Name of the file in errors.
 
-    Errors: InvalidInput ``configuration``, naming file, line, key and the nearest known key.
+    Errors: InvalidInput ``configuration`` with file, line, key and the nearest known key.
 
     >>> load("version: 1\\nprojects: [{name: susan, quota: 2, members: [susan]}]").projects[0].name
     'susan'
@@ -94,7 +94,7 @@ key; did you mean `default`?
 
 
 def read(document: Item, text: str) -> Configuration:
-    """Check a document and return what it says; ``text`` is what it is kept as.
+    """Check a document and return its configuration; ``text`` is the text to keep with it.
 
     Errors: as ``load``.
     """
@@ -128,7 +128,7 @@ def read(document: Item, text: str) -> Configuration:
 
 
 def line_of(text: str, *keys: str) -> int | None:
-    r"""Return the line of a value, or of the nearest thing around it; None for no such text.
+    r"""Return the line of a value, or of its nearest existing parent; None for an empty text.
 
     >>> line_of("version: 1\nbuild:\n  users:\n    susan: 9\n", "build", "users", "susan")
     4

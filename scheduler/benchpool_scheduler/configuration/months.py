@@ -1,4 +1,4 @@
-"""The calendar months of a time zone, which budgets of GPU-hours count."""
+"""Calendar months of a time zone, for budgets of GPU-hours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 
 def month_of(now: float, zone: str) -> tuple[float, float]:
-    """Return when the calendar month of an instant begins and ends there, in epoch seconds.
+    """Return the start and end of the calendar month of an instant in a zone, in epoch seconds.
 
     >>> from datetime import UTC
     >>> at = datetime(2026, 3, 29, 12, tzinfo=UTC).timestamp()
@@ -22,7 +22,7 @@ def month_of(now: float, zone: str) -> tuple[float, float]:
 
 
 def day_of(at: float, zone: str) -> str:
-    """Return the day of an instant as people read it.
+    """Return the day of an instant in a zone, as text.
 
     >>> day_of(1764543600, "Europe/Zurich")
     '1 December 2025'

@@ -1,7 +1,7 @@
-"""Values of a YAML document with their places, so that every error can name its line.
+"""Values of a YAML document with their positions, so that every error can name its line.
 
-An ``Item`` is one value and knows the line and the key path it was read from; its methods return
-it as what the reader needs or raise ``InvalidInput``.
+An ``Item`` is one value with its line and key path. Its methods return the value in the required
+type or raise ``InvalidInput``.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _START = yaml.Mark("", 0, 0, 0, None, 0)
 
 
 class BoundedLoader(yaml.SafeLoader):
-    """A safe loader that goes at most ``MOST_LEVELS`` deep; what is deeper is an error of YAML."""
+    """Safe YAML loader with at most ``MOST_LEVELS`` levels. A deeper document is a YAML error."""
 
     def __init__(self, stream: str) -> None:
         super().__init__(stream)
         self._level = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Return the next value, with what is in it."""
+        """Return the next value with its content."""
         self._level += 1
-        if self._level > MOST_LEVELS + 1:  # the innermost values themselves count as one
+        if self._level > MOST_LEVELS + 1:  # the innermost values count as one level
             raise yaml.composer.ComposerError(
                 None, None, f"it is nested more than {MOST_LEVELS} levels deep",
                 self.peek_event().start_mark,  # type: ignore[no-untyped-call]
@@ -44,7 +44,7 @@ class BoundedLoader(yaml.SafeLoader):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One value: its node, the file's name, and its key path, e.g. ``projects[2].quota``."""
+    """Value with its node, the file's name, and its key path, e.g. ``projects[2].quota``."""
 
     node: yaml.Node
     source: str
@@ -52,11 +52,11 @@ class Item:
 
     @property
     def line(self) -> int:
-        """Line in the file, from 1."""
+        """Return the line in the file, from 1."""
         return int(self.node.start_mark.line) + 1
 
     def wrong(self, what: str, **numbers: Number) -> NoReturn:
-        """Raise InvalidInput: ``what`` is the rest of a sentence about this value."""
+        """Raise InvalidInput about this value; ``what`` is the rest of the sentence."""
         raise InvalidInput(
             f"{self.source}, line {self.line}: {self.path or 'the document'} {what}",
             code="configuration",
@@ -65,7 +65,7 @@ class Item:
         )
 
     def entries(self, known: Iterable[str] | None = None) -> Mapping[str, Item]:
-        """Return a mapping; with ``known``, any other key is an error with the nearest one."""
+        """Return a mapping. With ``known``, any other key is an error with a suggestion."""
         if not isinstance(self.node, yaml.MappingNode):
             self.wrong(f"must be a mapping of keys to values, not {self._kind()}.")
         allowed = None if known is None else tuple(known)
@@ -120,7 +120,7 @@ class Item:
         return value
 
     def text(self, most: int = 100) -> str:
-        """Return a text that is not empty, as it is written: ``03423453`` and ``no`` are names."""
+        """Return a nonempty text as written: ``03423453`` and ``no`` are names."""
         self.scalar()
         value: str = self.node.value
         if not value.strip():
@@ -130,11 +130,11 @@ class Item:
         return value
 
     def is_null(self) -> bool:
-        """Tell whether the value is null or left empty."""
+        """Return whether the value is null or empty."""
         return self.scalar() is None if isinstance(self.node, yaml.ScalarNode) else False
 
     def is_word(self, word: str) -> bool:
-        """Tell whether the value is this word."""
+        """Return whether the value is this word."""
         return isinstance(self.node, yaml.ScalarNode) and self.scalar() == word
 
     def scalar(self) -> object:
@@ -158,7 +158,7 @@ class Item:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence that names the nearest known word, or all of them.
+    """Return the end of a sentence that suggests the nearest known word, or lists all of them.
 
     >>> nearest("quotta", ["quota", "limit"])
     '; did you mean `quota`?'
@@ -173,7 +173,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def compose(text: str, source: str) -> Item | None:
-    """Return the only document of a text, None when it is empty. Errors: InvalidInput."""
+    """Return the only document of a text, or None if it is empty. Errors: InvalidInput."""
     if len(text.encode(errors="replace")) > MOST_BYTES:
         raise InvalidInput(
             f"{source} is larger than {MOST_BYTES} bytes; it should be a few hundred lines.",
@@ -199,18 +199,18 @@ def compose(text: str, source: str) -> Item | None:
 
 
 NAMES = frozenset({"name", "parent", "project", "who"})
-"""Keys whose value is a name; in lists under ``LISTS_OF_NAMES`` each value is one."""
+"""Keys whose value is a name. In the lists of ``LISTS_OF_NAMES`` each value is a name."""
 LISTS_OF_NAMES = frozenset({"members", "leads"})
 _TEXT = "tag:yaml.org,2002:str"
 _NULL = "tag:yaml.org,2002:null"
 _LIKE_A_NUMBER = re.compile(r"[-+.]?[0-9][-+.0-9_eE]*")
-"""YAML 1.2 takes ``1e5`` for a number, and YAML 1.1 does not."""
+"""Text that YAML may read as a number. YAML 1.2 does so for ``1e5``, YAML 1.1 does not."""
 
 
 def with_quoted_names(text: str) -> str:
-    """Return a text in which names are quoted that YAML would read as something else.
+    """Return the text with quotes around names that YAML would read as another type.
 
-    Keys, too. A text that is not YAML is returned as it is.
+    Keys are included. A text that is not YAML is returned unchanged.
 
     >>> with_quoted_names("build: {users: {007: 1}}\\nprojects: [{name: a, members: [no, ann]}]")
     'build: {users: {"007": 1}}\\nprojects: [{name: a, members: ["no", ann]}]'
@@ -219,7 +219,7 @@ def with_quoted_names(text: str) -> str:
         node = yaml.compose(text, Loader=BoundedLoader)
     except (yaml.YAMLError, RecursionError):
         return text
-    # A value that an alias stands for is one node in several places.
+    # A value with an alias is one node in several places.
     found = {
         it.start_mark.index: it.end_mark.index for it in _unquoted(node, False) if it.style is None
     }
@@ -229,7 +229,7 @@ def with_quoted_names(text: str) -> str:
 
 
 def _unquoted(node: yaml.Node | None, name: bool) -> Iterator[yaml.ScalarNode]:
-    """Yield names that are no text to YAML."""
+    """Yield the names that YAML does not read as text."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             yield from _unquoted(key, True)
@@ -246,7 +246,7 @@ def _unquoted(node: yaml.Node | None, name: bool) -> Iterator[yaml.ScalarNode]:
 
 
 def of_data(data: object, source: str) -> Item:
-    """Return plain data as a document; all of it is said to be in the first line.
+    """Return plain data as a document. Errors report its first line.
 
     >>> of_data({"susan": [1, None]}, "here").entries()["susan"].path
     'susan'

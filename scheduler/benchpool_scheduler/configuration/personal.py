@@ -1,7 +1,7 @@
-"""A project of their own for each member of a project that says ``each``.
+"""Personal projects: a project for each member of a project with ``each``.
 
-They are made of what people wrote and of who there is, each time that either changes, and written
-nowhere: whoever leaves the Hub or the group no longer has one.
+They are derived from the written configuration and the users, each time one of these changes. They
+are not stored: a user who leaves the Hub or the group loses the project.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchpool_scheduler.core.model import Project, ProjectName
 
 
 def among(user: str, groups: Set[str], people: Iterable[str]) -> bool:
-    """Tell whether a user is named by members or leads, alone or by a group.
+    """Return whether members or leads name a user, directly or by a group.
 
     >>> among("susan", {"staff"}, ["joe", "group:staff"]), among("susan", set(), ["*"])
     (True, False)
@@ -32,17 +32,17 @@ def among(user: str, groups: Set[str], people: Iterable[str]) -> bool:
 
 
 def written(configuration: Configuration) -> Configuration:
-    """Return a configuration as people wrote it."""
+    """Return a configuration as written, without derived projects and reservations."""
     return configuration.written or configuration
 
 
 def in_force(
     configuration: Configuration, people: Mapping[str, Set[str]], now: float
 ) -> Configuration:
-    """Return a configuration with the reservations of an instant and people's own projects.
+    """Return a configuration with the reservations active at ``now`` and the personal projects.
 
     Args:
-        configuration: As it was at another instant, or as people wrote it.
+        configuration: The configuration at another time, or as written.
     """
     own = written(configuration)
     reserved = with_reservations(own, now)
@@ -53,11 +53,9 @@ def in_force(
 
 
 def with_personal(configuration: Configuration, people: Mapping[str, Set[str]]) -> Configuration:
-    """Return a configuration with the personal projects of these people.
+    """Return a configuration with the personal projects of these users.
 
-    Args:
-        configuration: With personal projects or without.
-        people: The groups of each user.
+    ``people`` maps each user to their groups. ``configuration`` may have personal projects already.
 
     >>> from benchpool_scheduler.configuration.loader import load
     >>> text = "version: 1\\nprojects: [{name: all, members: ['*'], each: {limit: 2}}]"

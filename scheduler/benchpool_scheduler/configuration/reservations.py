@@ -1,4 +1,4 @@
-"""Reservations of GPUs for projects, as ``benchpool.yaml`` says them, and what they make of it."""
+"""Reservations of GPUs for projects in ``benchpool.yaml``, and their effect on a configuration."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MOST, MOST_GPUS = 1000, 100_000
 def entries(
     item: Item, projects: Sequence[ProjectSettings], zone: str
 ) -> tuple[QuotaReservation, ...]:
-    """Return what the section ``reservations`` says. Errors: InvalidInput.
+    """Parse the section ``reservations``. Errors: InvalidInput.
 
     Args:
-        zone: In which times are that name no zone.
+        zone: Time zone of times without a zone.
     """
     found: dict[str, QuotaReservation] = {}
     for number, entry in enumerate(item.items()):
@@ -77,7 +77,7 @@ def _instant(item: Item, zone: str) -> float:
 
 
 def in_words(one: QuotaReservation, zone: str) -> str:
-    """Return what a reservation is, with its times in a zone.
+    """Return a reservation in words, with its times in a zone.
 
     >>> in_words(QuotaReservation("paper", ProjectName("vision"), 4, 0.0, 90_000.0), "UTC")
     '4 GPUs for project vision from 1970-01-01 00:00 to 1970-01-02 01:00 (UTC)'
@@ -91,9 +91,9 @@ def in_words(one: QuotaReservation, zone: str) -> str:
 
 
 def with_reservations(own: Configuration, now: float) -> Configuration:
-    """Return a configuration as it is while those reservations stand that do now.
+    """Return a configuration with the reservations that are active at ``now``.
 
-    The same object is returned where none stands.
+    The same object is returned if none is active.
     """
     there = reservations.standing(own.reservations, now)
     if not there:

@@ -1,4 +1,4 @@
-"""Whether jobs are tried again after failures, as ``benchpool.yaml`` says it."""
+"""Section ``retries`` of ``benchpool.yaml``: retries after failures."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from benchpool_scheduler.core.lifecycle.retries import (
 )
 
 SECTION = {cause.replace("-", "_"): cause for cause in FAILURES}
-"""The keys of the section, and the causes that they are."""
+"""Causes by the keys of the section."""
 RULE = ("times", "pause_s", "avoid_s")
 
 
 def policy(item: Item) -> RetryRules:
-    """Return what the section ``retries`` says. Errors: InvalidInput."""
+    """Parse the section ``retries``. Errors: InvalidInput."""
     said = item.entries(SECTION)
     return RetryRules(
         {SECTION[key]: _rule(entry) for key, entry in said.items() if not entry.is_null()}
@@ -37,7 +37,7 @@ def _rule(item: Item) -> SiteRule:
 
 
 def rules(policy: RetryRules) -> Mapping[EndCause, tuple[int, float, float]]:
-    """Return what holds after each failure: how often, after which pause, how long off the node."""
+    """Return by cause the number of retries, the delay, and the time off the node, in seconds."""
     found = {}
     for cause in FAILURES:
         rule = policy.rule(cause)

@@ -1,4 +1,4 @@
-"""The pool's configuration as frozen data (formats, section 6)."""
+"""Configuration of the pool as frozen data (formats, section 6)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from benchpool_scheduler.worker.folders import Part
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """Who may hold how many build GPUs (R2), and how many are set aside for that (R3).
+    """Build quotas of users (R2), and the GPUs set aside for them (R3).
 
     Attributes:
-        default: GPUs of a user whom nothing else names.
-        groups: GPUs by group; a group property of the Hub goes before this.
-        users: GPUs by user; goes before everything.
+        default: GPUs of a user without another quota.
+        groups: GPUs by group; a group property of the Hub has precedence.
+        users: GPUs by user; has precedence over all others.
         reserve: GPUs set aside; None is ``auto``: the sum over the users who may start servers.
         parking: Benches may be parked: one machine, experimental.
     """
@@ -43,12 +43,12 @@ class Build:
 
 
 EVERYBODY = "*"
-"""Among the members of a project: whoever belongs to no other project."""
+"""Member of a project that stands for all users without another project."""
 
 
 @dataclass(frozen=True, slots=True)
 class PersonalProject:
-    """What each member's own project below a project has (``each``); all count alike."""
+    """Settings of the personal project of each member (``each``); all are equal."""
 
     quota: int | None = 0
     limit: int | None = None
@@ -58,13 +58,13 @@ class PersonalProject:
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """A project, who belongs to it and who leads it.
+    """Project with its members and leads.
 
-    ``members`` and ``leads`` hold user names, and groups as ``group:NAME``; members may be
-    ``EVERYBODY``. With ``each`` it holds no jobs itself: every member has a project of their own
-    below it, see ``personal``. ``line`` is where the file names it, 0 where no file does.
-    ``gpu_hours`` is its budget of a month; what is used below it counts, too. With ``sums`` its
-    quota is not written: with projects below it, it is the sum of theirs (R4).
+    ``members`` and ``leads`` hold user names, and groups as ``group:NAME``. Members may be
+    ``EVERYBODY``. With ``each`` it holds no jobs itself: every member has a personal project below
+    it, see ``personal``. ``line`` is its line in the file, 0 without a file. ``gpu_hours`` is its
+    monthly budget, which includes the use of projects below it. With ``sums`` no quota is written,
+    and the quota is the sum of those of its children, if any (R4).
     """
 
     project: Project
@@ -77,23 +77,23 @@ class ProjectSettings:
 
     @property
     def name(self) -> ProjectName:
-        """The project's name."""
+        """Return the project's name."""
         return self.project.name
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A level of the machine room: nodes that share a value of this label lie close (R12).
+    """Topology level: nodes that share a value of this label are close to each other (R12).
 
     Attributes:
-        name: As jobs name it: the label's part behind the last ``/``.
+        name: Name in jobs: the part of the label after the last ``/``.
     """
 
     label: str
 
     @property
     def name(self) -> str:
-        """How jobs name it.
+        """Return its name in jobs.
 
         >>> Level("topology.kubernetes.io/zone").name
         'zone'
@@ -103,7 +103,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class NodePool:
-    """A set of nodes chosen by labels, and what they serve."""
+    """Set of nodes chosen by labels, and their purpose."""
 
     name: str
     nodes: Mapping[str, str] = field(default_factory=dict)
@@ -112,16 +112,20 @@ class NodePool:
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """What one user may have at once; services have no bound.
+    """Limits of one user; services of the Hub have none.
 
     Attributes:
-        jobs: Jobs that have not ended. ``submissions_mib``: what these were submitted with.
-        uploads_gib: Uploads that are on their way. ``stored_gib``: contents that are kept.
-        values_gib: Values of a notebook that go along with one job.
+        jobs: Jobs that have not ended.
+        submissions_mib: Size of the submissions of these jobs, in MiB.
+        uploads_gib: Uploads in progress, in GiB.
+        stored_gib: Stored contents, in GiB.
+        values_gib: Values of a notebook sent with one job, in GiB.
         streams: Open event streams and followed logs.
-        home_gib: What the home may hold for jobs to be taken; None is no bound. Not on a cluster.
-        results_gib: What the results of the user's jobs may hold together that the scheduler keeps,
-            for further jobs to be taken; None is no bound. ``checkpoints_gib`` likewise.
+        home_gib: Size of the home above which jobs are rejected; None is no limit. Not on a
+            cluster.
+        results_gib: Size of all kept results of the user's jobs above which jobs are rejected;
+            None is no limit.
+        checkpoints_gib: The same for checkpoints.
     """
 
     jobs: int = 10_000
@@ -137,11 +141,11 @@ class Budgets:
 
 @dataclass(frozen=True, slots=True)
 class UserHours:
-    """Budgets of GPU-hours of users in a calendar month.
+    """Monthly budgets of GPU-hours of users.
 
     Attributes:
-        time_zone: Whose months and days count, in budgets and reports.
-        default: Of a user whom ``users`` does not name.
+        time_zone: Time zone of months and days, in budgets and reports.
+        default: Budget of a user whom ``users`` does not name.
     """
 
     time_zone: str = "UTC"
@@ -159,16 +163,16 @@ class UserHours:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long what is over is kept.
+    """Retention times and limits.
 
     Attributes:
         ended_days: Days that a job is kept after its end.
-        ended_jobs: Ended jobs that are kept at most; the oldest go first.
-        uploads_days: Days that an upload is kept which no job names.
-        checkpoints_days: Days that checkpoints are kept after the end of their job; None, and more
-            than ``ended_days``, are as long as the job. ``results_days`` and ``logs_days`` alike.
-        use_days: Days that what an ended job used is kept, for history and what-ifs.
-        audit_days: Days that records of the audit trail are kept at least.
+        ended_jobs: Maximum number of ended jobs; the oldest are removed first.
+        uploads_days: Days that an upload without a job is kept.
+        checkpoints_days, results_days, logs_days: Days that these files are kept after the end of
+            their job. None, and more than ``ended_days``, is as long as the job.
+        use_days: Days that the use of ended jobs is kept, for history and what-ifs.
+        audit_days: Minimum days that records of the audit trail are kept.
     """
 
     ended_days: float = 30.0
@@ -181,7 +185,7 @@ class Retention:
     audit_days: float = 400.0
 
     def days_of(self, part: Part) -> float:
-        """Return for how many days after its job's end a kind of files is kept.
+        """Return the days that a kind of files is kept after its job's end.
 
         >>> Retention(ended_days=30, logs_days=7).days_of("logs")
         7
@@ -194,10 +198,12 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class IdleExemption:
-    """Whose benches the rule for idle benches leaves alone until the end of a day.
+    """Exemption of benches from the rule for idle benches until the end of a day.
 
     Attributes:
-        who: A user, ``group:NAME`` or ``profile:NAME``. ``why``: for people to read.
+        who: A user, ``group:NAME`` or ``profile:NAME``.
+        until: Last day of the exemption.
+        why: Reason, for users.
     """
 
     who: str
@@ -205,7 +211,7 @@ class IdleExemption:
     why: str = ""
 
     def end(self, zone: str) -> float:
-        """Return when its last day ends there, in seconds of the epoch.
+        """Return the end of its last day in a zone, in epoch seconds.
 
         >>> IdleExemption("ann", date(1970, 1, 1)).end("UTC")
         86400.0
@@ -217,13 +223,15 @@ class IdleExemption:
 
 @dataclass(frozen=True, slots=True)
 class IdleRule:
-    """When an idle bench is given back.
+    """Rule for idle benches.
 
     Attributes:
-        act: Without it nobody is told anything and nothing is given back.
-        tell_s: Seconds of idleness until it is said, ``ask_s`` until its owner is asked, ``act_s``
-            until it is given back.
-        keep_s: For so long an owner keeps a bench, ``keeps_a_day`` times in 24 hours.
+        act: Whether the rule is enabled. Otherwise it neither notifies nor releases.
+        tell_s: Idle time until the owner is notified, in seconds.
+        ask_s: Idle time until the owner is asked, in seconds.
+        act_s: Idle time until the bench is released, in seconds.
+        keep_s: Length of one keep by the owner, in seconds.
+        keeps_a_day: Maximum number of keeps in 24 hours.
     """
 
     act: bool = False
@@ -236,14 +244,15 @@ class IdleRule:
 
     @property
     def ladder(self) -> IdleLadder:
-        """Its times as the table takes them."""
+        """Return its times for the state table."""
         return IdleLadder(tell_s=self.tell_s, ask_s=self.ask_s, act_s=self.act_s)
 
     def exempt_until(self, names: Collection[str], now: float, zone: str) -> float | None:
-        """Return until when one of these names is left alone; None for none of them, or no longer.
+        """Return when the last current exemption of these names ends, or None without one.
 
         Args:
-            names: As ``IdleExemption.who`` has them. ``zone``: whose days count.
+            names: Names as in ``IdleExemption.who``.
+            zone: Time zone of the days.
 
         >>> rule = IdleRule(exempt=(IdleExemption("group:staff", date(1970, 1, 1)),))
         >>> rule.exempt_until({"ann", "group:staff"}, 5.0, "UTC")
@@ -256,11 +265,11 @@ class IdleRule:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What an hour of a GPU costs who holds it, for reports.
+    """Prices of a GPU-hour for its holder, for reports.
 
     Attributes:
-        currency: As reports name it, such as EUR.
-        gpu_hour: By model of the GPU; a model that is not named costs nothing.
+        currency: Name in reports, such as EUR.
+        gpu_hour: Price by GPU model; a missing model costs nothing.
     """
 
     currency: str = ""
@@ -269,14 +278,15 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Everything that ``benchpool.yaml`` says; the order of ``projects`` is their age.
+    """All settings of ``benchpool.yaml``. The order of ``projects`` is their age.
 
-    ``topology`` holds the levels of the machine room, the widest first; each node is a level of
-    its own besides. ``warnings`` are sentences about what is allowed but probably not meant;
-    ``text`` is what it was read from, ``source`` what that is called. ``written`` is the one that
-    people wrote, where this one has personal projects besides, or reservations stand in it.
-    ``hour_budgets`` are all budgets of GPU-hours, by whom they are. ``oversubscribe`` lets projects
-    be guaranteed more GPUs together than training has.
+    ``topology`` holds the topology levels, the widest first. Each node is a further level.
+    ``warnings`` are sentences about settings that are allowed but probably not intended. ``text``
+    is the text that was read, and ``source`` is its name.
+
+    ``written`` is the configuration as written, if this one adds personal projects or active
+    reservations. ``hour_budgets`` are the budgets of GPU-hours of all projects and users.
+    ``oversubscribe`` allows projects to be guaranteed more GPUs in total than training has.
     """
 
     build: Build = field(default_factory=Build)
@@ -302,9 +312,9 @@ class Configuration:
     hour_budgets: HourBudgets = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Make the projects quick to find: every submission and every look at a job asks."""
+        """Index the projects by name: every submission and every view of a job looks them up."""
         self._sum_quotas()
-        # Of two projects of one name the first counts; the loader refuses the second.
+        # Of two projects with one name the first counts. The loader rejects the second.
         by_name = {settings.name: settings for settings in reversed(self.projects)}
         above = {p.project.parent for p in self.projects if p.project.parent is not None}
         above |= {p.name for p in self.projects if p.each is not None}
@@ -332,7 +342,7 @@ class Configuration:
 
     @property
     def offers_personal(self) -> bool:
-        """Whether some project gives each of its members one of their own."""
+        """Return whether a project gives each of its members a personal project."""
         return any(settings.each is not None for settings in self.projects)
 
     def project(self, name: str) -> ProjectSettings | None:
@@ -340,7 +350,7 @@ class Configuration:
         return self._by_name.get(name)
 
     def upwards(self, name: str) -> Iterator[ProjectSettings]:
-        """Yield a project and those above it, the lowest first."""
+        """Yield a project and its ancestors, lowest first."""
         found = self.project(name)
         while found is not None:
             yield found
@@ -348,18 +358,18 @@ class Configuration:
             found = None if parent is None else self.project(parent)
 
     def is_parent(self, name: str) -> bool:
-        """Tell whether other projects lie below this one; it then holds no jobs itself."""
+        """Return whether other projects are below this one. It then holds no jobs itself."""
         return name in self._parents
 
     def is_personal(self, name: str) -> bool:
-        """Tell whether a project was made for a single user, and nobody wrote it."""
+        """Return whether a project was derived for a single user and is not in the file."""
         made = self.written is not None and self.written.project(name) is None
         return made and name in self._by_name
 
     def below(self, name: str) -> list[str]:
         """Return the names of the projects below one that take members, at any depth.
 
-        They hold jobs, or make a project for each member; those so made are left out.
+        They hold jobs, or make a personal project for each member. Personal projects are left out.
         """
         return [
             one.name
@@ -371,5 +381,5 @@ class Configuration:
         ]
 
     def holds_jobs(self, name: str) -> bool:
-        """Tell whether there is a project of this name that may hold jobs."""
+        """Return whether a project of this name exists and may hold jobs."""
         return name in self._by_name and name not in self._parents

@@ -1,4 +1,4 @@
-"""Checks of the tree of projects as a whole."""
+"""Checks of the whole project tree."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from benchpool_scheduler.configuration.settings import ProjectSettings
 from benchpool_scheduler.core.model import Project, ProjectName
 
 MOST_DEPTH = 16
-"""Levels of projects that a tree may have."""
+"""Maximum depth of the project tree."""
 
 
 def check_tree(projects: Sequence[ProjectSettings], places: Sequence[Item]) -> None:
-    """Refuse names that repeat, parents that do not exist, circles, and trees that are too deep.
+    """Reject duplicate names, missing parents, cycles, and trees that are too deep.
 
     Args:
         places: The list entries of the projects.
@@ -46,9 +46,9 @@ def check_tree(projects: Sequence[ProjectSettings], places: Sequence[Item]) -> N
 
 
 def _upwards(name: str, parents: Mapping[str, str | None]) -> list[str]:
-    """Return a project and those above it, one level more than is allowed at most.
+    """Return a project and its ancestors, up to one level more than allowed.
 
-    A circle ends where it closes.
+    A cycle ends where it closes.
     """
     path, above = [name], parents[name]
     while above is not None and above in parents and len(path) <= MOST_DEPTH:
@@ -60,7 +60,7 @@ def _upwards(name: str, parents: Mapping[str, str | None]) -> list[str]:
 
 
 def tree_warnings(projects: Sequence[ProjectSettings]) -> tuple[str, ...]:
-    """Return sentences about what is allowed but probably not meant."""
+    """Return warnings about settings that are allowed but probably not intended."""
     below: dict[ProjectName | None, list[Project]] = {}
     for settings in projects:
         below.setdefault(settings.project.parent, []).append(settings.project)
@@ -80,9 +80,9 @@ RESOURCES = ("GPUs", "CPUs", "GiB of memory")
 
 
 def _void_guarantees(settings: ProjectSettings, below: Sequence[Project]) -> Iterator[str]:
-    """Yield a sentence for each guarantee that a project's own bounds make void (R4).
+    """Yield a sentence for each guarantee that a project's own quota or limit makes void (R4).
 
-    They bind all below it, so they are compared with the quotas of the next level.
+    They bind all projects below, so they are compared with the quotas of the next level.
     """
     above = settings.project
     for resource, unit in enumerate(RESOURCES):
@@ -113,7 +113,7 @@ MOST_NAMED = 4
 
 
 def largest(quotas: Mapping[ProjectName, float]) -> str:
-    """Return the largest quotas by name, and what all others add up to.
+    """Return the largest quotas by name, and the sum of all others.
 
     >>> largest({"a": 1, "b": 7})
     'b 7, a 1'
@@ -126,7 +126,7 @@ def largest(quotas: Mapping[ProjectName, float]) -> str:
 
 
 def _bounds(project: Project, resource: int) -> tuple[float | None, float | None]:
-    """Return quota and limit of one resource, None for no bound."""
+    """Return quota and limit of one resource, None for no limit."""
     if resource == 0:
         return project.quota, project.limit
     bound = (project.cpus, project.memory_gib)[resource - 1]

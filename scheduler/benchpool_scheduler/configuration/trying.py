@@ -1,6 +1,6 @@
-"""A configuration with some values set, for whoever looks before they save: read from plain data.
+"""Trial configurations with some values set, to preview a change before it is saved.
 
-What people wrote is taken apart once for each text; then a trial costs what its check does.
+The written text is parsed once. Each trial then costs only its check.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from benchpool_scheduler.contract.configuration import Setting
 def attempt(
     text: str, settings: Iterable[Setting], source: str = "benchpool.yaml"
 ) -> Configuration | None:
-    """Return what a text says with some values set, without a text of its own.
+    """Return the configuration of a text with some values set, without rendering a new text.
 
-    None where the text's data do not say all that it says, so that it has to be changed and read.
-    Errors: InvalidInput, whose line is not that of the text.
+    None if the plain data of the text do not give the same configuration; then edit and load the
+    text. Errors: InvalidInput; its line number does not refer to the text.
 
     >>> found = attempt("version: 1", [Setting("build.default", 2)])
     >>> found.build.default if found else None

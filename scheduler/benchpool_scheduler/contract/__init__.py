@@ -1,11 +1,12 @@
-"""The wire: what HTTP bodies, the command line and the Python client say to each other.
+"""Wire contract between the service, the command line and the Python client.
 
-Field names, units and meanings are those of the reference; times are RFC 3339 with zone,
-durations seconds, sizes bytes. Bodies are closed: a key that is not declared here is refused.
-The room holds data only; who may do what is decided in ``api``, what runs in ``core``. Its door
-is this package. Beside it, ``contract.operations`` is the table of what can be asked,
-``contract.actions`` what can be done to a job, with the bodies, and ``contract.kubernetes`` the
-names that cluster and scheduler share.
+Field names, units and meanings follow the reference. Times are RFC 3339 with a zone, durations are
+seconds and sizes are bytes. Bodies are closed: an undeclared key is rejected.
+
+The package holds data only. ``api`` decides who may call an operation, and ``core`` decides what
+runs. Entry point: this package. Three modules stand beside it: ``contract.operations`` is the table
+of operations, ``contract.actions`` holds the actions on a job with their bodies, and
+``contract.kubernetes`` holds the names that cluster and scheduler share.
 """
 
 from benchpool_scheduler.contract.audit import (
@@ -153,7 +154,7 @@ from benchpool_scheduler.contract.whatif import (
 )
 
 API_VERSION = "v1"
-"""Version segment of every path: ``/api/v1/...``."""
+"""Version segment of every path, as in ``/api/v1/...``."""
 
 __all__ = [
     "API_VERSION",

@@ -1,4 +1,4 @@
-"""Who asks to belong to a project, and who is let in."""
+"""Access requests to projects, and the decisions on them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Answered = Annotated[str, Meta(max_length=500, description="Why, for that user t
 
 
 class AccessAsk(Struct, frozen=True, forbid_unknown_fields=True):
-    """A wish to belong to a project."""
+    """Access request of the caller for a project."""
 
     project: Annotated[Name, Meta(description="Which one.")]
     reason: Wish | None = None
 
 
 class AccessDecision(Struct, frozen=True, forbid_unknown_fields=True):
-    """Who is let into a project, sent out of it, or declined."""
+    """Decision on a user's membership in a project: add, remove or decline."""
 
     project: Annotated[Name, Meta(description="Which one.")]
     user: Annotated[Name, Meta(description="Who.")]
@@ -29,9 +29,10 @@ class AccessDecision(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AccessRequest(Struct, frozen=True):
-    """A wish that was not granted yet.
+    """Access request that has not been granted.
 
-    ``declined`` is why it was, null while nobody has decided; ``decides`` whether the reader may.
+    ``declined`` is the reason of the refusal, null while the request is open. ``decides`` is
+    whether the reader may decide on it.
     """
 
     user: str

@@ -1,6 +1,6 @@
-"""What may be done to an accepted job: each action with its body.
+"""Actions on an accepted job, each with its body.
 
-This is the part of the table of operations that grows; ``service.jobs.commands`` does them.
+New actions belong in this part of the table of operations. ``service.jobs.commands`` executes them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ more then come when there is room, and the last ones go at once, saving as for a
 
 
 class ActionReason(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of ``pause``, ``resume`` and ``cancel``: the reason is shown to the job's owner."""
+    """Body of ``pause``, ``resume`` and ``cancel``: a reason that is shown to the job's owner."""
 
     reason: (
         Annotated[
@@ -35,13 +35,13 @@ class ActionReason(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class JobRename(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of ``rename``: the name that a job has from now on, also one that has ended."""
+    """Body of ``rename``: the new name of a job. Ended jobs can be renamed, too."""
 
     name: Annotated[Name, Meta(description="What lists, pages and messages call it.")]
 
 
 class JobNote(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of ``note``: what its people write about a job; nothing removes it."""
+    """Body of ``note``: the note of the job's users. An empty text removes it."""
 
     note: Annotated[
         str, Meta(max_length=500, description="Shown with the job and where jobs are compared.")
@@ -49,9 +49,9 @@ class JobNote(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class JobActions:
-    """What may be done to an accepted job.
+    """Actions on an accepted job.
 
-    Each is a wish for how the job is to be, so saying it twice is saying it once.
+    Each action names the desired state of the job, so repeating it has no further effect.
     """
 
     @operation(
@@ -69,7 +69,7 @@ class JobActions:
     def pause(self, id_: str, reason: str | None = None) -> Given:
         """Pause a job until it is resumed.
 
-        It keeps its progress. The reason is shown to its owner.
+        The job keeps its progress. The reason is shown to its owner.
         """
         return given(ActionReason(reason), job=id_)
 
@@ -98,7 +98,7 @@ class JobActions:
         tool=True,
     )
     def cancel(self, id_: str, reason: str | None = None) -> Given:
-        """End a job for good."""
+        """End a job permanently."""
         return given(ActionReason(reason), job=id_)
 
     @operation(
@@ -127,9 +127,9 @@ class JobActions:
         project: str | None = None,
         gpu_models: Sequence[str] | None = None,
     ) -> Given:
-        """Give an accepted job another priority, size, time limit, project or GPU models.
+        """Change the priority, size, time limit, project or GPU models of an accepted job.
 
-        None leaves it as it is.
+        None leaves a field unchanged.
         """
         models = None if gpu_models is None else tuple(gpu_models)
         body = JobChange(priority, workers, gpus, time_limit_s, project, models)
@@ -151,7 +151,7 @@ class JobActions:
         tool=True,
     )
     def rename(self, id_: str, name: str) -> Given:
-        """Give a job another name."""
+        """Rename a job."""
         return given(JobRename(name), job=id_)
 
     @operation(

@@ -1,4 +1,4 @@
-"""The audit trail: who did what, from where, why, and what it was before and after."""
+"""Audit trail: who did what, from where and why, with the values before and after."""
 
 from __future__ import annotations
 
@@ -12,27 +12,29 @@ Scalar = str | int | float | bool | None
 
 
 class AuditOutcome(StrEnum):
-    """What became of it."""
+    """Outcome of an audited request."""
 
     DONE = "done"
     REFUSED = "refused"
-    FAILED = "failed"  # a fault of ours: it may have been done
+    FAILED = "failed"  # an internal error: the action may have been done
 
 
 class AuditRecord(Struct, frozen=True, kw_only=True):
-    """One record.
+    """Record of the audit trail.
 
     Attributes:
-        number: Its place in the trail; every one is one more than the one before.
-        actor: The Hub's name of who asked; empty for nobody that the Hub knows. ``kind`` is
-            ``service`` for the Hub and its services.
-        address: Where the request came from.
-        action: The operation's name, or ``login``, ``logout``, ``audit-begun``, ``refusals``, and
-            ``preempt``, whose actor is ``benchpool`` and whose ``after`` has the ``rule``.
-        target: The job, lease or user that it was about.
-        reason: What the actor said why, or the sentence of a refusal; ``code`` is its code.
-        before, after: What it changed, by field, as it was and as it is.
-        previous: The hash of the record before.
+        number: Place in the trail; each record has the number of the previous one plus one.
+        actor: The Hub's name of the actor; empty where the Hub knows none.
+        kind: ``service`` for the Hub and its services.
+        address: Address that the request came from.
+        action: The operation's name, or ``login``, ``logout``, ``audit-begun``, ``refusals`` or
+            ``preempt``. The actor of ``preempt`` is ``benchpool``, and its ``after`` has the
+            ``rule``.
+        target: The job, lease or user that the action was about.
+        code: Code of a refusal.
+        reason: Reason that the actor gave, or the sentence of a refusal.
+        before, after: Changed fields with their values before and after the action.
+        previous: Hash of the previous record.
         hash: SHA-256 of this record, with ``previous`` and without the hash.
     """
 
@@ -54,7 +56,7 @@ class AuditRecord(Struct, frozen=True, kw_only=True):
 
 
 class AuditQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which records, the newest first; ``below`` goes on after an answer with ``more``."""
+    """Filter of audit records, newest first. ``below`` continues after an answer with ``more``."""
 
     since: Annotated[datetime, Meta(tz=True, description="Not older than this.")] | None = None
     until: Annotated[datetime, Meta(tz=True, description="Older than this.")] | None = None
@@ -77,14 +79,14 @@ class AuditQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AuditPage(Struct, frozen=True):
-    """Answer of ``audit``: the newest first; ``more``: there are older ones of this kind."""
+    """Answer of ``audit``, newest record first. ``more`` is whether older records match."""
 
     records: list[AuditRecord]
     more: bool
 
 
 class AuditVerifyQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """A record that was noted elsewhere, by ``number`` and ``hash``: it must still stand there."""
+    """Record noted elsewhere, by ``number`` and ``hash``. It must still be in the trail."""
 
     number: Annotated[int, Meta(ge=1, description="Number of a record noted earlier.")] | None = (
         None
@@ -98,8 +100,8 @@ class AuditVerifyQuery(Struct, frozen=True, forbid_unknown_fields=True):
 class AuditCheck(Struct, frozen=True):
     """Answer of ``audit verify``.
 
-    ``first`` and ``last`` are the numbers of the oldest and newest record that is kept, ``hash``
-    that of the newest; ``problem`` says where the chain breaks, null when it holds.
+    ``first`` and ``last`` are the numbers of the oldest and newest record that is kept. ``hash`` is
+    that of the newest. ``problem`` states where the chain breaks, null when it holds.
     """
 
     ok: bool
@@ -110,7 +112,7 @@ class AuditCheck(Struct, frozen=True):
 
 
 class LoginReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of what the Hub tells about a login or a logout."""
+    """Body of the Hub's report of a login or a logout."""
 
     user: Annotated[str, Meta(max_length=255)]
     outcome: AuditOutcome

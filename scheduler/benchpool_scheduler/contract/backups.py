@@ -1,4 +1,4 @@
-"""Copies of what the service keeps."""
+"""Backups of the service's data."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from msgspec import Struct
 
 
 class BackupMade(Struct, frozen=True):
-    """Answer of ``backup``: where the copy lies on the machine of the service, and what is in it.
+    """Answer of ``backup``: the path of the copy on the service's machine, and its contents.
 
     Attributes:
-        files: Bytes of each file by its name.
-        missing: Sentences about what could not be copied; empty where all is there.
+        files: Size of each file in bytes, by its name.
+        missing: Sentences about what could not be copied; empty for a complete copy.
     """
 
     folder: str

@@ -1,4 +1,4 @@
-"""Benches: leases of build GPUs, and the line of servers that wait for them."""
+"""Benches: leases of build GPUs, and the queue of servers that wait for them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchpool_scheduler.contract.scalars import Name
 
 
 class NodeRequirement(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a label of a machine must be like, as Kubernetes says it; its name is metadata.name."""
+    """Requirement on a node's label, as in Kubernetes. ``metadata.name`` is its name."""
 
     key: Annotated[str, Meta(min_length=1, max_length=317)]
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
@@ -21,7 +21,7 @@ class NodeRequirement(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Toleration(Struct, frozen=True, forbid_unknown_fields=True):
-    """A taint of machines that a server bears, as Kubernetes says it; empty means any."""
+    """Toleration of a node taint, as in Kubernetes. An empty key matches every taint."""
 
     key: Annotated[str, Meta(max_length=317)] = ""
     operator: Literal["Equal", "Exists"] = "Equal"
@@ -30,14 +30,16 @@ class Toleration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LeaseRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """The spawner asks for build GPUs (R2); ``spawn`` makes a repeat harmless.
+    """Request of the spawner for build GPUs (R2). ``spawn`` makes a repeat harmless.
 
-    ``groups`` maps each group of the user to its group property ``benchpool.build_quota``
-    (null when the group has none). On Kubernetes ``resource`` is what the GPUs are counted as
-    (null for whole GPUs), and ``claim`` in ``namespace`` is the volume claim of the user's home:
-    only nodes where that volume can be used are chosen, with all labels of ``node_selector``,
-    meeting one of the alternatives of ``node_affinity``, where there are any, and whose taints are
-    all borne by ``tolerations`` (null bears what jobs bear).
+    ``groups`` maps each group of the user to its group property ``benchpool.build_quota`` (null
+    when the group has none).
+
+    The other fields are for Kubernetes. ``resource`` is the resource name of the GPUs (null for
+    whole GPUs). ``claim`` in ``namespace`` is the volume claim of the user's home, and only nodes
+    that can use that volume are chosen. A node must have all labels of ``node_selector``, and meet
+    one of the alternatives of ``node_affinity`` if there are any. ``tolerations`` must cover all
+    taints of the node; null stands for the tolerations of jobs.
     """
 
     user: Name
@@ -55,10 +57,10 @@ class LeaseRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Lease(Struct, frozen=True):
-    """Build GPUs held by one notebook server; ``last_active``: the Hub saw it do something last.
+    """Build GPUs held by one notebook server. ``last_active`` is its last activity seen by the Hub.
 
-    ``denied_devices`` is told to the spawner that starts the server, on one machine: major and
-    minor numbers of the device files of other GPUs, which the server must not open.
+    ``denied_devices`` is for the spawner that starts the server on one machine: major and minor
+    numbers of the device files of other GPUs, which the server must not open.
     """
 
     id: str
@@ -73,7 +75,7 @@ class Lease(Struct, frozen=True):
 
 
 class BenchWanted(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of ``ask_back``: why, for the owner to read."""
+    """Body of ``ask_back``: the reason, which is shown to the owner."""
 
     reason: Annotated[
         str,
@@ -84,11 +86,11 @@ class BenchWanted(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LineRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """The spawner asks for build GPUs and waits in line where none can be had now.
+    """Request of the spawner for build GPUs that waits in the queue while none are free.
 
-    Asking again keeps the place. ``since`` is when the server first asked, so that a scheduler
-    that was restarted gives the same place again; ``hold_s`` is for how long the answer may be
-    held back while nothing changes.
+    A repeated request keeps the position. ``since`` is the time of the server's first request, so
+    that a restarted scheduler restores the same position. ``hold_s`` is how long the answer may be
+    delayed while nothing changes, in seconds.
     """
 
     lease: LeaseRequest
@@ -97,9 +99,9 @@ class LineRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LinePlace(Struct, frozen=True):
-    """A place in line for build GPUs; ``position`` 1 is the next.
+    """Position in the queue for build GPUs; ``position`` 1 is the next.
 
-    ``id`` is that of the lease that will be; giving it back leaves the line.
+    ``id`` is that of the future lease. Releasing it leaves the queue.
     """
 
     id: str
@@ -111,7 +113,7 @@ class LinePlace(Struct, frozen=True):
 
 
 class InLine(Struct, frozen=True):
-    """A server that waits in line for its build GPUs, as those see it who may see its bench."""
+    """Server that waits in the queue for build GPUs, for readers who may see its bench."""
 
     user: str
     server: str
@@ -121,7 +123,7 @@ class InLine(Struct, frozen=True):
 
 
 class LineAnswer(Struct, frozen=True):
-    """Exactly one of both: the lease, or the place in line for it."""
+    """Either the lease or the position in the queue for it."""
 
     lease: Lease | None = None
     place: LinePlace | None = None

@@ -1,4 +1,4 @@
-"""Why an attempt ended otherwise than its owner wished: the closed list of causes."""
+"""Closed list of causes for an attempt that did not end as intended."""
 
 from __future__ import annotations
 
@@ -6,40 +6,40 @@ from enum import StrEnum
 
 
 class EndCause(StrEnum):
-    """What ended an attempt, as ``--retry-on`` and ``benchpool.yaml`` name it."""
+    """Cause of an attempt's end, as named by ``--retry-on`` and ``benchpool.yaml``."""
 
     NODE_LOST = "node-lost"
-    """Its machine or its supervisor was lost."""
+    """The machine or the supervisor of the attempt was lost."""
     EVICTED = "evicted"
-    """Its node put its pod out, for want of memory or disk."""
+    """The node evicted the pod for lack of memory or disk."""
     NOT_TAKEN = "not-taken"
-    """Its node did not take it; nothing ran."""
+    """The node rejected the pod. Nothing ran."""
     MACHINE_FAULT = "machine-fault"
-    """The machine ran out of something or failed; nothing ran."""
+    """The machine lacked a resource or failed. Nothing ran."""
     NO_ROOM = "no-room"
-    """A quota of the cluster's namespace let nothing of it in; nothing ran."""
+    """A quota of the cluster's namespace admitted none of the pods. Nothing ran."""
     GPU_ERROR = "gpu-error"
-    """A GPU failed: the driver told of an XID of the hardware, or the log ends with its error."""
+    """A GPU failed: the driver reported an XID of the hardware, or the log ends with its error."""
     OUT_OF_GPU_MEMORY = "out-of-gpu-memory"
-    """The log ends with an error about the memory of the GPU."""
+    """The log ends with an out-of-memory error of the GPU."""
     OUT_OF_MEMORY = "out-of-memory"
-    """The machine's memory ran out, or what the job asked for of it."""
+    """The machine's memory ran out, or the job exceeded the memory that it requested."""
     TIME_LIMIT = "time-limit"
-    """It ran into its time limit."""
+    """The job reached its time limit."""
     COULD_NOT_START = "could-not-start"
-    """Its command, or its container, could not be started."""
+    """The command or the container could not be started."""
     HANGING = "hanging"
-    """It showed no sign of life for long and was stopped (``hanging`` of ``benchpool.yaml``)."""
+    """The job showed no activity and was stopped (``hanging`` in ``benchpool.yaml``)."""
     EXIT_CODE = "exit-code"
-    """Its command ended with another exit code than 0, and nothing above is known of it."""
+    """The command ended with a nonzero exit code, and no cause above is known."""
 
 
 MOST_RETRIES = 10
-"""A job is tried again at most so often after failures, all causes together."""
+"""Maximum number of retries of a job after failures, all causes together."""
 
 
 def cause_of(word: object) -> EndCause | None:
-    """Return the cause of a word that a worker's record has; None for what is none.
+    """Return the cause that a word of a worker's record names, or None.
 
     >>> cause_of("gpu-error"), cause_of("bad luck"), cause_of(None)
     (<EndCause.GPU_ERROR: 'gpu-error'>, None, None)

@@ -1,8 +1,9 @@
-"""What of an accepted job may be otherwise later: one row for each field, and the body that asks.
+"""Fields of an accepted job that may change: one row for each field, and the request body.
 
-A further field is a field of ``JobChange``, a row here and an argument of ``JobActions.change``.
-The service's commands and refusals, the wishes that a ``TrainingJob`` is heard for, what its status
-keeps, options, forms, dialogs and the buttons of a reason are read from these rows.
+To add a field, add it to ``JobChange``, to the rows here and to the arguments of
+``JobActions.change``. These rows drive the service's commands and refusals, the spec fields of a
+``TrainingJob`` that may change, what its status keeps, options, forms, dialogs, and the buttons of
+a reason.
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ from benchpool_scheduler.phrases import count, exactly
 
 
 class JobChange(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of ``change``: what an accepted job is to have from now on; the rest stays as it is.
+    """Body of ``change``: new values of an accepted job. Fields left out stay as they are.
 
-    ``priority`` is its turn inside its project, higher first. ``workers`` may change while it
-    waits; while it runs only for a job with ``min_workers``: more come when there is room, the
-    last ones go at once. All else changes while it waits or is paused.
+    ``priority`` orders the jobs of a project, highest first. ``workers`` may change while the job
+    waits. While it runs, only a job with ``min_workers`` can change them: workers are added when
+    there is room, and the last ones are removed at once. All other fields change while the job
+    waits or is paused.
     """
 
     priority: Annotated[Priority, Meta(description=PRIORITY_HELP)] | None = None
@@ -58,16 +60,17 @@ class JobChange(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Changeable:
-    """A field that may change.
+    """Field of a job that may change.
 
     Attributes:
-        name: That of ``JobChange``, and of ``JobSpec`` or ``Job``.
-        noun: What sentences call it. ``unit``: what its number counts, empty for none.
+        name: Name in ``JobChange``, and in ``JobSpec`` or ``Job``.
+        noun: Name in sentences.
         when: ``always``; ``elastic``: while no GPUs are held, or with ``min_workers``;
             ``waiting``: while no GPUs are held.
-        written: People may also write it into the ``spec`` of a ``TrainingJob``.
-        advised: The number of a reason that holds a value with which the job would start now.
-        press: The button for that, with ``{value}`` in words.
+        unit: Unit that the number counts, empty for none.
+        written: Users may also write it into the ``spec`` of a ``TrainingJob``.
+        advised: Key in a reason's numbers of a value with which the job would start now.
+        press: Text of the button for that value, with ``{value}`` in words.
     """
 
     name: str
@@ -86,7 +89,7 @@ CHANGEABLE = (
     Changeable(
         "time_limit_s", "time limit", advised="would_start_limited_to", press="End it after {value}"
     ),
-    # Who edits an object is not asked for membership, so its spec says nothing of this one.
+    # Project membership is not checked for an edited object, so its spec leaves out the project.
     Changeable("project", "project", written=False),
     Changeable("gpu_models", "GPU models", advised="would_start_on", press="Accept {value}"),
 )
@@ -99,7 +102,7 @@ _FIELDS: Mapping[str, Field] = {field.name: field for field in fields(JobChange)
 
 
 def in_words(name: str, value: Any) -> str:
-    """Return a field with its value.
+    """Return a field and its value in words.
 
     >>> in_words("priority", 80), in_words("gpus", 1), in_words("time_limit_s", 5400)
     ('priority 80', '1 GPU', 'time limit 1 h 30 min')
@@ -114,16 +117,16 @@ def in_words(name: str, value: Any) -> str:
 
 
 def all_in_words(job: Job) -> str:
-    """Return what a job has of all that may change."""
+    """Return all changeable values of a job in words."""
     has = ((row.name, getattr(job, row.name)) for row in CHANGEABLE)
     return ", ".join(in_words(name, value) for name, value in has if value is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Advised:
-    """A change with which a job would start now, as its reason says.
+    """Change with which a job would start now, from the numbers of its reason.
 
-    ``text`` is its value as a form or an option takes it, ``label`` that of its button.
+    ``text`` is the value as a form or an option takes it. ``label`` is the text of the button.
     """
 
     name: str
@@ -132,7 +135,7 @@ class Advised:
 
 
 def advice_of(reason: Reason | None) -> Iterator[Advised]:
-    """Yield what a reason advises.
+    """Yield the changes that a reason advises.
 
     >>> [it.label for it in advice_of(Reason("pool-full", "", {"would_start_with": 2}, ""))]
     ['Start with 2 GPUs']
@@ -145,13 +148,13 @@ def advice_of(reason: Reason | None) -> Iterator[Advised]:
 
 
 def _pressed(row: Changeable, value: int | str) -> str:
-    """Return a value as a button says it."""
+    """Return a value as a button shows it."""
     if isinstance(value, str):
         return value
     return count(value, row.unit) if row.unit else exactly(value)
 
 
 def advised(job: Job) -> tuple[Advised, ...]:
-    """Return what the reason of a waiting job advises, where the job may be changed."""
+    """Return the changes that the reason of a queued job advises, if the job may be changed."""
     may = job.state is State.QUEUED and "change" in job.actions
     return tuple(advice_of(job.reason)) if may else ()

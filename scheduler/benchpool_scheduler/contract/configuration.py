@@ -1,4 +1,4 @@
-"""What a ``benchpool.yaml`` changes, single settings of it, and the versions that it had."""
+"""Changes of a ``benchpool.yaml``, single settings, and versions of the configuration."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ SettingKey = Annotated[str, Meta(min_length=1, max_length=300)]
 
 
 class ConfigurationChange(Struct, frozen=True):
-    """What changes for whom, a line each; answer of all that checks or changes the configuration.
+    """Effects of a configuration, one line each. Answer of every check and change of it.
 
-    ``version`` is what it is called in ``config log``, null where nothing came into force. ``file``
-    is where the text in force is kept, null where no file keeps it.
+    ``version`` is its number in ``config log``, null where nothing came into force. ``file`` is the
+    path that keeps the text in force, null where no file keeps it.
     """
 
     applied: bool
@@ -31,23 +31,23 @@ class ConfigurationChange(Struct, frozen=True):
 
 
 class CheckQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """What to call the text in what is said of it; ``benchpool.yaml`` by default."""
+    """Name of the text in error messages; ``benchpool.yaml`` by default."""
 
     file: FileName | None = None
 
 
 class ApplyQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """As ``CheckQuery``, and why."""
+    """Name of the text in error messages, and the reason of the change."""
 
     file: FileName | None = None
     reason: Why | None = None
 
 
 class Setting(Struct, frozen=True, forbid_unknown_fields=True):
-    """One value of the configuration to set, or names to add to a list or take from it.
+    """Value of the configuration to set, or names to add to a list or to remove from it.
 
     ``key`` is written with dots: ``build.users.susan``, ``projects.vision.quota``,
-    ``policy.grace_s``. A null value takes the key away. ``projects.vision.name`` makes the project
+    ``policy.grace_s``. A null value removes the key. ``projects.vision.name`` creates the project
     ``vision``, and with null removes it.
     """
 
@@ -60,8 +60,8 @@ class Setting(Struct, frozen=True, forbid_unknown_fields=True):
 class ConfigurationEdit(Struct, frozen=True, forbid_unknown_fields=True):
     """Settings to put in force together.
 
-    With ``base``, the version that somebody looked at, they are refused where another one came
-    into force since.
+    With ``base``, the version that the edit starts from, the settings are rejected if a newer
+    version has come into force.
     """
 
     settings: Annotated[list[Setting], Meta(min_length=1, max_length=10_000)]
@@ -70,32 +70,32 @@ class ConfigurationEdit(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ConfigurationRevert(Struct, frozen=True, forbid_unknown_fields=True):
-    """The version to put in force again; by default the one before that in force."""
+    """Version to put in force again; by default the one before the current one."""
 
     version: Annotated[VersionNumber, Meta(description="By default the one before.")] | None = None
     reason: Why | None = None
 
 
 class VersionWay(StrEnum):
-    """How a version came into force."""
+    """Way in which a version came into force."""
 
-    START = "start"  # found at a start of the service
+    START = "start"  # found when the service started
     APPLY = "apply"
     SET = "set"
     REVERT = "revert"
     RELOAD = "reload"  # the file was read again
-    OBJECTS = "objects"  # of the cluster
+    OBJECTS = "objects"  # the objects of the cluster changed
 
 
 class ConfigurationVersion(Struct, frozen=True, kw_only=True):
-    """One version that came into force.
+    """Version of the configuration that came into force.
 
     Attributes:
-        number: Counts from 1; the largest is the one in force.
-        author: The Hub's name of who did it; empty where the file or the objects were changed.
-        changes: What it changed for whom, a line each.
-        reverts: The version whose text it has, of a revert.
-        hash: SHA-256 of its text.
+        number: Number from 1; the largest is in force.
+        author: The Hub's name of the author; empty where the file or the objects were changed.
+        changes: Effects of the version, one line each.
+        reverts: Version whose text a revert restored.
+        hash: SHA-256 of the text.
     """
 
     number: int
@@ -109,19 +109,19 @@ class ConfigurationVersion(Struct, frozen=True, kw_only=True):
 
 
 class VersionsQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """How many versions, the newest first."""
+    """Number of versions to list, newest first."""
 
     limit: Annotated[int, Meta(ge=1, le=1000, description="Most of them.")] = 50
 
 
 class VersionQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which version; that in force by default."""
+    """Version to read; the one in force by default."""
 
     version: Annotated[VersionNumber, Meta(description="That in force by default.")] | None = None
 
 
 class ConfigurationText(Struct, frozen=True):
-    """The text of a version; without version 0, where none was recorded."""
+    """Text of a version. ``version`` is 0 where none was recorded."""
 
     version: int
     text: str

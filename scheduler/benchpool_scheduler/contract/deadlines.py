@@ -1,4 +1,4 @@
-"""Whether a job will have ended by its deadline, as its readers are told."""
+"""Deadlines: whether a job is expected to end in time."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from msgspec import Struct
 
 
 class DeadlineOutlook(StrEnum):
-    """How a job stands against its deadline."""
+    """Standing of a job against its deadline."""
 
     WILL_BE_MET = "will-be-met"
-    """As things stand it ends in time."""
+    """The job is expected to end in time."""
     AT_RISK = "at-risk"
-    """It may end in time, and it may end too late."""
+    """The job may end in time or too late."""
     WILL_BE_MISSED = "will-be-missed"
-    """As things stand it ends too late."""
+    """The job is expected to end too late."""
     CANNOT_BE_TOLD = "cannot-be-told"
-    """Nobody knows when it starts, or how long it runs."""
+    """The start or the run time of the job is unknown."""
     MET = "met"
-    """It ended well in time."""
+    """The job succeeded before its deadline."""
     MISSED = "missed"
-    """It had not ended well when the time came."""
+    """The job did not succeed before its deadline."""
 
 
 class DeadlineStanding(Struct, frozen=True):
-    """Whether a job will have ended by its deadline, as far as that can be told now.
+    """Current forecast of whether a job ends before its deadline.
 
-    ``text`` says it in a sentence, with what it rests on. ``earliest_end`` and ``latest_end`` are
-    when it may end; null where that is not known, and once it has ended.
+    ``text`` is the forecast in a sentence, with its basis. ``earliest_end`` and ``latest_end``
+    bound the expected end. They are null where it is unknown, and after the job has ended.
     """
 
     state: DeadlineOutlook

@@ -1,4 +1,4 @@
-"""Durations as people write them, here and in JupyterLab: ``90``, ``45s``, ``90m``, ``1h30m``."""
+"""Durations as users write them, here and in JupyterLab: ``90``, ``45s``, ``90m``, ``1h30m``."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from benchpool_scheduler.phrases import duration
 
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "min": 60, "s": 1}
 WAYS = "90m, 2h, 3d, or seconds"
-"""How a length of time may be written, as forms and options say it."""
+"""Accepted formats of a duration, for forms and options."""
 
 _PART = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*(min|[dhms])", re.ASCII)
 
 
 def seconds(text: str) -> float | None:
-    """Return the seconds of a duration, None for what is none; a bare number is seconds.
+    """Return the seconds of a duration, or None for other text. A bare number is seconds.
 
     >>> seconds("90"), seconds("90m"), seconds("1h30m"), seconds("1.5 h"), seconds("90 soon")
     (90.0, 5400.0, 5400.0, 5400.0, None)
@@ -29,7 +29,7 @@ def seconds(text: str) -> float | None:
 
 
 def written(whole: int) -> str:
-    """Return seconds as they are written into a form, to be read as the same number.
+    """Return a number of seconds as form text that parses to the same number.
 
     >>> written(5400), written(7200), written(95), written(129_600)
     ('1h30m', '2h', '1m35s', '1d12h')
@@ -43,15 +43,16 @@ def written(whole: int) -> str:
 
 
 def read(text: str, called: str, field: str, least: float | None, most: float | None) -> int:
-    """Return the seconds that somebody wrote, in bounds.
+    """Parse a duration with bounds and return its seconds.
 
     Args:
-        text: What was written.
-        called: What a sentence calls it; ``field`` is its key, for the error.
+        text: Text of the user.
+        called: Name of the value in the error message.
+        field: Key of the value, for the error.
         least, most: Bounds in seconds, None for none.
 
     Raises:
-        InvalidInput: It is no length of time, or out of bounds; the sentence says those.
+        InvalidInput: The text is not a duration, or is out of bounds. The message has the bounds.
 
     >>> read("1h30m", "Time limit", "time_limit_s", 1, 86400)
     5400

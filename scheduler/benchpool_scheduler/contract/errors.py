@@ -1,15 +1,15 @@
-"""The answer that says what is wrong."""
+"""Error answer of the API."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
 SAFE_MODE = "safe-mode"
-"""The code of what is refused until an administrator has acted: asking again does not help."""
+"""Code of requests that are rejected until an administrator has acted. Retries do not help."""
 
 
 class ErrorBody(Struct, frozen=True):
-    """One sentence for people, a code for programs, the field it is about, its numbers."""
+    """Error: a sentence for users, a code for programs, the field concerned, and numbers."""
 
     code: str
     message: str
@@ -18,6 +18,6 @@ class ErrorBody(Struct, frozen=True):
 
 
 class ErrorAnswer(Struct, frozen=True):
-    """Every answer that is not a good one."""
+    """Body of every answer that is not a success."""
 
     error: ErrorBody

@@ -1,4 +1,4 @@
-"""What happens, as the pool's event stream tells it."""
+"""Events of the pool's event stream."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from benchpool_scheduler.contract.pool import GpuState
 
 
 class EventsQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """From where: after this sequence number, or from now."""
+    """Start of the stream: after this sequence number, or from now."""
 
     after: Annotated[int, Meta(ge=0, lt=2**60)] | None = None
 
 
 class JobDeleted(Struct, frozen=True):
-    """A job whose record was removed from the service by age."""
+    """Job whose record was removed by retention."""
 
     id: str
 
 
 class PoolNow(Struct, frozen=True):
-    """The pool as an event tells it: part of ``Status``."""
+    """State of the pool in an event: part of ``Status``."""
 
     text: str
     counts: dict[GpuState, int]
@@ -33,14 +33,15 @@ class PoolNow(Struct, frozen=True):
 
 
 class PoolEvent(Struct, frozen=True):
-    """One change, as its reader gets it.
+    """Event of the stream, as a reader receives it.
 
     Attributes:
-        kind: ``open`` when a connection stands (read anew what you show, once), ``job`` with the
-            job as it is now, ``pool`` when the pool's state changed, ``deleted`` when a job's
-            record is gone, ``reset`` when too much was missed: read anew what you show.
+        kind: ``open`` when a connection is established (reload what you show, once), ``job`` with
+            the job as it is now, ``pool`` when the pool's state changed, ``deleted`` when a job's
+            record was removed, ``reset`` when too much was missed: reload what you show.
         seq: Sequence number; None for ``open``.
-        data: The job, the deletion, or the pool; ``raw``: its JSON as it came.
+        data: The job, the deletion, or the pool.
+        raw: JSON of the data as received.
     """
 
     kind: Literal["open", "job", "pool", "deleted", "reset"]

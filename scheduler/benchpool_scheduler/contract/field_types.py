@@ -1,4 +1,4 @@
-"""What a field takes, and what is said of it: read in one place for options, forms, documents."""
+"""Types and descriptions of fields, read in one place for options, forms and documents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import inspect
 
 
 def plain(type_: inspect.Type) -> tuple[inspect.Type, dict[str, Any]]:
-    """Return a type without null and remarks, and the remarks; a union of several stays one.
+    """Return a type without null and metadata, and the metadata. Other unions stay.
 
     >>> from typing import Annotated
     >>> from msgspec import Meta
@@ -30,9 +30,9 @@ def plain(type_: inspect.Type) -> tuple[inspect.Type, dict[str, Any]]:
 
 
 def told_alike(schema: Any) -> Any:
-    """Return a JSON schema whose descriptions are the same on each Python.
+    """Return a JSON schema whose descriptions are the same on every Python version.
 
-    They are docstrings: up to Python 3.12 their further lines keep the indentation of the source.
+    Descriptions are docstrings. Up to Python 3.12 their later lines keep the source indentation.
 
     >>> told_alike({"description": "One.\\n\\n    Two."})
     {'description': 'One.\\n\\nTwo.'}

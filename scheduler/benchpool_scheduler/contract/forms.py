@@ -1,4 +1,4 @@
-"""How people fill in an operation: on a page, in JupyterLab's panel, in a terminal."""
+"""Input forms of operations: on a page, in JupyterLab's panel, in a terminal."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from benchpool_scheduler.contract import durations, field_types
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """An operation on a job that a page offers as a button.
+    """Operation on a job that a page offers as a button.
 
     Attributes:
-        label: The button's word.
-        done: What is said when it was done, with ``{name}`` and other keys of the job; empty where
-            words for each state say it.
-        ended: It is offered for jobs that have ended, too.
+        label: Text of the button.
+        done: Message after success, with ``{name}`` and other keys of the job. Empty where each
+            state has a message of its own.
+        ended: Whether it is offered for ended jobs, too.
     """
 
     label: str
@@ -29,17 +29,18 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class PlainVerb:
-    """A verb of the command line that asks once and prints the answer.
+    """Verb of the command line that sends one request and prints the answer.
 
-    Its arguments are the parts of the operation's path, then the fields named in ``positional``;
-    the other fields of query and body are options.
+    Its arguments are the parts of the operation's path, then the fields in ``positional``. The
+    other fields of query and body are options.
 
     Attributes:
-        words: ``("config", "check")`` is a verb of a group.
-        summary: One sentence; ``details`` further ones.
-        many: It takes several jobs and does the same to each.
+        words: Words of the command; ``("config", "check")`` is a verb of a group.
+        summary: One sentence.
+        details: Further sentences.
+        many: It takes several jobs and applies to each.
         hidden: Fields that it does not offer.
-        reads: The operation that is asked where nothing is given.
+        reads: Operation that is called instead when no values are given.
     """
 
     words: tuple[str, ...]
@@ -53,14 +54,16 @@ class PlainVerb:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a query or a body as it is asked for.
+    """Field of a query or a body, as input.
 
     Attributes:
-        kind: ``duration`` is seconds that people write as ``90m``.
-        title: One or two words; ``help`` a sentence.
-        least, most: Bounds of a number; ``longest`` that of a text, in characters.
-        choices: The values that there are, for ``kind`` ``choice``.
-        empty: The word for no name at all, for ``kind`` ``names``.
+        kind: ``duration`` is a number of seconds that users write as ``90m``.
+        title: One or two words.
+        help: One sentence.
+        least, most: Bounds of a number.
+        longest: Maximum length of a text, in characters.
+        choices: Allowed values, for ``kind`` ``choice``.
+        empty: Word for an empty list, for ``kind`` ``names``.
     """
 
     name: str
@@ -77,12 +80,12 @@ class Field:
 
     @property
     def erasable(self) -> bool:
-        """Whether a text that was filled in before may be emptied: it is no text then."""
+        """Return whether a form may empty a filled field: a text whose default is empty."""
         return self.kind == "text" and self.default == ""
 
 
 def fields(struct: type[Struct]) -> tuple[Field, ...]:
-    """Return the fields of a closed struct whose values are simple; others are left out.
+    """Return the fields of a closed struct with simple values. Other fields are left out.
 
     >>> from typing import Annotated
     >>> from msgspec import Meta, defstruct
@@ -98,7 +101,7 @@ def fields(struct: type[Struct]) -> tuple[Field, ...]:
 
 
 def shown(field: Field, value: Any) -> str:
-    """Return the value of a field as it is filled in.
+    """Return the value of a field as form text.
 
     >>> models = Field("models", "names", "Models", "", False, empty="any")
     >>> shown(models, ("H100", "A100")), shown(models, ()), shown(models, None)
@@ -112,9 +115,12 @@ def shown(field: Field, value: Any) -> str:
 
 
 def filled_in(field: Field, texts: Sequence[str]) -> Any:
-    """Return what was filled in or given: several times where it takes names; None for nothing.
+    """Return the value of a form field or option from its texts, or None if it is empty.
 
-    Errors: InvalidInput for what is no length of time where one is asked for.
+    A field that takes names accepts several texts.
+
+    Raises:
+        InvalidInput: A duration field does not hold a duration.
 
     >>> models = Field("models", "names", "Models", "", False, empty="any")
     >>> filled_in(models, ["H100, A100"]), filled_in(models, ["any"]), filled_in(models, [])
@@ -129,7 +135,7 @@ def filled_in(field: Field, texts: Sequence[str]) -> Any:
 
 
 def titled(struct: Struct) -> tuple[tuple[str, str], ...]:
-    """Return the values that people are told under a title of their own, without empty ones.
+    """Return the nonempty values that have a title, each with the title.
 
     >>> from typing import Annotated
     >>> from msgspec import Meta, defstruct

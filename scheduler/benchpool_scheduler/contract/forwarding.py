@@ -1,8 +1,8 @@
-"""Where a request came from, as the proxies before us say it: pure.
+"""Source address of a request from the headers of trusted proxies, without I/O.
 
-Each proxy appends the address that it was asked from to ``X-Forwarded-For``, so what stands last is
-the word of the proxy next to us, and what stands before it anybody's. An entry is believed only as
-far as everything behind it is a proxy of ours. ``X-Real-Ip`` and ``Forwarded`` are never read.
+Each proxy appends the address of its client to ``X-Forwarded-For``. The last entry comes from the
+nearest proxy; earlier entries may be forged. An entry is trusted only if all proxies after it are
+ours. ``X-Real-Ip`` and ``Forwarded`` are ignored.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _ENCRYPTED = {"https": True, "wss": True, "http": False, "ws": False}
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """Other sides of connections.
+    """Set of peers, by network or host name.
 
     Attributes:
-        networks: Those that are known.
-        names: Names of hosts whose addresses change; they stand for nobody until they are looked
-            up (``with_addresses``).
+        networks: Known networks.
+        names: Names of hosts whose addresses change. They match no address until they are resolved
+            (``with_addresses``).
     """
 
     networks: tuple[Network, ...] = ()
     names: tuple[str, ...] = ()
 
     def holds(self, address: str) -> bool:
-        """Say whether an address is one of them.
+        """Return whether an address is in one of the networks.
 
         >>> listed("10.0.0.0/24,::1").holds("::ffff:10.0.0.7"), listed("10.0.0.1").holds("x")
         (True, False)
@@ -45,18 +45,18 @@ class Peers:
         return known is not None and any(known in network for network in self.networks)
 
     def with_addresses(self, addresses: Iterable[str]) -> Peers:
-        """Return the same, with what its names stand for now."""
+        """Return a copy with the resolved addresses of the names added to the networks."""
         found = tuple(ipaddress.ip_network(one) for one in addresses)
         return replace(self, networks=(*self.networks, *found))
 
 
 @dataclass(frozen=True, slots=True)
 class Proxies:
-    """Whose word counts.
+    """Trusted proxies.
 
     Attributes:
-        hub: Where the Hub's own proxy comes from.
-        before: What stands before that: an ingress, a proxy that logs people in.
+        hub: Peers from which the Hub's own proxy connects.
+        before: Proxies before it, such as an ingress or an authenticating proxy.
     """
 
     hub: Peers
@@ -65,11 +65,11 @@ class Proxies:
 
 @dataclass(frozen=True, slots=True)
 class RequestSource:
-    """Where a request came from.
+    """Source of a request.
 
     Attributes:
-        address: The last one that a proxy of ours vouches for.
-        scheme: ``http`` or ``https``, as it was asked for there.
+        address: Last address that a trusted proxy reported.
+        scheme: ``http`` or ``https``, as the client at that address used it.
     """
 
     address: str
@@ -77,9 +77,10 @@ class RequestSource:
 
 
 def listed(words: str | Iterable[str], field: str = "proxies") -> Peers:
-    """Return what a setting says: addresses, networks and names, separated by commas.
+    """Parse a setting of addresses, networks and names, separated by commas.
 
-    Errors: InvalidInput, which names the word.
+    Raises:
+        InvalidInput: A word is none of these. The message names it.
 
     >>> listed("10.0.0.0/8, proxy.example.org")
     Peers(networks=(IPv4Network('10.0.0.0/8'),), names=('proxy.example.org',))
@@ -110,13 +111,14 @@ def origin(
     forwarded_proto: Sequence[str],
     proxies: Proxies,
 ) -> RequestSource:
-    """Return where a request came from.
+    """Return the source of a request.
 
     Args:
-        peer: The other side of the connection.
-        scheme: Of the connection itself.
-        forwarded_for: All headers of this name, in order. ``forwarded_proto``: of that one.
-        proxies: Whose word counts.
+        peer: Peer address of the connection.
+        scheme: Scheme of the connection itself.
+        forwarded_for: All headers ``X-Forwarded-For``, in order.
+        forwarded_proto: All headers ``X-Forwarded-Proto``, in order.
+        proxies: The trusted proxies.
 
     >>> ours = Proxies(listed("127.0.0.1"), listed("10.0.0.5"))
     >>> origin("127.0.0.1", "http", ["6.6.6.6, 192.0.2.1,10.0.0.5"], ["https,http"], ours)
@@ -130,7 +132,7 @@ def origin(
     for entry in reversed(_entries(forwarded_for)):
         said = _address(entry)
         if said is None:
-            break  # what was appended is no address: the one who did so is the last we know
+            break  # not an address: the proxy that appended it is the last known source
         address, hops = str(said), hops + 1
         if not proxies.before.holds(address):
             break
@@ -161,5 +163,5 @@ def _plain(peer: str) -> str:
 
 
 def _is_name(word: str) -> bool:
-    """Say whether it may be a name; one of digits and points alone is a mistyped address."""
+    """Return whether a word may be a host name. Digits and dots alone are a mistyped address."""
     return bool(_NAME.fullmatch(word)) and any(sign.isalpha() for sign in word)

@@ -1,4 +1,4 @@
-"""What GPUs really do, as the live picture shows it."""
+"""Measured use of GPUs, as the live view shows it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 
 class GpuUseQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which GPUs: all, or those that the caller holds."""
+    """Filter of GPUs: all of them, or those that the caller holds."""
 
     mine: Annotated[
         bool, Meta(description="Only GPUs that the caller's own benches and jobs hold.")
@@ -17,21 +17,24 @@ class GpuUseQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GpuUse(Struct, frozen=True):
-    """One GPU as it was measured last; what was not measured is null.
+    """Latest measurement of one GPU. Values that were not measured are null.
 
-    Everybody sees what GPUs do; who holds one is null for readers who may not see that.
+    Every user sees the measurements. The holder is null for readers who may not see it.
 
     Attributes:
-        at: End of the newest sample; null where none is newer than a few ticks, as all that
-            follows from it. ``span_s``: its length.
-        activity: Share of the sample in which a kernel ran, 0 to 1; ``sm_activity``: mean share of
-            the multiprocessors at work.
-        idle_since: Since when its holder has had it without a sample above one per cent; null while
-            it is active.
-        throttled: Why it runs slower than it could. ``xid``: the driver's error in the sample.
+        at: End of the newest sample. It and all measured values are null if the sample is older
+            than a few ticks.
+        span_s: Length of the sample, in seconds.
+        activity: Share of the sample in which a kernel ran, 0 to 1.
+        sm_activity: Mean share of active multiprocessors.
+        idle_since: Start of the time in which its holder had no sample above 1 %; null while it is
+            active.
+        throttled: Reasons why it runs below its full speed.
+        xid: Error code of the driver in the sample.
         simulated: Its activity follows the processor use of its holder; nothing computes on it.
         mine: Held by a bench or job of the caller.
-        parent: The driver's name of the GPU that it is a slice of; power is of whole GPUs alone.
+        parent: The driver's name of the GPU that it is a slice of. Power is measured for whole GPUs
+            only.
     """
 
     uuid: str

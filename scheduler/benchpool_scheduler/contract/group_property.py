@@ -1,7 +1,7 @@
-"""The property ``benchpool`` of a Hub group: build quota of its members (R2).
+"""Hub group property ``benchpool``: build quota of the group's members (R2).
 
-Read by the spawner and by the scheduler. The Hub's own page keeps what is typed there as text, its
-API as JSON: both are read, ``{"build_quota": 2}`` and ``"{\\"build_quota\\": \\"2\\"}"``.
+The spawner and the scheduler read it. The Hub's page stores typed values as text, and its API
+stores JSON. Both are accepted, ``{"build_quota": 2}`` and ``"{\\"build_quota\\": \\"2\\"}"``.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ MOST = 1_000_000
 
 
 class GroupQuota(NamedTuple):
-    """What a group's property says.
+    """Build quota from a group's property.
 
     Attributes:
-        gpus: The build quota of each member; None where the property sets none.
-        problem: Why it cannot be read, as a sentence for administrators; it then sets none.
+        gpus: Build quota of each member; None where the property sets none.
+        problem: Why the property cannot be read, as a sentence for administrators; it then sets
+        none.
     """
 
     gpus: int | None = None
@@ -29,9 +30,10 @@ class GroupQuota(NamedTuple):
 
 
 def group_quota(group: str, properties: Mapping[str, object] | None) -> GroupQuota:
-    """Read the properties of a group.
+    """Return the build quota from the properties of a group.
 
-    An administrator's slip must not lock the group out: what cannot be read counts as not set.
+    An administrator's mistake must not lock the group out, so an unreadable property counts as not
+    set.
 
     >>> group_quota("lab", {"benchpool": '{"build_quota": 2}'})
     GroupQuota(gpus=2, problem=None)

@@ -1,4 +1,4 @@
-"""What is done with a job that hangs: the closed list."""
+"""Closed list of actions on a job that hangs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from enum import StrEnum
 
 
 class IfHanging(StrEnum):
-    """What follows when a running job shows no sign of life, as ``--if-hanging`` names it."""
+    """Action when a running job shows no activity, as named by ``--if-hanging``."""
 
     TELL = "tell"
-    """Its owner is told; it runs on."""
+    """The owner is notified. The job keeps running."""
     REQUEUE = "requeue"
-    """It is stopped and tried again, as after a failure."""
+    """The job is stopped and retried, as after a failure."""
     NOTHING = "nothing"
-    """It is not looked at."""
+    """The job is not checked."""

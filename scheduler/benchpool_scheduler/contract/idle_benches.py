@@ -1,8 +1,8 @@
-"""Idle benches: what notebook servers report of themselves, and what is said of their idle time.
+"""Idle benches: the reports of notebook servers, and the state of their idle time.
 
-A notebook server reports about every 20 seconds, and at once when something changes. The answer
-says where its bench stands, and may have a ``command``: to give the GPUs back, or to leave the note
-of ``phrases.idle_note`` in its folder, before the server is stopped.
+A notebook server reports about every 20 seconds, and immediately when something changes. The answer
+has the state of its bench, and may have a ``command``: to release the GPUs, or to write the note of
+``phrases.idle_note`` to its folder before the server is stopped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Count = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 
 
 class BenchStep(StrEnum):
-    """Where a bench stands: in use, not known, or on a rung of the ladder."""
+    """State of a bench: in use, unknown, or a step of the idle ladder."""
 
     USED = "used"
     CPU_PHASE = "cpu-phase"
@@ -29,10 +29,10 @@ class BenchStep(StrEnum):
 
 
 class BenchAct(StrEnum):
-    """What happens to a bench that is due.
+    """Action on a bench that is due.
 
-    ``release``: the GPUs are taken from the kernels, and the server goes on without them.
-    ``park``: its GPU is lent, and what its kernel has there waits in the machine's memory.
+    ``release``: the GPUs are taken from the kernels, and the server keeps running without them.
+    ``park``: its GPU is lent, and the GPU memory of its kernel is kept in host memory.
     """
 
     NONE = "none"
@@ -42,10 +42,11 @@ class BenchAct(StrEnum):
 
 
 class BenchCommand(StrEnum):
-    """What a notebook server is told to do now.
+    """Current command for a notebook server.
 
-    ``release``: write the note, restart the kernels without GPUs, then ``released_bench``.
-    ``note``: write the note, and report at once that it is ``noted``; the server is then stopped.
+    ``release``: write the note, restart the kernels without GPUs, then call ``released_bench``.
+    ``note``: write the note, and report immediately that it is ``noted``; the server is then
+    stopped.
     """
 
     NONE = "none"
@@ -54,14 +55,16 @@ class BenchCommand(StrEnum):
 
 
 class BenchActivity(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a notebook server knows of its own use.
+    """Use of a notebook server, as the server reports it.
 
     Attributes:
-        kernels: That run, ``busy_kernels`` of them busy.
-        terminal_programs: That run in terminals besides the shells; null where that is not known.
-        executions: Cells executed since the server started; it only rises.
-        gives_up: The server can take the GPUs from its kernels and go on.
-        noted: The note that was commanded lies in the folder.
+        kernels: Number of running kernels.
+        busy_kernels: Number of busy kernels.
+        terminal_programs: Number of programs that run in terminals besides the shells; null where
+            unknown.
+        executions: Cells executed since the server started; it only increases.
+        gives_up: Whether the server can take the GPUs from its kernels and keep running.
+        noted: Whether the requested note is in the folder.
     """
 
     kernels: Count
@@ -73,21 +76,25 @@ class BenchActivity(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BenchIdleness(Struct, frozen=True, kw_only=True):
-    """Where a bench stands, and what comes next.
+    """State of a bench's idle time, and the next step.
 
     Attributes:
-        idle_s: For how long it has been idle, of which ``coverage`` (0 to 1) was known.
-        kept_until: Its owner keeps it until then; ``keeps_left`` more times today, each time for
-            ``keep_s``.
-        exempt_until: No rule for idle benches meets it until then.
-        tell_s: Seconds of idleness until it is said, ``ask_s`` until the owner is asked, ``act_s``
-            until it is due.
-        act: What happens when it is due; ``none`` where the site has not switched that on.
-        parks: The site parks benches: that is tried first, and then nothing is lost.
-        acts_at: When it is due, if it stays idle; null where nothing will happen.
-        next: The next step, at ``next_at``; null where none comes.
-        command: What its notebook server does now.
-        asked: It is given back because its owner wants it, not by the rule.
+        idle_s: Idle time, in seconds.
+        coverage: Share of the idle time for which data is known, 0 to 1.
+        kept_until: End of the time for which its owner keeps it.
+        keeps_left: Number of further keeps today.
+        keep_s: Length of one keep, in seconds.
+        exempt_until: End of its exemption from the rule for idle benches.
+        tell_s: Idle time until the owner is notified, in seconds.
+        ask_s: Idle time until the owner is asked, in seconds.
+        act_s: Idle time until the bench is due, in seconds.
+        act: Action when it is due; ``none`` where the site has not enabled one.
+        parks: Whether the site parks benches. Parking is tried first and loses nothing.
+        acts_at: When it is due if it stays idle; null where no action follows.
+        next: Next step; null for none.
+        next_at: Time of the next step; null for none.
+        command: Current command for its notebook server.
+        asked: Whether it is released at its owner's request instead of by the rule.
     """
 
     lease: str

@@ -1,4 +1,4 @@
-"""Instants as people write them: a time in their own zone, or how long from now."""
+"""Instants as users write them: a time in their own zone, or a duration from now."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from benchpool_scheduler.contract import durations
 from benchpool_scheduler.errors import InvalidInput
 
 WAYS = "a time such as '2026-11-28 08:00', in your zone where it names none, or 36h from now"
-"""How an instant may be written, as options say it."""
+"""Accepted formats of an instant, for options."""
 
 FURTHEST_S = 10 * 366 * 86_400
-"""No instant is read that lies further ahead, in seconds."""
+"""Limit of an instant given as a duration from now, in seconds."""
 
 
 def read(text: str, called: str, field: str, now: datetime) -> datetime:
-    """Return the instant that somebody wrote, with its zone.
+    """Parse an instant and return it with its zone.
 
     Args:
-        called: What a sentence calls it; ``field`` is its key, for the error.
-        now: The present time, with the zone of whoever wrote it.
+        called: Name of the value in the error message.
+        field: Key of the value, for the error.
+        now: Current time, in the zone of the user who wrote the text.
 
     Raises:
-        InvalidInput: It is neither a time nor a length of time.
+        InvalidInput: The text is neither a time nor a duration.
 
     >>> noon = datetime.fromisoformat("2026-01-01T12:00:00+01:00")
     >>> read("2h", "--from", "begins", noon).isoformat()
@@ -45,9 +46,9 @@ def read(text: str, called: str, field: str, now: datetime) -> datetime:
 
 
 def zoned(at: datetime, now: datetime) -> datetime:
-    """Return an instant that names its zone; without one it is that of ``now``.
+    """Return an instant with a zone; without one it gets the zone of ``now``.
 
-    A machine's own zone knows of summer and winter: where ``now`` is of that zone, so does this.
+    If ``now`` is in the machine's zone, the machine's rules for summer time apply.
     """
     if at.tzinfo is not None:
         return at

@@ -1,4 +1,4 @@
-"""What a job reports of itself over its steps, as its readers see it: one curve for each name."""
+"""Metrics that a job reports over its steps: one curve for each name."""
 
 from __future__ import annotations
 
@@ -8,25 +8,27 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 MOST_POINTS = 1_000
-"""Points of a curve that are kept."""
+"""Maximum number of points of a curve."""
 
 
 class MetricPoint(Struct, frozen=True):
-    """One point of a curve."""
+    """Point of a curve."""
 
     step: int
     value: float
 
 
 class Curve(Struct, frozen=True):
-    """The values of one name over all attempts, by rising step.
+    """Values of one name over all attempts, by increasing step.
 
-    The four lists have one entry for each point. A value that was no finite number is null.
+    The four lists have one entry for each point. A value that was not a finite number is null.
     ``after_s`` is in seconds since the ``begin`` of the answer. A pause lies between two points of
-    different ``attempts``. Beyond 1,000 points a curve is thinned: its first, its last, its least
-    and its greatest stay, and those of equal stretches. ``last``, ``min`` and ``max`` are null
-    where no value was a number. ``goal`` is what is better by the words of the name; null where
-    they do not say.
+    different ``attempts``.
+
+    A curve of more than 1,000 points is thinned. It keeps its first, last, smallest and largest
+    point, and points at equal distances. ``last``, ``min`` and ``max`` are null where no value was
+    a number. ``goal`` is the better direction according to the words of the name, null where they
+    do not show it.
     """
 
     name: str
@@ -41,7 +43,7 @@ class Curve(Struct, frozen=True):
 
 
 class JobMetrics(Struct, frozen=True):
-    """Answer of ``metrics``: the curves of a job, in the order in which their names came.
+    """Answer of ``metrics``: the curves of a job, in the order of their first reports.
 
     ``begin`` is when the first of these points was reported, null without any.
     """
@@ -53,7 +55,7 @@ class JobMetrics(Struct, frozen=True):
 
 
 class MetricsQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which curves of a job, and how fine."""
+    """Filter of a job's curves, and their resolution."""
 
     name: (
         Annotated[str, Meta(max_length=100, description="Only the curve of this name.")] | None

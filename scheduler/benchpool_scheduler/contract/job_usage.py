@@ -1,4 +1,4 @@
-"""How an ended job used what it held: what is kept of it, and the note that is made from that."""
+"""GPU usage of an ended job: the measurements that are kept, and the note based on them."""
 
 from __future__ import annotations
 
@@ -12,29 +12,37 @@ Fraction = Annotated[float, Meta(ge=0, le=1)]
 
 
 class JobMeasurements(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was measured of a job until its end, in numbers; null or 0 where nothing was.
+    """Measurements of a job until its end. Values that were not measured are null or 0.
 
     Attributes:
-        held_s: GPU seconds that its workers held in all attempts; ``covered_s``: those of them that
-            were measured, and ``active_s`` those in which a kernel ran. ``samples``: of one GPU, on
-            average.
-        sm_covered_s, sm_active_s: Likewise of the multiprocessors. ``energy_j``: joules.
-            ``throttled_s``: GPU seconds slower than it could. ``xids``: errors of the driver.
-        lost_s: GPU seconds of work that pauses cost.
-        gpu_memory_gib: The most in use on one GPU; ``gpu_memory_total_gib``: what there is.
-        gpus: GPUs that the last attempt had; ``busy_gpus``: those that ran a kernel for over 1 % of
-            the time, ``busy_workers``: workers with such a GPU, and ``busy_gpus_of_worker``: how
-            many of them one worker had at most.
-        least_activity, most_activity: Of the least and the most active of these GPUs.
-        ran_s: Length of the last attempt. ``before_s``: of that, before the first kernel.
-            ``after_s``: after the last one. ``between_s``: without any kernel in between.
+        held_s: GPU seconds that its workers held in all attempts.
+        covered_s: Measured part of ``held_s``.
+        active_s: Part of ``covered_s`` in which a kernel ran.
+        samples: Number of samples of one GPU, on average.
+        sm_covered_s, sm_active_s: The same for the multiprocessors.
+        energy_j: Energy, in joules.
+        throttled_s: GPU seconds below full speed.
+        xids: Number of driver errors.
+        lost_s: GPU seconds of work lost by pauses.
+        gpu_memory_gib: Peak memory in use on one GPU.
+        gpu_memory_total_gib: Memory size of a GPU.
+        gpus: GPUs of the last attempt.
+        busy_gpus: GPUs that ran a kernel for over 1 % of the time.
+        busy_workers: Workers with such a GPU.
+        busy_gpus_of_worker: Maximum number of such GPUs of one worker.
+        least_activity, most_activity: Activity of the least and the most active of these GPUs.
+        ran_s: Length of the last attempt.
+        before_s: Part of ``ran_s`` before the first kernel.
+        after_s: Part of ``ran_s`` after the last kernel.
+        between_s: Part of ``ran_s`` between them without any kernel.
         nodes: Machines of the last attempt.
-        worker_s: Seconds of all workers. ``worker_covered_s``: those that were measured, in which
-            they used ``cpu_s`` seconds of processors, and disks for ``read_bytes`` and
-            ``written_bytes``.
-        cpus: Processor cores that each was given, 0 for no bound. ``memory_gib``: the most that one
-            worker used.
-        simulated: Its GPUs were simulated: their activity followed the use of processors.
+        worker_s: Seconds of all workers.
+        worker_covered_s: Measured part of ``worker_s``.
+        cpu_s: Processor seconds in ``worker_covered_s``.
+        read_bytes, written_bytes: Disk traffic in ``worker_covered_s``.
+        cpus: Processor cores of each worker, 0 for no limit.
+        memory_gib: Peak memory of one worker.
+        simulated: Its GPUs were simulated; their activity followed the use of processors.
     """
 
     held_s: Amount = 0
@@ -71,33 +79,33 @@ class JobMeasurements(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def coverage(self) -> float:
-        """What part of the GPU time was measured."""
+        """Return the measured share of the GPU time, 0 to 1."""
         return min(self.covered_s / self.held_s, 1.0) if self.held_s else 0.0
 
     @property
     def activity(self) -> float:
-        """What part of the measured GPU time a kernel ran in."""
+        """Return the share of the measured GPU time in which a kernel ran, 0 to 1."""
         return self.active_s / self.covered_s if self.covered_s else 0.0
 
 
 class UsageFigure(Struct, frozen=True):
-    """One of the numbers of a note, with its unit."""
+    """Number of a usage note, with its unit."""
 
     name: str
     text: str
 
 
 class JobUsage(Struct, frozen=True, kw_only=True):
-    """Answer of ``usage``: how an ended job used what it held.
+    """Answer of ``usage``: how an ended job used its GPUs.
 
     Attributes:
         figures: Three numbers; fewer where no more was measured.
-        text: What they say, in a sentence. ``change``: what to do otherwise next time, empty for
-            nothing. ``option``: how ``submit`` and ``%%train`` are told to, empty where no option
-            does it.
-        rule: The rule by which that was found, null for none.
-        coverage: What part of the GPU time was measured, 0 to 1. Under 0.9 nothing is found.
-        measured: All numbers; null where nothing is known.
+        text: The numbers in a sentence.
+        change: Recommended change for the next run, empty for none.
+        option: Option of ``submit`` and ``%%train`` that makes the change, empty for none.
+        rule: Rule that found the change, null for none.
+        coverage: Measured share of the GPU time, 0 to 1. Under 0.9 no change is recommended.
+        measured: All measurements; null where nothing is known.
     """
 
     job: str

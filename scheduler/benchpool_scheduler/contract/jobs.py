@@ -1,4 +1,4 @@
-"""Jobs as their readers see them: states, reasons, attempts, and what is done to a job."""
+"""Jobs in API answers: states, reasons, attempts, and queries for jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchpool_scheduler.contract.spec import SELF_TEST, JobSpec, Tag
 
 
 class State(StrEnum):
-    """The life of a job (design, section 4)."""
+    """State of a job (design, section 4)."""
 
     QUEUED = "queued"
     STARTING = "starting"
@@ -29,7 +29,7 @@ class State(StrEnum):
 
 
 ENDED = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED})
-"""The states that nothing follows."""
+"""Final states."""
 
 
 class Reason(Struct, frozen=True):
@@ -42,16 +42,15 @@ class Reason(Struct, frozen=True):
 
 
 NOT_DELIVERED = "results-not-delivered"
-"""Code of the reason of a job that has succeeded and whose results did not come home."""
+"""Reason code of a job that succeeded but whose results were not delivered."""
 
 
 class Progress(Struct, frozen=True):
-    """What the job last said of itself; ``fraction`` is between 0 and 1.
+    """Last progress report of a job; ``fraction`` is between 0 and 1.
 
-    ``fell_from`` is how far an earlier attempt was, where this one is not as far: what had not been
-    saved is done again.
-    ``ends`` is when it will be at 1 at the pace of this attempt, while it runs; null where that is
-    not known.
+    ``fell_from`` is the progress of an earlier attempt that this attempt has not reached again:
+    unsaved work is repeated. ``ends`` is when a running job reaches 1 at the pace of this attempt,
+    null where unknown.
     """
 
     fraction: float | None
@@ -62,9 +61,9 @@ class Progress(Struct, frozen=True):
 
 
 class EstimatedStart(Struct, frozen=True):
-    """The start as a range into which four of five starts fall; a bound not known is null.
+    """Estimated start as a range into which four of five starts fall. An unknown bound is null.
 
-    ``basis`` says in words what it rests on, e.g. "learned from 14 runs of its user".
+    ``basis`` is the basis of the estimate in words, e.g. "learned from 14 runs of its user".
     """
 
     earliest: datetime | None
@@ -74,9 +73,10 @@ class EstimatedStart(Struct, frozen=True):
 
 
 class EstimateHorizon(Struct, frozen=True):
-    """How true estimates were whose likely start was so many seconds away; null has no end.
+    """Accuracy of estimates up to ``up_to_s`` seconds before the start; null has no end.
 
-    Of ``starts``, so many fell inside what was said, came ``before`` it, and ``after`` it.
+    Of ``starts``, ``inside`` counts those in the estimated range, ``before`` and ``after`` those
+    outside it.
     """
 
     up_to_s: float | None
@@ -87,9 +87,9 @@ class EstimateHorizon(Struct, frozen=True):
 
 
 class StartEstimates(Struct, frozen=True):
-    """How true the estimates of starts were in this pool, of the newest starts.
+    """Accuracy of the estimated starts in this pool, for the newest starts.
 
-    ``wanted`` is the part that should fall inside.
+    ``wanted`` is the share that should fall into the range.
     """
 
     wanted: float
@@ -97,11 +97,12 @@ class StartEstimates(Struct, frozen=True):
 
 
 class Preemption(Struct, frozen=True, rename={"for_": "for"}):
-    """One pause (R23): when, for whom, by which rule, at what cost.
+    """Pause of a job (R23): when, for whom, by which rule, at what cost.
 
-    ``lost_gpu_s`` is an estimate until ``unsaved_gpu_s`` is known: from then on it is the GPU time
-    since the job last saved, and from ``resumed_at`` on with that of the restart. ``cost`` says so
-    in words. Where a person asked, ``by`` is who, with the ``reason`` given, and no rule.
+    ``lost_gpu_s`` is an estimate until ``unsaved_gpu_s`` is known. From then on it is the GPU time
+    since the last checkpoint, and after ``resumed_at`` it includes the restart. ``cost`` is the
+    cost in words. If a user paused the job, ``by`` is that user, ``reason`` is the given reason,
+    and there is no rule.
     """
 
     at: datetime
@@ -120,8 +121,10 @@ class Preemption(Struct, frozen=True, rename={"for_": "for"}):
 
 
 class PauseMoment(Struct, frozen=True):
-    """Where the newest pause of a job stands, in words: ``saving`` until ``until``, ``saved`` when
-    it has left its GPUs, ``back`` in the attempt that resumed it. ``at`` is when that began.
+    """Stage of the newest pause of a job, with a sentence.
+
+    The stage is ``saving`` until ``until``, ``saved`` when the job has left its GPUs, and ``back``
+    in the attempt that resumed it. ``at`` is when the stage began.
     """
 
     stage: Literal["saving", "saved", "back"]
@@ -131,7 +134,7 @@ class PauseMoment(Struct, frozen=True):
 
 
 class TrialPlace(Struct, frozen=True):
-    """As which trial of which sweep a job runs; of an array, as which of its tasks in turn."""
+    """Place of a job in a sweep: its trial, or its task of an array."""
 
     sweep: str
     name: str
@@ -140,9 +143,9 @@ class TrialPlace(Struct, frozen=True):
 
 
 class AwaitedJob(Struct, frozen=True):
-    """A job or an array that another one is to run after; ``outcome`` is how it ended, null before.
+    """Job or array that another job runs after; ``outcome`` is how it ended, null before.
 
-    ``tasks``: so many tasks the array has whose id ``job`` then is; 0 for a job.
+    For an array, ``job`` is its id and ``tasks`` is its number of tasks. ``tasks`` is 0 for a job.
     """
 
     job: str
@@ -152,9 +155,9 @@ class AwaitedJob(Struct, frozen=True):
 
 
 class TrackerRun(Struct, frozen=True):
-    """A run of the job in a tracker (W&B, MLflow, …), as the job tells it.
+    """Run of the job in a tracker (W&B, MLflow, …), as the job reports it.
 
-    ``url`` is where people look at it: http or https, without user, password and query.
+    ``url`` is the address of its page: http or https, without user, password and query.
     """
 
     tracker: Annotated[str, Meta(max_length=30)]
@@ -162,19 +165,18 @@ class TrackerRun(Struct, frozen=True):
 
 
 class TrackerLink(TrackerRun, frozen=True):
-    """The way to a run in a tracker; ``text`` names tracker and host."""
+    """Link to a run in a tracker; ``text`` names tracker and host."""
 
     text: str
 
 
 class Job(Struct, frozen=True):
-    """A job as every verb prints it (formats, section 5): exactly these keys.
+    """Job as every verb prints it (formats, section 5), with exactly these keys.
 
-    ``actions`` names the operations that would change something about it now. ``metrics`` are the
-    newest values of the first names that it reports, until it has ended. ``note`` is what its
-    people wrote about it. ``in_line_since`` is when it first joined the queue: null while it waits
-    for the jobs that it ``awaits``. ``deadline_standing`` is whether it will have ended by its
-    ``deadline``.
+    ``actions`` names the operations that would have an effect on it now. ``metrics`` are the newest
+    values of its first metrics, until it has ended. ``note`` is the note of its users.
+    ``in_line_since`` is when it first joined the queue, null while it waits for the jobs that it
+    ``awaits``. ``deadline_standing`` is the forecast for its ``deadline``.
     """
 
     id: str
@@ -215,10 +217,10 @@ class Job(Struct, frozen=True):
 
 
 class Attempt(Struct, frozen=True):
-    """One start of a job.
+    """Start of a job.
 
-    ``nodes`` has that of each worker by its number. They are more than the job has workers where
-    some left and others came in their place.
+    ``nodes`` has the node of each worker, by worker number. It has more entries than the job has
+    workers if some left and others replaced them.
     """
 
     attempt: int
@@ -231,10 +233,11 @@ class Attempt(Struct, frozen=True):
 
 
 class Container(Struct, frozen=True):
-    """What a job finds on a cluster: its image (null for the pool's own), and whether its user's
-    home is mounted, else it works on a copy of what was sent. ``text`` says both, with why.
-    ``cpus`` and ``memory_gib`` are what each worker asks for, named by the job or given by the
-    pool; 0 asks for none.
+    """Environment of a job on a cluster.
+
+    ``image`` is null for the pool's own image. ``home`` is whether the user's home is mounted;
+    otherwise the job works on a copy of the submitted files. ``text`` explains both. ``cpus`` and
+    ``memory_gib`` are the requests of each worker, set by the job or by the pool; 0 requests none.
     """
 
     image: str | None
@@ -245,9 +248,9 @@ class Container(Struct, frozen=True):
 
 
 class Kept(Struct, frozen=True):
-    """Until when an ended job and its files of each kind are kept; some may be gone already.
+    """Ends of the retention of an ended job and its files. Some files may be gone already.
 
-    A job that many newer ones follow goes earlier (``retention.ended_jobs``).
+    A job is removed earlier if many newer jobs follow it (``retention.ended_jobs``).
     """
 
     job: datetime
@@ -257,12 +260,12 @@ class Kept(Struct, frozen=True):
 
 
 class JobDetail(Struct, frozen=True):
-    """Answer of ``show``: the job and its attempts; ``container`` is null on a workstation.
+    """Answer of ``show``: the job and its attempts. ``container`` is null on a workstation.
 
-    ``fixed`` names what ``change`` would be refused now, of what it can change at all. ``kept`` is
-    null until the job has ended. ``pauses`` are all, also those that a person asked for. ``usage``
-    is null until it has ended, and where it never had a GPU. ``retried`` says after which
-    failures it was tried again, empty where there were none.
+    ``fixed`` names the changeable fields that ``change`` would reject now. ``kept`` is null until
+    the job has ended. ``pauses`` are all pauses, including those by users. ``usage`` is null until
+    the job has ended, and if it never had a GPU. ``retried`` names the failures after which the job
+    was retried, empty for none.
     """
 
     job: Job
@@ -276,12 +279,12 @@ class JobDetail(Struct, frozen=True):
 
     @property
     def most_workers(self) -> int:
-        """Most workers of an attempt; there may be logs and results of so many."""
+        """Return the maximum number of workers of an attempt, which bounds the logs and results."""
         return max((len(attempt.nodes) for attempt in self.attempts), default=1)
 
 
 class Why(Struct, frozen=True):
-    """Answer of ``why``."""
+    """Answer of ``why``: the reason why a job waits."""
 
     job: str
     reason: Reason | None
@@ -291,11 +294,11 @@ class Why(Struct, frozen=True):
 
 
 class Preview(Struct, frozen=True):
-    """What would happen if this were submitted now; nothing is kept.
+    """Predicted outcome of a submission now; nothing is stored.
 
-    ``starts`` is ``now``, ``after-reclaim`` (others give back first), ``waits`` or ``never``.
-    ``text`` says it in a sentence, as dialog and terminal show it, and on a cluster in a second one
-    what the job finds there, and whether it will meet its ``deadline``.
+    ``starts`` is ``now``, ``after-reclaim`` (GPUs are reclaimed first), ``waits`` or ``never``.
+    ``text`` is the prediction in a sentence. On a cluster a second sentence describes the
+    environment of the job. It also states whether the job will meet its ``deadline``.
     """
 
     project: str
@@ -311,7 +314,7 @@ class Preview(Struct, frozen=True):
 
 
 class JobsQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which jobs: the caller's own, or ``all`` that it may see; newest first."""
+    """Filter of jobs, newest first: the caller's own, or with ``all`` every job that it may see."""
 
     all: Annotated[bool, Meta(description="All jobs that you may see.")] = False
     project: Annotated[Name, Meta(description="Only jobs of this project.")] | None = None
@@ -351,7 +354,7 @@ class JobsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     ) = None
 
     def finds(self, *texts: str) -> bool:
-        """Tell whether all words of the search stand in these texts, in whatever case.
+        """Return whether all words of the search occur in these texts, ignoring case.
 
         >>> JobsQuery(search="resnet SUSAN").finds("ResNet-lr", "susan")
         True
@@ -362,14 +365,14 @@ class JobsQuery(Struct, frozen=True, forbid_unknown_fields=True):
         return all(word in text for word in self.search.casefold().split())
 
     def admits(self, project: str, spec: JobSpec) -> bool:
-        """Tell whether a job of a project that asks for this is among them, whatever its state."""
+        """Return whether the filter matches the project and the spec of a job, in any state."""
         if SELF_TEST in spec.tags and self.tag != SELF_TEST:
             return False
         return self.project in (None, project) and (self.tag is None or self.tag in spec.tags)
 
 
 class JobDiscard(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of ``discard``: the kinds of files of an ended job that are deleted for good."""
+    """Body of ``discard``: kinds of files of an ended job that are deleted permanently."""
 
     results: Annotated[bool, Meta(description="Delete what it brought home to the pool.")] = False
     checkpoints: Annotated[bool, Meta(description="Delete its checkpoints.")] = False

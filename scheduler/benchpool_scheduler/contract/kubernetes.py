@@ -1,7 +1,7 @@
-"""The names by which scheduler, spawner, chart and cluster know each other.
+"""Names that scheduler, spawner, chart and cluster share.
 
-Values of users and projects that Kubernetes would refuse as labels are in annotations; labels hold
-ids only. The chart renders the same names; a test holds them against this module.
+Values of users and projects that are invalid as Kubernetes labels are stored in annotations. Labels
+hold ids only. The chart renders the same names, and a test compares them with this module.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ VERSION: Final = "v1"
 API_VERSION: Final = f"{GROUP}/{VERSION}"
 
 ADMISSION_GATE: Final = "benchpool.io/admission"
-"""Scheduling gate of every GPU pod of ours; only the scheduler removes it (R1)."""
+"""Scheduling gate of every benchpool pod with GPUs. Only the scheduler removes it (R1)."""
 
 MANAGED: Final = "benchpool.io/managed"
-"""Label of namespaces in which nobody may take a GPU without the gate; its value is ``true``."""
+"""Label of namespaces that require the gate for every pod with GPUs; its value is ``true``."""
 
 ROLE: Final = "benchpool.io/role"
-"""Label of pods that get their GPUs from us: ``worker``, ``notebook``, or ``admitted``."""
+"""Label of pods that get their GPUs from benchpool: ``worker``, ``notebook``, or ``admitted``."""
 ROLE_WORKER: Final = "worker"
 ROLE_NOTEBOOK: Final = "notebook"
 ROLE_ADMITTED: Final = "admitted"
-"""A pod that others made in a namespace that an administrator lists."""
+"""Role of a foreign pod in a namespace that an administrator lists."""
 
 JOB: Final = "benchpool.io/job"
 """Label: id of the job (26 characters), on Jobs, Services and pods of an attempt."""
@@ -43,7 +43,7 @@ EPOCH: Final = "benchpool.io/leader-epoch"
 """Annotation: epoch of the leader that wrote the object last; a writer never lowers it."""
 
 PREEMPTIBLE: Final = "benchpool.io/preemptible"
-"""Label of an admitted pod that may be deleted to make room for others: ``true``."""
+"""Label of an admitted pod that may be preempted: ``true``."""
 GROUP_NAME: Final = "benchpool.io/group"
 """Label of admitted pods that start together: the name of their group."""
 GROUP_SIZE: Final = "benchpool.io/group-size"
@@ -51,15 +51,16 @@ GROUP_SIZE: Final = "benchpool.io/group-size"
 WORKER: Final = "benchpool.io/worker"
 """Annotation that an admitted pod gets with its GPUs: which worker of its job it is, from 0."""
 REASON: Final = "benchpool.io/reason"
-"""Annotation of an admitted pod that waits: why, in a sentence."""
+"""Annotation of a waiting admitted pod: its reason, as a sentence."""
 
 ACCEPTED: Final = "benchpool.io/accepted"
-"""Annotation of a TrainingJob that came in through the API: when it was accepted, RFC 3339.
+"""Annotation of a TrainingJob that was submitted by the API: when it was accepted, RFC 3339.
 
-Only the scheduler may write it: a job that has it was checked."""
+Only the scheduler may write it: it marks a job that was checked.
+"""
 
 NODE_AGENT_AUDIENCE: Final = "benchpool-scheduler"
-"""What the tokens of nodes' agents are for; they open nothing else."""
+"""Audience of the tokens of node agents. The tokens are valid for nothing else."""
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 FIELD_MANAGER: Final = "benchpool-scheduler"
@@ -69,7 +70,7 @@ ELECTION_LEASE: Final = "benchpool-scheduler"
 def attempt_name(job: str, attempt: int) -> str:
     """Return the name of the Job and the headless Service of an attempt.
 
-    Two leaders that start the same attempt collide on it instead of starting it twice.
+    Two leaders that start the same attempt collide on the name instead of starting it twice.
 
     >>> attempt_name("01hzxk8qj9v4e2c5t7m3n6p8ra", 2)
     'bp-01hzxk8qj9v4e2c5t7m3n6p8ra-2'
@@ -78,7 +79,7 @@ def attempt_name(job: str, attempt: int) -> str:
 
 
 def slot(node: str, index: int, resource: str = GPU_RESOURCE) -> str:
-    """Return how a GPU of a node is called before the kubelet has chosen a device for it.
+    """Return the name of a GPU slot of a node before the kubelet has chosen a device for it.
 
     >>> slot("node-a", 3)
     'node-a/3'
@@ -91,13 +92,13 @@ def slot(node: str, index: int, resource: str = GPU_RESOURCE) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A resource of the API server.
+    """Resource type of the API server.
 
     Attributes:
-        group: Empty for the core group.
-        plural: The word in paths.
-        kind: The word in objects.
-        namespaced: False for objects of the whole cluster.
+        group: API group, empty for the core group.
+        plural: Name in paths.
+        kind: Name in objects.
+        namespaced: False for cluster-wide objects.
     """
 
     group: str
@@ -108,13 +109,13 @@ class Kind:
 
     @property
     def api_version(self) -> str:
-        """What objects carry as ``apiVersion``."""
+        """Return the ``apiVersion`` of its objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, namespace: str | None, name: str = "", subresource: str = "") -> str:
-        """Return the path of an object, or without a name that of the collection.
+        """Return the path of an object, or of the collection without a name.
 
-        Without a namespace a namespaced collection is that of all namespaces.
+        Without a namespace, the path of a namespaced collection covers all namespaces.
         """
         parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
         if self.namespaced and namespace is not None:

@@ -1,4 +1,4 @@
-"""Logs and packed results: ranges of bytes, and what a log's event stream tells."""
+"""Logs and packed results: ranges of bytes, and the events of a log's stream."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ WorkerNumber = Annotated[int, Meta(ge=0, le=4096)]
 
 
 class LogQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which bytes of which log: the newest attempt and worker 0 unless said otherwise.
+    """Range of a log; by default of the newest attempt and worker 0.
 
-    A negative ``offset`` counts from the log's present end; ``since`` begins where the log was at
-    that time, to a second, and goes before ``offset``.
+    A negative ``offset`` counts from the current end of the log. ``since`` begins at the log's
+    position at that time, to the second, and overrides ``offset``.
     """
 
     attempt: AttemptNumber | None = None
@@ -30,7 +30,7 @@ class LogQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FollowQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which log to follow, and from which byte."""
+    """Log to follow, and the byte to start from."""
 
     attempt: AttemptNumber | None = None
     worker: WorkerNumber = 0
@@ -39,7 +39,7 @@ class FollowQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ResultsQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which bytes of the packed results of which worker."""
+    """Range of the packed results of a worker."""
 
     worker: WorkerNumber = 0
     offset: Annotated[int, Meta(ge=0, le=2**40)] = 0
@@ -48,12 +48,14 @@ class ResultsQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """Some bytes of a log.
+    """Range of bytes of a log.
 
     Attributes:
-        attempt: Whose log it is. ``offset``: where the bytes begin; ``next``: where to go on.
-        skipped: Bytes that the size bound dropped just before ``offset``.
-        ended: Nothing more will come after these.
+        attempt: Attempt that wrote the log.
+        offset: Offset of the first byte.
+        next: Offset of the next range.
+        skipped: Bytes that the size limit dropped just before ``offset``.
+        ended: Whether the log ends after this range.
     """
 
     data: bytes
@@ -65,9 +67,9 @@ class LogRange:
 
 
 class LogText(Struct, frozen=True):
-    """Part of a log as the event stream sends it.
+    """Part of a log, as sent by the event stream.
 
-    ``skipped`` counts bytes that the size bound dropped just before ``offset``.
+    ``skipped`` counts bytes that the size limit dropped just before ``offset``.
     """
 
     attempt: int

@@ -1,4 +1,4 @@
-"""What the agent of a node says at each of its looks: its GPUs and its pods, over one span."""
+"""Reports of a node's agent: measurements of its GPUs and pods over one interval."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 MOST_GPUS = 512
 MOST_PODS = 1024
-"""What one report may hold; a kubelet runs 110 pods by default."""
+"""Maximum number of pods in one report. A kubelet runs 110 pods by default."""
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Amount = Annotated[float, Meta(ge=0, le=1e15)]
@@ -21,14 +21,14 @@ Name = Annotated[str, Meta(max_length=253)]
 
 
 class ReportedPod(Struct, frozen=True, forbid_unknown_fields=True):
-    """A pod that the kubelet has given a GPU."""
+    """Pod that the kubelet has given a GPU."""
 
     namespace: Name
     name: Name
 
 
 class ReportedGpu(Struct, frozen=True, forbid_unknown_fields=True):
-    """One GPU, or one slice of a GPU, as its node's driver tells it; null for not measured."""
+    """GPU or GPU slice, as reported by the driver of its node. Null is not measured."""
 
     uuid: Annotated[str, Meta(min_length=1, max_length=128)]
     resource: Annotated[str, Meta(max_length=128, description="What the kubelet counts it as.")]
@@ -53,7 +53,7 @@ class ReportedGpu(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReportedUse(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the processes of one pod used, by the kernel's counters for its cgroup."""
+    """Resource use of one pod, from the kernel's counters of its cgroup."""
 
     pod: Annotated[Uid, Meta(description="Its uid.")]
     span_s: Span

@@ -1,4 +1,4 @@
-"""The machines of the pool: which take starts, and what administrators say of them."""
+"""Nodes of the pool: whether they accept starts, and the settings of administrators."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ Reason = Annotated[
 
 
 class NodeIntake(StrEnum):
-    """Whether a node takes starts."""
+    """Intake of a node: whether it accepts starts."""
 
     OPEN = "open"
     DRAINING = "draining"
-    """An administrator lets nothing start there until it is opened."""
+    """An administrator has drained the node. Nothing starts there until it is opened."""
     MAINTENANCE = "maintenance"
-    """Its maintenance window has begun."""
+    """The maintenance window of the node has begun."""
     NOT_READY = "not-ready"
-    """The machine itself: it is away, cordoned, or at fault."""
+    """The node is unreachable, cordoned or faulty."""
 
 
 class NodeReason(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of ``drain_node``."""
+    """Body of ``drain_node``: the reason."""
 
     reason: Reason
 
 
 class NodeOpened(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of ``open_node``."""
+    """Body of ``open_node``: the reason."""
 
     reason: Annotated[str, Meta(max_length=200, description="Why, for the audit trail.")] = ""
 
 
 class NodeNote(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of ``note_node``: an empty text takes the note away."""
+    """Body of ``note_node``; an empty text removes the note."""
 
     text: Annotated[
         str, Meta(max_length=500, description="What people should know of it; empty for nothing.")
@@ -49,7 +49,7 @@ class NodeNote(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NodeWindow(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of ``maintain_node``: it replaces the window that the node has."""
+    """Body of ``maintain_node``; the new window replaces the present one."""
 
     begins: Annotated[datetime, Meta(tz=True, description="When it begins.")]
     lasts_s: Annotated[int, Meta(ge=60, le=90 * DAY_S, description="How long, in seconds.")]
@@ -57,7 +57,7 @@ class NodeWindow(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MaintenanceWindow(Struct, frozen=True):
-    """A time in which nothing starts on a node; ``by`` is who set it."""
+    """Time in which nothing starts on a node; ``by`` is the administrator who set it."""
 
     begins: datetime
     ends: datetime
@@ -66,11 +66,11 @@ class MaintenanceWindow(Struct, frozen=True):
 
 
 class PoolNode(Struct, frozen=True):
-    """One machine of the pool.
+    """Node of the pool.
 
-    ``text`` says in a sentence whether it takes starts. ``held`` of its ``gpus`` are in use by
-    ``jobs`` jobs and ``benches`` notebook servers. ``since``, ``by`` and ``reason`` are those of a
-    drain. ``unfinished`` jobs that run there may go on beyond the beginning of its window.
+    ``text`` is its intake in a sentence. ``held`` of its ``gpus`` are in use by ``jobs`` jobs and
+    ``benches`` notebook servers. ``since``, ``by`` and ``reason`` belong to a drain. ``unfinished``
+    is the number of running jobs that may run past the start of its maintenance window.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What somebody wants to be told outside of pages, and where."""
+"""Notifications of a user: the selected events and the addresses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_S = 30 * 86400
 
 
 class NotificationEvent(StrEnum):
-    """What people can be told of."""
+    """Events that users can be notified of."""
 
     STARTED = "started"
     ENDED = "ended"
@@ -49,16 +49,17 @@ Pause = Annotated[int, Meta(ge=60, le=MOST_S, description="Seconds of a pause.")
 
 
 class NewAddress(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where messages are to go, too; it is never answered whole again."""
+    """Additional address for notifications. Answers never contain the whole address again."""
 
     url: Url
     secret: Secret | None = None
 
 
 class NotificationChange(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to change; what is left out stays as it is.
+    """Changed notification settings. Fields left out stay as they are.
 
-    ``remove`` is the id of an address. ``wait_s`` and ``paused_s`` as in ``NotificationSettings``.
+    ``remove`` is the id of an address. ``wait_s`` and ``paused_s`` are those of
+    ``NotificationSettings``.
     """
 
     add: NewAddress | None = None
@@ -69,9 +70,9 @@ class NotificationChange(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NotificationAddress(Struct, frozen=True):
-    """Where messages go: ``shown`` is its address without what is secret.
+    """Address for notifications; ``shown`` is the address without its secret parts.
 
-    ``reached`` is when a message last arrived, ``failed`` why the newest one did not.
+    ``reached`` is when a message was last delivered. ``failed`` is why the newest delivery failed.
     """
 
     id: str
@@ -81,11 +82,12 @@ class NotificationAddress(Struct, frozen=True):
 
 
 class NotificationSettings(Struct, frozen=True):
-    """What somebody is told, and where.
+    """Notification settings of a user.
 
-    A start is told of after ``wait_s`` in line, a pause when it has lasted for ``paused_s``.
-    ``kinds`` are the addresses that the administrator allows, none where nothing is sent to users:
-    then ``off`` says so. ``own`` is the mail address that the site has for this user.
+    A start is reported if the job waited longer than ``wait_s``, a pause once it has lasted for
+    ``paused_s``. ``kinds`` are the kinds of addresses that the administrator allows. It is empty
+    where users get no notifications, and ``off`` then states it. ``own`` is the mail address that
+    the site has for this user.
     """
 
     addresses: list[NotificationAddress]
@@ -98,9 +100,10 @@ class NotificationSettings(Struct, frozen=True):
 
 
 class SiteKinds(Struct, frozen=True):
-    """What is in force of ``notifications.yaml``; ``changed``: it is something else than before.
+    """``notifications.yaml`` in force; ``changed`` is whether it differs from before.
 
-    ``kinds`` are the addresses that users may give, ``pool`` is how many the site has of its own.
+    ``kinds`` are the kinds of addresses that users may add. ``pool`` is the number of the site's
+    own addresses.
     """
 
     changed: bool

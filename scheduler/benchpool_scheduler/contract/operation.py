@@ -1,7 +1,8 @@
-"""How an operation of the API is described; all of them are in ``contract.operations``.
+"""Declaration of API operations; the table is in ``contract.operations``.
 
-An operation is declared once, as a function in a table. Its decorator says address, types and who
-may call; its parameters are those of the clients' method; its body says where each goes:
+An operation is declared once, as a function in a table. Its decorator holds the address, the types
+and the required role. Its parameters are those of the clients' method, and its body assigns each
+parameter to the path, the query or the body:
 
 >>> class Small:
 ...     @operation("GET", "jobs/{job}/why", str)
@@ -43,19 +44,19 @@ MIB = 1024 * KIB
 
 
 class Who(StrEnum):
-    """Who may call an operation at all; what of it they see or may touch, the pool decides."""
+    """Role that an operation requires. The pool decides on access to single objects."""
 
     ANYBODY = "anybody"
-    CALLER = "caller"  # a user or service that the Hub knows
+    CALLER = "caller"  # a user or service of the Hub
     LEAD = "lead"  # of the project that the body names, or an administrator; the pool decides
     OPERATOR = "operator"  # a service of the Hub, or an administrator
-    MONITOR = "monitor"  # what gathers figures, with a token for nothing else; or an operator
-    NODE = "node"  # the agent of the node in the address, by a token of its pod; nobody else
+    MONITOR = "monitor"  # a collector of metrics, by a token for this purpose only; or an operator
+    NODE = "node"  # only the agent of the node in the address, by a token of its pod
     ADMIN = "admin"
 
 
 class Media(StrEnum):
-    """How body and answer travel."""
+    """Media type of a body or an answer."""
 
     JSON = "application/json"
     YAML = "text/yaml"
@@ -66,7 +67,7 @@ class Media(StrEnum):
 
 
 class Repeat(StrEnum):
-    """Whether a request whose answer was lost may be sent again."""
+    """Whether a request may be sent again after its answer was lost."""
 
     HARMLESS = "harmless"
     BY_KEY = "by-key"  # harmless when the body has a key
@@ -81,11 +82,11 @@ PARTS: Mapping[str, str] = {
     "sha256": "[0-9a-f]{64}",
     "sweep": "[a-z0-9]{4,26}",
 }
-"""What each variable part of an address looks like; anything else does not exist."""
+"""Regular expression of each variable part of an address. Other values are not found."""
 
 
 class NoQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An operation without parameters in its address."""
+    """Query of an operation without parameters in its address."""
 
 
 Value = str | int | float | bool | datetime | None
@@ -93,9 +94,10 @@ Value = str | int | float | bool | datetime | None
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a caller gives: parts of the path, the query, the body or the file that is the body.
+    """Arguments of a call: parts of the path, the query, and the body or the file that is the body.
 
-    A query's None is left out. ``takes_s`` is how long this answer may take, None for the usual.
+    None values of the query are left out. ``takes_s`` is the timeout of this answer in seconds,
+    None for the default.
     """
 
     path: Mapping[str, str]
@@ -113,7 +115,7 @@ def given(
     takes_s: float | None = None,
     **path: str,
 ) -> Given:
-    """Return what a caller gives."""
+    """Return the arguments of a call."""
     return Given(path, query or {}, body, content, takes_s)
 
 
@@ -122,19 +124,22 @@ class Operation(Generic[A]):
     """One method of one address.
 
     Attributes:
-        name: Its name in the OpenAPI document.
-        path: Below ``/api/v1/`` with ``{name}`` for variable parts.
+        name: Name in the OpenAPI document.
+        path: Path below ``/api/v1/``, with ``{name}`` for variable parts.
         summary: One line for the reference.
-        takes: Kind of the body, None for no body; ``body`` its type when that is JSON.
-        gives: Kind of the answer; ``answer`` its type, for event streams that of what is read.
-        events: For event streams, the type of each event's data by its name.
-        statuses: Good statuses and what each says.
-        max_body: Most bytes of a body.
-        takes_s: The answer may take so long to compute; None for the usual.
-        lab: Pages of JupyterLab may call it through the notebook server.
-        tool: Programs with a language model are offered it by ``benchpool mcp``.
-        changes: False for what only asks, although its method is not GET.
-        form: Its button on the pages of a job; ``verb``: its verb of the command line.
+        takes: Media type of the body, None for no body.
+        body: Type of a JSON body.
+        gives: Media type of the answer.
+        answer: Type of the answer; for event streams, type of the items that are read.
+        events: For event streams, type of each event's data by the event's name.
+        statuses: Success statuses with their meanings.
+        max_body: Maximum size of a body, in bytes.
+        takes_s: Timeout of the answer in seconds, None for the default.
+        lab: Whether JupyterLab pages may call it through the notebook server.
+        tool: Whether ``benchpool mcp`` offers it to language models.
+        changes: False for a read-only operation whose method is not GET.
+        form: Button on the pages of a job.
+        verb: Verb of the command line.
     """
 
     name: str
@@ -160,21 +165,25 @@ class Operation(Generic[A]):
 
     @property
     def audited(self) -> bool:
-        """The audit trail tells of it: it changes something."""
+        """Return whether calls are written to the audit trail: the operation changes something."""
         return self.method != "GET" and self.changes
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The names of the variable parts of its path."""
+        """Return the names of the variable parts of its path."""
         return tuple(re.findall(r"\{(\w+)\}", self.path))
 
     @property
     def pattern(self) -> str:
-        """The regular expression of its path."""
+        """Return the regular expression of its path."""
         return re.sub(r"\{(\w+)\}", lambda part: f"(?P<{part[1]}>{PARTS[part[1]]})", self.path)
 
     def ask(self, what: Given) -> Call[A]:
-        """Return the request for what a caller gives."""
+        """Return the request with these arguments.
+
+        Raises:
+            TypeError: An argument is not part of the operation.
+        """
         unknown = what.query.keys() - set(self.query.__struct_fields__)
         if unknown or what.path.keys() != set(self.parts):
             raise TypeError(f"{self.name} takes no {', '.join(unknown) or dict(what.path)}")
@@ -183,30 +192,30 @@ class Operation(Generic[A]):
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[A]):
-    """One request: an operation, and what is given to it."""
+    """Request: an operation and its arguments."""
 
     operation: Operation[A]
     given: Given
 
     def with_query(self, **query: Value) -> Call[A]:
-        """Return the same with other values in its query."""
+        """Return a copy with other values in the query."""
         return self.operation.ask(replace(self.given, query={**self.given.query, **query}))
 
     @property
     def path(self) -> str:
-        """The path below ``/api/v1/``, quoted."""
+        """Return the quoted path below ``/api/v1/``."""
         quoted = {name: quote(value, safe="") for name, value in self.given.path.items()}
         return self.operation.path.format(**quoted)
 
     @property
     def query(self) -> tuple[tuple[str, str], ...]:
-        """The names and values after the path."""
+        """Return the names and values of the query."""
         values = self.given.query.items()
         return tuple((key, _text(value)) for key, value in values if value is not None)
 
     @property
     def body(self) -> bytes | None:
-        """The encoded body; None where there is none, or ``given.content`` is it."""
+        """Return the encoded body, or None if there is none or ``given.content`` is the body."""
         match self.operation.takes:
             case Media.JSON:
                 return msgspec.json.encode(self.given.body)
@@ -216,58 +225,58 @@ class Call(Generic[A]):
 
     @property
     def takes_s(self) -> float | None:
-        """How long the answer may take; None for the usual."""
+        """Return the timeout of the answer in seconds, or None for the default."""
         return self.given.takes_s or self.operation.takes_s
 
     @property
     def repeatable(self) -> bool:
-        """A second sending changes nothing, so a lost answer may be asked for again."""
+        """Return whether the request may be sent again after a lost answer."""
         if self.operation.repeat is Repeat.BY_KEY:
             return self.has_key
         return True
 
     @property
     def has_key(self) -> bool:
-        """It sends a job that has a key, or contents that are named by their own sum.
+        """Return whether it submits a job with a key, or content that is named by its own hash.
 
-        Who sends with a key means it to come through, and is served better by waiting than by a
-        refusal.
+        A client that sends a key retries until the request succeeds. For it a delay is better than
+        a refusal.
         """
         keyed = getattr(self.given.body, "key", None) is not None
         return keyed or self.operation.path.startswith("objects/")
 
 
 class PlainSender(ABC):
-    """Sends calls and waits for the answers."""
+    """Sender of calls that waits for the answers."""
 
     @abstractmethod
     def send(self, call: Call[A]) -> A:
-        """Return the answer. Errors: those of ``benchpool_scheduler.errors``."""
+        """Send a call and return the answer. Errors: those of ``benchpool_scheduler.errors``."""
 
     @abstractmethod
     def follow(self, call: Call[A]) -> Iterator[A]:
-        """Yield what an event stream tells."""
+        """Yield the items of an event stream."""
 
 
 class AsyncSender(ABC):
-    """Sends calls by coroutines."""
+    """Sender of calls by coroutines."""
 
     @abstractmethod
     async def send(self, call: Call[A]) -> A:
-        """Return the answer. Errors: those of ``benchpool_scheduler.errors``."""
+        """Send a call and return the answer. Errors: those of ``benchpool_scheduler.errors``."""
 
     @abstractmethod
     def follow(self, call: Call[A]) -> AsyncIterator[A]:
-        """Yield what an event stream tells."""
+        """Yield the items of an event stream."""
 
 
 Fill = Callable[Concatenate[Any, P], Given]
-"""Puts the parameters of a method where they go; its first one is not used."""
+"""Function from a method's parameters to the arguments of a call. Its first parameter is unused."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answered(Operation[A], Generic[P, A]):
-    """An operation that is answered once; on a sender it is a method."""
+    """Operation with a single answer. On a sender it is a method."""
 
     fill: Fill[P]
 
@@ -287,7 +296,7 @@ class Answered(Operation[A], Generic[P, A]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Streamed(Operation[A], Generic[P, A]):
-    """An operation that answers with a stream of events; on a sender it is an iterator."""
+    """Operation with a stream of events. On a sender it is an iterator."""
 
     fill: Fill[P]
 
@@ -306,7 +315,7 @@ class Streamed(Operation[A], Generic[P, A]):
 
 
 def declared(table: type) -> tuple[Operation[Any], ...]:
-    """Return all operations of a table, in the order of its bases and its own."""
+    """Return all operations of a table, in the order of its bases, then its own."""
     found = (value for one in table.__mro__ for value in vars(one).values())
     return tuple(value for value in found if isinstance(value, Operation))
 
@@ -314,7 +323,7 @@ def declared(table: type) -> tuple[Operation[Any], ...]:
 def operation(
     method: str, path: str, answer: type[A], **facts: Any
 ) -> Callable[[Fill[P]], Answered[P, A]]:
-    """Declare an operation; ``facts`` are further attributes of ``Operation``."""
+    """Declare an operation. ``facts`` are further attributes of ``Operation``."""
 
     def declare(fill: Fill[P]) -> Answered[P, A]:
         return Answered(
@@ -325,7 +334,7 @@ def operation(
 
 
 def stream(path: str, item: type[A], **facts: Any) -> Callable[[Fill[P]], Streamed[P, A]]:
-    """Declare an event stream; ``item`` is what its reader gets."""
+    """Declare an event stream. ``item`` is the type that its reader gets."""
 
     def declare(fill: Fill[P]) -> Streamed[P, A]:
         return Streamed(

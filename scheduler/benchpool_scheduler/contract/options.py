@@ -1,7 +1,7 @@
-"""The options of ``submit``: one table for command line, cell magic and Python.
+"""Options of ``submit``: one table for command line, cell magic and Python.
 
-Each option is a field of a submission. Its type, its bounds and its default are those of that
-field; here stand only how it is written and what is said of it.
+Each option is a field of a submission. Its type, bounds and default are those of the field. This
+module holds only its spelling and its help.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from benchpool_scheduler.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class SubmitOption:
-    """An option of ``submit``.
+    """Option of ``submit``.
 
     Attributes:
-        field: The field of ``JobSubmission`` that it sets.
-        flag: As it is written in a terminal or after ``%%train``.
+        field: Field of ``JobSubmission`` that it sets.
+        flag: Spelling in a terminal or after ``%%train``.
         help: One sentence.
-        keyword: Its name in Python; empty for that of the flag.
-        metavar: What stands for its value in a help; empty for that of the type.
-        negates: Giving it says no: its field is true without it.
-        short: A second way to write it, of one letter.
+        keyword: Name in Python; empty if it is that of the flag.
+        metavar: Placeholder of its value in a help; empty for that of the type.
+        negates: The flag sets its field to false; the field is true without it.
+        short: Alternative spelling with one letter.
     """
 
     field: str
@@ -45,7 +45,7 @@ class SubmitOption:
 
     @property
     def name(self) -> str:
-        """Its name in Python."""
+        """Return its name in Python."""
         return self.keyword or self.flag.removeprefix("--").replace("-", "_")
 
 
@@ -130,7 +130,7 @@ _WRITTEN = (
 
 
 def _others() -> Iterator[SubmitOption]:
-    """Yield an option for each asked field that needs no words of its own: those of the field."""
+    """Yield an option for each ``JobSpec`` field without an entry above."""
     named = {option.field for option in _WRITTEN}
     for field in structs.fields(JobSpec):
         if field.name in named:
@@ -142,24 +142,24 @@ def _others() -> Iterator[SubmitOption]:
 
 
 OPTIONS = (*_WRITTEN, *_others())
-"""In the order in which a help lists them."""
+"""All options, in the order of the help."""
 
 FLAGS = {option.field: option.flag for option in OPTIONS}
-"""What ``submit`` calls a field of a job, so does every verb."""
+"""Flag of each field of a job, for ``submit`` and every other verb."""
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What an option takes.
+    """Value that an option takes.
 
     Attributes:
-        type: Of one value; ``bool`` for an option that takes none.
+        type: Type of one value; ``bool`` for an option without a value.
         many: It may be given more than once.
-        duration: Seconds, that may be written as ``90m``.
-        instant: A time, that may be written as how long from now.
+        duration: Seconds that may be written as ``90m``.
+        instant: A time that may be written as a duration from now.
         least, most: Bounds of a number, None for none.
-        default: What its field is without it.
-        choices: What it may be, where that is a closed list; several may stand with commas.
+        default: Value of the field without the option.
+        choices: Allowed words of a closed list; several may be separated by commas.
     """
 
     type: type[bool | int | float | str]
@@ -173,7 +173,7 @@ class Value:
 
 
 def value_of(option: SubmitOption) -> Value:
-    """Return what an option takes, from its field.
+    """Return the value that an option takes, from its field.
 
     >>> value_of(OPTIONS[0]).least, value_of(OPTIONS[0]).most, value_of(OPTIONS[0]).default
     (1, 1024, 1)
@@ -202,14 +202,14 @@ def value_of(option: SubmitOption) -> Value:
 
 
 def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a submission that values of options say; None says nothing.
+    """Return the fields of a submission from values of options. None values are left out.
 
     Args:
         given: Values by the option's name in Python, as Python takes them: a mapping for ``env``,
             a sequence where an option may be given more than once.
 
     Raises:
-        InvalidInput: What should be a duration or a time is none.
+        InvalidInput: A value is not a valid duration, time or choice.
 
     >>> fields_of({"gpus": 2, "time_limit": "1m", "name": None, "gpu_models": ["H100"]})
     {'gpus': 2, 'time_limit_s': 60, 'gpu_models': ('H100',)}
@@ -236,7 +236,7 @@ def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _chosen(option: SubmitOption, given: Sequence[str], choices: Sequence[str]) -> Iterator[str]:
-    """Yield the words of a closed list that were given, some with commas. Errors: InvalidInput."""
+    """Yield the given words of a closed list, split at commas. Errors: InvalidInput."""
     given = [given] if isinstance(given, str) else given
     for word in (word.strip() for text in given for word in text.split(",")):
         if word not in choices:
@@ -248,7 +248,7 @@ def _chosen(option: SubmitOption, given: Sequence[str], choices: Sequence[str]) 
 
 
 def refs_of(jobs: object) -> tuple[str, ...]:
-    """Return which jobs are meant: ids, several of them with commas between, or what has an ``id``.
+    """Return the references to jobs from ids, comma-separated ids, or objects with an ``id``.
 
     >>> refs_of(["41ab23cd,7k2m3n4p", "q3x4"]), refs_of("41ab23cd")
     (('41ab23cd', '7k2m3n4p', 'q3x4'), ('41ab23cd',))
@@ -259,7 +259,7 @@ def refs_of(jobs: object) -> tuple[str, ...]:
 
 
 def seconds_of(option: SubmitOption, text: str) -> int:
-    """Return the seconds of a duration as it was written. Errors: InvalidInput.
+    """Return the seconds of a written duration. Errors: InvalidInput.
 
     >>> seconds_of(next(it for it in OPTIONS if it.field == "time_limit_s"), "90m")
     5400
@@ -269,7 +269,7 @@ def seconds_of(option: SubmitOption, text: str) -> int:
 
 
 def instant_of(option: SubmitOption, given: str | datetime) -> datetime:
-    """Return the instant that was given, with its zone. Errors: InvalidInput."""
+    """Return an instant with its zone. Errors: InvalidInput."""
     now = datetime.now().astimezone().replace(microsecond=0)
     if isinstance(given, datetime):
         return instants.zoned(given, now)
@@ -277,14 +277,14 @@ def instant_of(option: SubmitOption, given: str | datetime) -> datetime:
 
 
 def written(given: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return values as they were written after flags as Python takes them.
+    """Convert values as written after flags to values as Python takes them.
 
     Args:
-        given: Values by the option's name; a flag that negates says True when it was written.
-        environ: Where a bare name of ``--env`` finds its value.
+        given: Values by the option's name; a negating flag is True if it was written.
+        environ: Variables that give a bare name of ``--env`` its value.
 
     Raises:
-        InvalidInput: A variable that has no value here.
+        InvalidInput: A variable has no value here, or a parameter is not NAME=VALUE.
     """
     found = {option.name: given.get(option.name) for option in OPTIONS}
     for option in OPTIONS:
@@ -295,7 +295,7 @@ def written(given: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, A
 
 
 def typed(pairs: Sequence[str]) -> dict[str, WrittenValue]:
-    """Read ``-p NAME=VALUE``; which type a value is of, the notebook knows."""
+    """Parse ``-p NAME=VALUE`` pairs; the notebook determines the type of a value."""
     found = {}
     for pair in pairs:
         name, sign, value = pair.partition("=")
@@ -309,7 +309,7 @@ def typed(pairs: Sequence[str]) -> dict[str, WrittenValue]:
 
 
 def environment(pairs: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Read ``--env K=V``; a bare name takes the reader's own value.
+    """Parse ``--env K=V`` pairs. A bare name takes its value from ``environ``.
 
     >>> environment(["A=1", "HOME"], {"HOME": "/h"})
     {'A': '1', 'HOME': '/h'}
@@ -327,7 +327,7 @@ def environment(pairs: Sequence[str], environ: Mapping[str, str]) -> dict[str, s
 
 
 def words_of(submission: JobSubmission, usual: Mapping[str, Any]) -> list[str]:
-    """Return the flags that say the same, without those that say what holds anyway.
+    """Return the flags of a submission, without those that equal the defaults.
 
     Args:
         usual: Fields with another default than their own.

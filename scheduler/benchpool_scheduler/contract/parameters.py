@@ -1,4 +1,4 @@
-"""Parameters of a job: what its notebook, cells or function were given, by name."""
+"""Parameters of a job: the values given to its notebook, cells or function, by name."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ Parameters = Annotated[dict[ParameterName, ParameterValue], Meta(max_length=256)
 
 
 class WrittenValue(str):
-    """A value as it was typed; which type it is of, the notebook knows."""
+    """Value as it was typed; the notebook determines its type."""
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""Parked benches: the GPU is lent, and the kernel's GPU memory waits in the machine's memory."""
+"""Parked benches: the GPU is lent, and the kernel's GPU memory is kept in host memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 
 class ParkStep(StrEnum):
-    """How far it is. ``LOST``: the kernel's GPU memory could not be brought back."""
+    """Step of parking. ``LOST``: the kernel's GPU memory could not be brought back."""
 
     PARKING = "parking"
     PARKED = "parked"
@@ -18,11 +18,13 @@ class ParkStep(StrEnum):
 
 
 class ParkedBench(Struct, frozen=True):
-    """A bench on its way to host memory, there, or on its way back.
+    """Bench that is being parked, is parked, or is coming back.
 
     Attributes:
-        gpus: The GPUs that it lends, or will. ``bytes``: GPU memory of its kernel.
-        since: When it was asked to be parked. ``text``: how it stands, for people.
+        gpus: GPUs that it lends, or will lend.
+        since: When parking was requested.
+        bytes: GPU memory of its kernel, in bytes.
+        text: State in a sentence.
     """
 
     lease: str

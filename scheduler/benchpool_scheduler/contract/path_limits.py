@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 MOST_DEPTH = 128
-"""Folders above a file; Python's own limit on recursion lies at about 1,000."""
+"""Maximum number of folders above a file; Python's own recursion limit is about 1,000."""
 MOST_PATH = 2048
-"""Bytes of a path; the system allows 4,096 with the folder that it goes into."""
+"""Maximum length of a path, in bytes; the system allows 4,096 including the target folder."""
 MOST_NAME = 255
-"""Bytes of a file's or folder's name, as file systems allow."""
+"""Maximum length of a file's or folder's name, in bytes, as in file systems."""
 
 
 def beyond(path: str) -> str | None:
-    """Return how a relative path exceeds a limit, as the rest of a sentence; None where it fits.
+    """Return how a relative path exceeds a limit, as the rest of a sentence, or None if it fits.
 
     >>> beyond("a/b.txt")
     >>> beyond("a/" * 130 + "b.txt")

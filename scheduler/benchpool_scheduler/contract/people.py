@@ -1,4 +1,4 @@
-"""Who there is in the pool, as administrators see it."""
+"""Users of the pool, as administrators see them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from msgspec import Struct, field
 
 
 class Person(Struct, frozen=True):
-    """One user: of the Hub, or named in the configuration.
+    """User of the Hub, or named in the configuration.
 
     Attributes:
-        quota: Build GPUs, and ``rule`` where that number comes from; ``held`` of them are in use.
-        projects: The projects that the user may send jobs to; ``leads`` those that they lead.
-        last_seen: When the Hub saw something of them last; null where it did not.
-        known: The Hub knows them. ``jobs``: how many of theirs have not ended.
+        quota: Build GPUs of the user.
+        rule: Rule that sets the quota.
+        held: Build GPUs in use.
+        known: The Hub knows the user.
+        projects: Projects to which the user may send jobs.
+        leads: Projects that the user leads.
+        last_seen: Last activity that the Hub saw; null for none.
+        jobs: Number of the user's jobs that have not ended.
     """
 
     name: str

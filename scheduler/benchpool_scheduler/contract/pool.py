@@ -1,4 +1,4 @@
-"""The pool as its readers see it: GPUs, quotas, projects, health."""
+"""Pool in API answers: GPUs, quotas, projects, health."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from benchpool_scheduler.contract.scalars import Name
 
 
 class UserQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Whose: the caller's own unless said otherwise."""
+    """User of the query; the caller by default."""
 
     user: Annotated[Name, Meta(description="Another user, for those who may see it.")] | None = None
 
 
 class StatusQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """With every GPU, or without: in a large pool the list is longer than all the rest."""
+    """Whether the answer lists every GPU. In a large pool that list is longer than all the rest."""
 
     gpus: bool = True
 
 
 class AskedBack(Struct, frozen=True):
-    """An administrator asks the owner of a bench to give it back; nothing is stopped by it."""
+    """Request of an administrator to release a bench. It stops nothing."""
 
     by: str
     at: datetime
@@ -33,9 +33,9 @@ class AskedBack(Struct, frozen=True):
 
 
 class HeldBuild(Struct, frozen=True):
-    """Build GPUs held by one notebook server; the default server's name is empty.
+    """Build GPUs held by one notebook server. The default server's name is empty.
 
-    ``asked_back`` is null while nobody asked for them.
+    ``asked_back`` is an administrator's request to release them, null for none.
     """
 
     server: str
@@ -44,10 +44,10 @@ class HeldBuild(Struct, frozen=True):
 
 
 class BuildQuota(Struct, frozen=True):
-    """A user's fixed quota, the rule it came from, what holds it, what is free of it.
+    """Fixed quota of a user, the rule that sets it, the GPUs held, and the free rest.
 
-    ``lent`` GPUs are those of the user's parked benches: nobody's server holds them, and they come
-    back, so that they count in the quota.
+    ``lent`` counts the GPUs of the user's parked benches. No server of the user holds them, but
+    they come back and so count in the quota.
     """
 
     quota: int
@@ -58,10 +58,10 @@ class BuildQuota(Struct, frozen=True):
 
 
 class GpuHours(Struct, frozen=True):
-    """GPU-hours used in this calendar month, and the budget; it begins anew at ``renewed``.
+    """GPU-hours used in this calendar month, and the budget. It is renewed at ``renewed``.
 
-    Past ``soft`` the weight falls; from ``hard`` on new jobs are refused. Null is no bound.
-    ``text`` says it in words.
+    Above ``soft`` the weight falls. From ``hard`` on, new jobs are rejected. Null is no limit.
+    ``text`` is the budget in words.
     """
 
     used: float
@@ -72,7 +72,7 @@ class GpuHours(Struct, frozen=True):
 
 
 class ReservedGpus(Struct, frozen=True):
-    """GPUs that a reservation adds to a quota until it is over; ``text`` says it in words."""
+    """GPUs that a reservation adds to a quota until it ends; ``text`` describes it in words."""
 
     name: str
     gpus: int
@@ -81,14 +81,15 @@ class ReservedGpus(Struct, frozen=True):
 
 
 class ProjectQuota(Struct, frozen=True):
-    """One project of a user: ``quota`` and ``limit`` are null where there is no bound.
+    """Project of a user. ``quota`` and ``limit`` are null for no limit.
 
-    ``guaranteed`` is the quota and, while it asks for more, its part of what the project above is
-    guaranteed beyond the quotas of all its projects; null where there is no bound.
-    ``parent`` is the project above, null at the top. In the last week its jobs, and those of the
-    projects below it, ``gave_back`` so many GPUs beyond its quota to others, in so many ``pauses``.
-    ``gpu_hours`` is null where it has no budget of a month. ``reserved`` is what ``quota`` and
-    ``limit`` hold for a time only.
+    ``guaranteed`` is the quota. While the project requests more, it includes the project's part of
+    its parent's guarantee beyond the quotas of all children. It is null for no limit. ``parent`` is
+    the project above, null at the top.
+
+    ``gave_back`` counts over-quota GPUs that were reclaimed in the last week from its jobs and
+    those of the projects below it, in ``pauses`` pauses. ``gpu_hours`` is null without a monthly
+    budget. ``reserved`` is the part of ``quota`` and ``limit`` that is limited in time.
     """
 
     name: str
@@ -106,7 +107,7 @@ class ProjectQuota(Struct, frozen=True):
 
 
 def as_tree(projects: Sequence[ProjectQuota]) -> list[tuple[int, ProjectQuota]]:
-    """Return projects each behind the one above it, with how many stand above; else as they come.
+    """Return each project after its parent, with the number of its ancestors.
 
     >>> rows = [ProjectQuota(name, 0, 0, 0, None, 0, above)
     ...         for name, above in (("b", "a"), ("a", None), ("c", "b"), ("d", "not here"))]
@@ -127,11 +128,12 @@ def as_tree(projects: Sequence[ProjectQuota]) -> list[tuple[int, ProjectQuota]]:
 
 
 class FilesQuota(Struct, frozen=True):
-    """What files of one kind of a user's jobs hold that are kept, against their bound.
+    """Disk use of a user's stored files of one kind, and its limit.
 
     Attributes:
-        part: ``results`` or ``checkpoints``. ``bytes`` is what they take on the disk; ``limit``
-            bytes are allowed: whoever has more gets no further jobs.
+        part: ``results`` or ``checkpoints``.
+        bytes: Disk use, in bytes.
+        limit: Maximum disk use, in bytes. A user above it cannot submit further jobs.
     """
 
     part: str
@@ -140,10 +142,10 @@ class FilesQuota(Struct, frozen=True):
 
 
 class Quota(Struct, frozen=True):
-    """Answer of ``quota``; ``files`` of each kind that has a bound.
+    """Answer of ``quota``. ``files`` lists each kind that has a limit.
 
-    ``gpu_hours`` is the user's own budget, of jobs and benches; null where there is none. Of a
-    notebook's values ``values_gib`` may go along with one job.
+    ``gpu_hours`` is the user's own budget for jobs and benches, null for none. ``values_gib`` is
+    the maximum size of a notebook's values that one job may take along, in GiB.
     """
 
     user: str
@@ -155,7 +157,7 @@ class Quota(Struct, frozen=True):
 
 
 class GpuState(StrEnum):
-    """What a GPU is doing, as pool page and ``status`` name it."""
+    """State of a GPU, as named by the pool page and ``status``."""
 
     TRAIN_WITHIN_QUOTA = "train-within-quota"
     TRAIN_OVER_QUOTA = "train-over-quota"
@@ -168,9 +170,9 @@ class GpuState(StrEnum):
 
 
 class Gpu(Struct, frozen=True):
-    """One GPU; holder fields are null for readers who may not see them.
+    """GPU of the pool. Holder fields are null for readers who may not see them.
 
-    ``idle_since``: on a bench of which the Hub has seen nothing since then, for over an hour.
+    ``idle_since`` is set on a bench without activity seen by the Hub since then, for over an hour.
     """
 
     uuid: str
@@ -188,7 +190,7 @@ class Gpu(Struct, frozen=True):
 
 
 class Health(Struct, frozen=True):
-    """The scheduler's own state; ``problems`` are sentences, empty when all is well."""
+    """State of the scheduler. ``problems`` are sentences, empty when it is healthy."""
 
     ok: bool
     passes: int
@@ -197,9 +199,10 @@ class Health(Struct, frozen=True):
 
 
 class Status(Struct, frozen=True):
-    """Answer of ``status``: the pool in one object, with its sentence.
+    """Answer of ``status``: the pool in one object, with a sentence.
 
-    ``bench_line`` servers wait in line for a bench. The pages for people are below ``url``.
+    ``bench_line`` is the number of servers in the queue for a bench. The web pages are below
+    ``url``.
     """
 
     text: str
@@ -215,9 +218,9 @@ class Status(Struct, frozen=True):
 
 
 class Liveness(Struct, frozen=True, omit_defaults=True):
-    """Answer of ``health``: the service answers. How it fares is in ``Status.health``.
+    """Answer of ``health``: the service answers. Its condition is in ``Status.health``.
 
-    ``start`` identifies the start of ``benchpool up`` to which the service belongs; it is left out
+    ``start`` identifies the start of ``benchpool up`` to which the service belongs. It is left out
     on a cluster.
     """
 

@@ -1,4 +1,4 @@
-"""Runs beside one another, and once more: what is asked for and answered."""
+"""Comparison and repetition of runs: request bodies and answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 
 class RunChange(Struct, frozen=True):
-    """Something that is otherwise; a side that does not have it is null."""
+    """Difference between two runs. A side without the item is null."""
 
     area: str
     name: str
@@ -17,7 +17,7 @@ class RunChange(Struct, frozen=True):
 
 
 class JobAgain(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of ``again``: a repeat of the same key answers the same job."""
+    """Body of ``again``. A repeated request with the same key returns the same job."""
 
     key: (
         Annotated[str, Meta(min_length=1, max_length=200, description="Makes a repeat harmless.")]
@@ -26,7 +26,7 @@ class JobAgain(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RunChangesQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """With which other job it is compared."""
+    """Job to compare with."""
 
     than: (
         Annotated[
@@ -42,10 +42,10 @@ class RunChangesQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RunChanges(Struct, frozen=True):
-    """What is otherwise in job ``after`` than it was in ``before``, null where there is no other.
+    """Differences of job ``after`` from job ``before``, which is null where there is none.
 
-    ``code`` are the lines of a difference; ``note`` is said where it has none. ``unrecorded`` are
-    those of both whose environment is not known here.
+    ``code`` is the difference of the code in lines, and ``note`` explains an empty one.
+    ``unrecorded`` names the jobs of the two whose environment was not recorded.
     """
 
     before: str | None

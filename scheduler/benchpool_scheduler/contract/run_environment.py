@@ -1,6 +1,6 @@
-"""What a run had around it: ``environment.json`` beside its results.
+"""Environment of a run, recorded in ``environment.json`` beside its results.
 
-Nothing secret is in it: of variables the names alone, of addresses no user and no password.
+It holds no secrets: names of variables without values, and addresses without user and password.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from msgspec import Meta, Struct
 
 NAME = "environment.json"
 MOST_BYTES = 4 << 20
-"""Of the file."""
+"""Maximum size of the file, in bytes."""
 
 Short = Annotated[str, Meta(max_length=1000)]
 
 
 class Package(Struct, frozen=True, forbid_unknown_fields=True):
-    """An installed distribution; ``source`` is where it came from when that was no index (PEP 610):
-    an address with its commit, or a folder.
+    """Installed distribution.
+
+    ``source`` is its origin if it was not installed from an index (PEP 610): an address with its
+    commit, or a folder.
     """
 
     name: Short
@@ -27,7 +29,7 @@ class Package(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class KnownFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """A file that the run had; ``sha256`` is null for one that was too large to read for this."""
+    """File of the run; ``sha256`` is null if the file was too large to hash."""
 
     path: Annotated[str, Meta(max_length=4096)]
     bytes: Annotated[int, Meta(ge=0)]
@@ -35,9 +37,9 @@ class KnownFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Commit(Struct, frozen=True, forbid_unknown_fields=True):
-    """The commit of the folder, and how the files that git knows differed from it.
+    """Commit of the folder, and the difference of its tracked files.
 
-    ``cut`` says that the difference goes on.
+    ``cut`` is whether the difference was truncated.
     """
 
     commit: Short
@@ -47,7 +49,7 @@ class Commit(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Seed(Struct, frozen=True, forbid_unknown_fields=True):
-    """A seed that the code sets: by which call, and to what, as it is written there."""
+    """Seed that the code sets, with the call and the value as written there."""
 
     cell: int
     call: Short
@@ -55,11 +57,11 @@ class Seed(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RunEnvironment(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """All of it. Lists are bounded, and sorted where their order says nothing.
+    """Environment of a run. Lists are bounded, and sorted where their order has no meaning.
 
-    ``cuda`` is what PyTorch was built for, else the toolkit of the machine. ``modules`` are the
-    user's own that went with the job, ``data`` the files that the code names, ``variables`` the
-    names of what the job was given and found.
+    ``cuda`` is the version that PyTorch was built for, else that of the machine's toolkit.
+    ``modules`` are the user's own modules that were sent with the job. ``data`` are the files that
+    the code names. ``variables`` are the names of the environment variables.
     """
 
     version: Literal[1] = 1

@@ -1,4 +1,4 @@
-"""What runs and is not known, what cannot be read, and what an administrator decides about it."""
+"""Safe mode: unknown runs, unreadable records, and an administrator's decision on them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ID = Annotated[str, Meta(pattern="^[a-z0-9]{4,26}$")]
 
 
 class AdoptionRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """What shall become of it; nothing at all only looks."""
+    """Decision on an unknown run. An empty request only lists."""
 
     id: (
         Annotated[
@@ -26,14 +26,14 @@ class AdoptionRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def only_asks(self) -> bool:
-        """Nothing is to be decided."""
+        """Return whether the request decides nothing."""
         return self.id is None and not self.go_on
 
 
 class UnknownRun(Struct, frozen=True):
-    """A job that runs, and that the database does not know, or not this attempt of it.
+    """Running job, or attempt of a job, that the database does not know.
 
-    ``gpus`` is null where it cannot be told. ``in_line``: the database has it as a job that waits.
+    ``gpus`` is null where unknown. ``in_line`` is whether the database has the job as queued.
     """
 
     id: str
@@ -47,7 +47,7 @@ class UnknownRun(Struct, frozen=True):
 
 
 class UnreadableRecord(Struct, frozen=True):
-    """A record that is there and cannot be read; ``gpus`` are given to nobody meanwhile."""
+    """Stored record that cannot be read. Its ``gpus`` are blocked meanwhile."""
 
     kind: str
     id: str
@@ -57,9 +57,10 @@ class UnreadableRecord(Struct, frozen=True):
 
 
 class SafeModeIssues(Struct, frozen=True):
-    """Answer of ``adopt``: what is not known. ``hold`` is why nothing new begins, else null.
+    """Answer of ``adopt``: unknown runs and unreadable records.
 
-    ``hub`` tells what the Hub's own database has lost, else null.
+    ``hold`` is why no new work begins, else null. ``hub`` describes the data that the Hub's own
+    database has lost, else null.
     """
 
     hold: str | None

@@ -1,4 +1,4 @@
-"""What names, counts and sizes of the wire may be: types with their bounds."""
+"""Types of names, counts and sizes of the API, with their bounds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-# ``$`` alone would let a last line feed through; ``(?!\n)`` means the same in every dialect.
+# ``$`` alone would allow a final line feed; ``(?!\n)`` has the same meaning in every dialect.
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
 Identifier = Annotated[str, Meta(pattern=r"^[a-z0-9]{26}$(?!\n)")]
 Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
@@ -19,7 +19,7 @@ PRIORITY_HELP = (
     "lower ones that can be paused; other projects are not touched. Its owner, leads of the "
     "project and administrators may set it."
 )
-"""What options, dialogs, pages and documents say of a priority."""
+"""Help on priorities for options, dialogs, pages and documents."""
 
 Seconds = Annotated[int, Meta(ge=1, le=366 * 24 * 3600)]
 Instant = Annotated[datetime, Meta(tz=True)]

@@ -1,4 +1,4 @@
-"""Schedules: one submission that is sent again and again, at set times."""
+"""Schedules: one submission that is sent repeatedly at set times."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Zone = Annotated[str, Meta(min_length=1, max_length=100)]
 
 
 class ScheduleRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A schedule as its user asks for it.
+    """Schedule requested by a user.
 
-    ``when`` is five fields of cron, or words such as ``night at 2``, on the clock of ``zone``.
+    ``when`` is five fields of cron, or words such as ``night at 2``, in the time zone ``zone``.
     ``key`` makes a repeat of the same request harmless.
     """
 
@@ -30,17 +30,17 @@ class ScheduleRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SchedulesQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which schedules are listed."""
+    """Filter of schedules."""
 
     all: Annotated[bool, Meta(description="Also those of others that you may see.")] = False
     limit: Annotated[int, Meta(ge=1, le=1000, description="At most so many.")] = 100
 
 
 class ScheduledOutcome(StrEnum):
-    """What came of a time of a schedule.
+    """Outcome of a time of a schedule.
 
-    ``sent``: a job. ``skipped``: the job before had not ended. ``missed``: the service did not run
-    then, and a later time was made up for. ``refused``: the job was not accepted.
+    ``sent``: a job was sent. ``skipped``: the previous job had not ended. ``missed``: the service
+    was not running, and a later time was made up for. ``refused``: the job was rejected.
     """
 
     SENT = "sent"
@@ -50,12 +50,12 @@ class ScheduledOutcome(StrEnum):
 
 
 class ScheduledTime(Struct, frozen=True):
-    """A time of a schedule that has come.
+    """Past time of a schedule.
 
     Attributes:
-        job: The job that was sent, null when its record was removed or none was.
-        state: Of that job, now or at its end; null where none was sent.
-        text: Why none was sent.
+        job: Job that was sent; null if its record was removed or no job was sent.
+        state: State of that job, now or at its end; null if no job was sent.
+        text: Why no job was sent.
     """
 
     at: datetime
@@ -66,13 +66,14 @@ class ScheduledTime(Struct, frozen=True):
 
 
 class Schedule(Struct, frozen=True):
-    """A schedule: when it sends what, and what came of its last times.
+    """Schedule with its next times and the outcomes of its last ones.
 
     Attributes:
-        when: As it was asked for. ``cron``: the same in the five fields of cron.
+        when: Times as requested.
+        cron: The same times in the five fields of cron.
+        paused: Why no jobs are sent, null while it is in force.
         next: The next five times, none while it is paused.
         last: The last ten times, newest first.
-        paused: Why nothing is sent, null while it is in force.
     """
 
     id: str
@@ -90,7 +91,7 @@ class Schedule(Struct, frozen=True):
 
 
 class SchedulePreview(Struct, frozen=True):
-    """When a schedule would send, before it is sent."""
+    """Times of a schedule before it is created."""
 
     text: str
     cron: str

@@ -1,4 +1,4 @@
-"""Services of people: programs that answer requests, as replicas that have no end."""
+"""Services of users: programs that answer requests, as replicas that run indefinitely."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchpool_scheduler.contract.scalars import Name, Seconds
 from benchpool_scheduler.contract.submission import JobSubmission
 
 SERVICE_NAME = "[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?"
-"""What the name of a service looks like: it is a part of its address."""
+"""Regular expression of a service's name, which is a part of its address."""
 
 ServiceName = Annotated[str, Meta(pattern=rf"^{SERVICE_NAME}$(?!\n)")]
 ReadinessPath = Annotated[str, Meta(pattern=r"^/[!-~]{0,500}$(?!\n)")]
@@ -20,10 +20,10 @@ ServicePort = Annotated[int, Meta(ge=1024, le=65535)]
 
 
 class ServiceAccess(StrEnum):
-    """Who may open the address of a service, besides those who may change it.
+    """Access to the address of a service, besides the users who may change it.
 
-    ``owner``: nobody. ``project``: members of its project. ``group``: a group of the Hub.
-    ``everyone``: all who are logged in to the Hub.
+    ``owner``: no other user. ``project``: members of its project. ``group``: a group of the Hub.
+    ``everyone``: all users who are logged in to the Hub.
     """
 
     OWNER = "owner"
@@ -33,13 +33,15 @@ class ServiceAccess(StrEnum):
 
 
 class ServiceRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A service as its user asks for it.
+    """Service requested by a user.
 
-    Each replica runs ``submission`` and listens on a port of its own, which it finds in ``PORT``
-    and for ``{port}`` in its command, at the address in ``HOST`` and for ``{host}``: the loopback
-    of one machine, on a cluster every address of its pod. With ``port`` all listen on that one.
-    ``keep_prefix``: it is asked for whole paths, with the ``{prefix}`` of its address before them.
-    ``update`` says that a service of this name is there, and is exchanged for this one.
+    Each replica runs ``submission``. It listens on a port of its own, which it finds in ``PORT``
+    and as ``{port}`` in its command. It listens at the address in ``HOST`` and ``{host}``: the
+    loopback on one machine, every address of its pod on a cluster. With ``port``, all replicas
+    listen on that port.
+
+    ``keep_prefix``: requests keep the whole path, with the ``{prefix}`` of the service's address.
+    ``update``: a service of this name exists and is replaced by this one.
     """
 
     name: ServiceName
@@ -81,18 +83,18 @@ class ServiceStop(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ServicesQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which services are listed."""
+    """Filter of services."""
 
     all: Annotated[bool, Meta(description="Also those of others that you may open.")] = False
     limit: Annotated[int, Meta(ge=1, le=1000, description="At most so many.")] = 100
 
 
 class ServiceState(StrEnum):
-    """How a service is.
+    """State of a service.
 
-    ``ready``: it answers. ``starting``: it will. ``asleep``: the next request wakes it.
-    ``paused``: its replicas wait for GPUs, or were paused. ``failed``: its replicas end by
-    themselves, and are begun again after a pause. ``stopped``: somebody stopped it.
+    ``ready``: it answers requests. ``starting``: replicas are starting. ``asleep``: the next
+    request wakes it. ``paused``: its replicas wait for GPUs, or were paused. ``failed``: its
+    replicas end unexpectedly, and are restarted after a delay. ``stopped``: a user stopped it.
     """
 
     READY = "ready"
@@ -104,15 +106,16 @@ class ServiceState(StrEnum):
 
 
 class ServiceReplica(Struct, frozen=True):
-    """A replica: a job of the pool that has no end.
+    """Replica of a service: a job of the pool that runs indefinitely.
 
     Attributes:
         phase: ``waiting``, ``starting``, ``ready`` or ``leaving``.
-        text: Why it waits; empty where it does not.
-        ready_since: Since when it answers; null while it does not.
-        in_flight: Requests that it has not answered yet.
+        text: Why it waits; empty if it does not.
+        ready_since: When it became ready; null while it is not.
+        in_flight: Number of unanswered requests.
         gpu_activity: Share of the newest sample in which a kernel ran, 0 to 1, mean of its GPUs;
-            null where nothing was measured just now. ``gpu_memory_used_gib``: of all its GPUs.
+            null without a recent measurement.
+        gpu_memory_used_gib: Memory in use on all its GPUs.
     """
 
     job: str
@@ -128,19 +131,19 @@ class ServiceReplica(Struct, frozen=True):
 
 
 class ServiceEvent(Struct, frozen=True):
-    """What became of a service, and why: it began, slept, woke, was exchanged, a replica ended."""
+    """Event of a service with its cause: created, asleep, awake, replaced, or a replica ended."""
 
     at: datetime
     text: str
 
 
 class ServiceTimes(Struct, frozen=True):
-    """What came in at the address of a service, of the last minute.
+    """Requests at the address of a service in the last minute.
 
     Attributes:
-        p50_ms, p95_ms: Half, and nineteen of twenty, were answered within so many milliseconds;
-            null where none was.
-        last_request: When the last came; null for none since the scheduler started.
+        p50_ms, p95_ms: Median and 95th percentile of the response time, in milliseconds; null
+            without answers.
+        last_request: Time of the last request; null for none since the scheduler started.
     """
 
     requests_per_s: float
@@ -151,16 +154,17 @@ class ServiceTimes(Struct, frozen=True):
 
 
 class PoolService(Struct, frozen=True):
-    """A service.
+    """Service of the pool.
 
     Attributes:
-        text: How it is and what happens next, in a sentence.
-        url: Its address.
-        may_change: Whether the reader may change, stop and remove it. Others see no replicas.
-        version: Counted up by each change and restart.
-        failures: So many replicas of this version ended by themselves, one after the other.
-        retry_at: When another is begun after those; null for at once.
-        events: What became of it, newest first: the last 20.
+        text: State and next step, in a sentence.
+        url: Address of the service.
+        may_change: Whether the reader may change, stop and remove it. Other readers see no
+            replicas.
+        version: Number that each change and restart increases.
+        failures: Consecutive replicas of this version that ended unexpectedly.
+        retry_at: When another replica is started after them; null for immediately.
+        events: The last 20 events, newest first.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""A shell inside a running worker: opened, typed into, read, all by plain requests."""
+"""Shell inside a running worker: opening, input and output by plain requests."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ ShellId = Annotated[str, Meta(pattern="^[0-9a-f]{32}$", description="The shell, 
 Size = Annotated[int, Meta(ge=1, le=1000)]
 
 TYPED_BYTES = 16 * 1024
-"""What is typed with one request."""
+"""Maximum input of one request, in bytes."""
 OPENS_S = 20.0
-"""The agent of a worker on a cluster may take so long to open a shell, seconds."""
+"""Timeout for a worker's agent on a cluster to open a shell, in seconds."""
 WAIT_S = 20.0
-"""A question for output is held open at most so long, seconds."""
+"""Maximum time that a request for output is held open, in seconds."""
 
 
 class ShellOpening(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of ``open_shell``: in which worker, and the terminal that it is shown in."""
+    """Body of ``open_shell``: the worker, and the terminal that shows the shell."""
 
     worker: Annotated[WorkerNumber, Meta(description="In which worker.")] = 0
     rows: Size = 24
@@ -29,7 +29,7 @@ class ShellOpening(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Shell(Struct, frozen=True):
-    """An open shell; whoever opened it types and reads by its ``shell``."""
+    """Open shell. Its owner types and reads by the id ``shell``."""
 
     shell: str
     job: str
@@ -40,8 +40,8 @@ class Shell(Struct, frozen=True):
 class ShellInput(Struct, frozen=True, forbid_unknown_fields=True):
     """Body of ``type_into_shell``.
 
-    ``number`` is one more each time: what comes again is not typed twice. ``rows`` and ``columns``
-    are set where the terminal has another size now; ``hang_up`` ends the shell.
+    ``number`` increases by one with each request, so that a repeated request is not typed twice.
+    ``rows`` and ``columns`` are set if the terminal has a new size. ``hang_up`` ends the shell.
     """
 
     shell: ShellId
@@ -53,14 +53,14 @@ class ShellInput(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ShellQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a shell printed from ``offset`` on; what lies before it is forgotten."""
+    """Output of a shell from ``offset`` on. Earlier output is dropped."""
 
     shell: ShellId
     offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
 
 
 class ShellOutput(Struct, frozen=True):
-    """What a shell printed; after ``ended`` nothing more comes, and ``text`` says why."""
+    """Output of a shell. After ``ended`` nothing more comes, and ``text`` is the cause."""
 
     data: bytes
     next: int

@@ -1,8 +1,8 @@
-"""What a job asks of the pool: the one definition that all floors of the scheduler share.
+"""Requirements of a job on the pool: the one definition for all layers of the scheduler.
 
-A submission is a ``JobSpec`` and what to run; the record of a job and the core's job hold it whole,
-and the fields of a ``TrainingJob`` are made from it. The description of a field is what the
-reference of the API and ``kubectl explain`` say of it.
+A submission is a ``JobSpec`` and what to run. The record of a job and the core's job contain the
+whole ``JobSpec``, and the fields of a ``TrainingJob`` are derived from it. The description of a
+field appears in the API reference and in ``kubectl explain``.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from benchpool_scheduler.contract.scalars import (
 )
 
 Tag = Annotated[str, Meta(min_length=1, max_length=63, pattern=r"^[^\s,]+$(?!\n)")]
-"""A short label on a job, without blanks and commas."""
+"""Short label of a job, without spaces and commas."""
 
 
 JobRef = Annotated[str, Meta(min_length=1, max_length=253, pattern=r"^[a-z0-9][a-z0-9.-]*$(?!\n)")]
-"""The id of a job or its first signs; on a cluster also the name of its ``TrainingJob``."""
+"""Id of a job or its first characters; on a cluster also the name of its ``TrainingJob``."""
 
 
 def _about(text: str, **bounds: Any) -> Meta:
@@ -39,7 +39,7 @@ def _about(text: str, **bounds: Any) -> Meta:
 
 
 class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a job asks for, as far as a ``TrainingJob`` says it in the same fields."""
+    """Requirements of a job that a ``TrainingJob`` has in the same fields."""
 
     gpus: Annotated[GpuCount, _about("GPUs of each worker.")] = 1
     workers: Annotated[WorkerCount, _about("Workers, started together.")] = 1
@@ -90,11 +90,11 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
 
 
 SELF_TEST = "self-test"
-"""The tag of the jobs by which a start tests itself: nobody's, in no list and no history."""
+"""Tag of the jobs that test a new start. They appear in no list or history."""
 
 
 class JobSpec(Asked, frozen=True, kw_only=True):
-    """What a job asks of the pool: all of it, in the words of the wire."""
+    """All requirements of a job on the pool."""
 
     required_level: Annotated[
         Name | None, _about("All workers in one domain of this level, or the job waits (R12).")
@@ -105,11 +105,11 @@ class JobSpec(Asked, frozen=True, kw_only=True):
 
     @property
     def spec(self) -> JobSpec:
-        """What a submission asks of the pool, without what is to run."""
+        """Return the requirements of a submission, without what to run."""
         return JobSpec(**{name: getattr(self, name) for name in JobSpec.__struct_fields__})
 
     def changed(self, **fields: Any) -> JobSpec:
-        """Return the same with other values of these fields.
+        """Return a copy with other values of these fields.
 
         >>> JobSpec(gpus=2).changed(workers=3).total_gpus
         6
@@ -118,7 +118,7 @@ class JobSpec(Asked, frozen=True, kw_only=True):
 
     @property
     def least_workers(self) -> int:
-        """The fewest workers that it may run with.
+        """Return the minimum number of workers that it may run with.
 
         >>> JobSpec(workers=4).least_workers, JobSpec(workers=4, min_workers=2).least_workers
         (4, 2)
@@ -128,5 +128,5 @@ class JobSpec(Asked, frozen=True, kw_only=True):
 
     @property
     def total_gpus(self) -> int:
-        """GPUs of all workers."""
+        """Return the number of GPUs of all workers."""
         return self.gpus * self.workers

@@ -1,4 +1,4 @@
-"""What a job is doing now: the stacks of its workers side by side, its GPUs, its last lines."""
+"""Current activity of a job: the stacks of its workers, its GPUs, its last log lines."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from msgspec import Meta, Struct
 Sign = Annotated[str, Meta(max_length=300)]
 
 STACKS_BYTES = 1 << 20
-"""What one worker may say of its stacks."""
+"""Maximum size of the stacks of one worker, in bytes."""
 
 
 class ThreadStack(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A thread: its name, and its frames as ``function (file:line)``, the innermost first."""
+    """Thread with its name, and its frames as ``function (file:line)``, innermost first."""
 
     name: Sign
     frames: Annotated[list[Sign], Meta(max_length=60)]
 
 
 class ProcessStacks(Struct, frozen=True, forbid_unknown_fields=True):
-    """A Python process; ``by`` is what read it."""
+    """Stacks of a Python process; ``by`` is the tool that read them."""
 
     pid: int
     command: Sign
@@ -31,14 +31,14 @@ class ProcessStacks(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WorkerStacks(Struct, frozen=True, forbid_unknown_fields=True):
-    """The Python processes of one worker; ``why`` is a sentence where there are none."""
+    """Stacks of the Python processes of one worker; ``why`` is a sentence if there are none."""
 
     processes: Annotated[list[ProcessStacks], Meta(max_length=64)] = []
     why: Annotated[str, Meta(max_length=600)] = ""
 
 
 class StackGroup(Struct, frozen=True):
-    """Workers that do the same: ``who`` says which, in words; the processes are of the first."""
+    """Workers with equal stacks, named by ``who``. The processes are those of the first."""
 
     workers: list[int]
     who: str
@@ -47,7 +47,7 @@ class StackGroup(Struct, frozen=True):
 
 
 class PeekQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which look: one that is taken now, or that which was kept when the job hung last."""
+    """Snapshot to return: a new one, or the one stored when the job last hung."""
 
     hanging: Annotated[
         bool, Meta(description="Not now, but when it was found to hang the last time.")
@@ -57,7 +57,7 @@ class PeekQuery(Struct, frozen=True, forbid_unknown_fields=True):
 class Peek(Struct, frozen=True):
     """Answer of ``peek``.
 
-    ``text`` says it in a sentence. ``gpus`` has a line for each GPU that is measured, ``log`` the
+    ``text`` is a summary in a sentence. ``gpus`` has a line for each measured GPU. ``log`` has the
     last lines of worker 0.
     """
 
@@ -70,7 +70,7 @@ class Peek(Struct, frozen=True):
     log: list[str]
 
     def lines(self) -> Iterator[str]:
-        """Yield all but the first sentence, as lines of text."""
+        """Yield the details below the summary, as lines of text."""
         for group in self.groups:
             yield from ("", f"{group.who}:")
             for process in group.processes:

@@ -1,4 +1,4 @@
-"""A submission: what it asks of the pool, what runs, and the contents it comes with."""
+"""Submission of a job: its requirements, what runs, and the contents that belong to it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Variables = dict[
 
 
 class ScriptEntry(Struct, frozen=True, forbid_unknown_fields=True, tag="script", tag_field="kind"):
-    """Run ``interpreter PATH ARGS...``; the path is relative to the working folder."""
+    """Entry that runs ``interpreter PATH ARGS...``. The path is relative to the working folder."""
 
     path: FilePath
     args: list[Argument] = []
 
 
 class ModuleEntry(Struct, frozen=True, forbid_unknown_fields=True, tag="module", tag_field="kind"):
-    """Run ``interpreter -m MODULE ARGS...``."""
+    """Entry that runs ``interpreter -m MODULE ARGS...``."""
 
     module: Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$(?!\n)", max_length=200)]
     args: list[Argument] = []
@@ -33,7 +33,7 @@ class ModuleEntry(Struct, frozen=True, forbid_unknown_fields=True, tag="module",
 class CommandEntry(
     Struct, frozen=True, forbid_unknown_fields=True, tag="command", tag_field="kind"
 ):
-    """Run a command as given, without a shell."""
+    """Entry that runs a command as given, without a shell."""
 
     argv: Annotated[list[Argument], Meta(min_length=1, max_length=4096)]
 
@@ -41,10 +41,10 @@ class CommandEntry(
 class NotebookEntry(
     Struct, frozen=True, forbid_unknown_fields=True, tag="notebook", tag_field="kind"
 ):
-    """Execute a notebook, cell by cell; its text is an uploaded object.
+    """Entry that executes a notebook, cell by cell. Its text is an uploaded object.
 
-    ``name`` is the file name under which the executed copy is returned in the output folder.
-    ``fill``: the values of ``parameters`` are put into its cells when it starts.
+    ``name`` is the file name of the executed copy in the output folder. ``fill`` inserts the values
+    of ``parameters`` into its cells at the start.
     """
 
     notebook: Sha256
@@ -53,9 +53,10 @@ class NotebookEntry(
 
 
 class PodsEntry(Struct, frozen=True, forbid_unknown_fields=True, tag="pods", tag_field="kind"):
-    """Pods that others made in a namespace of a cluster; only the scheduler itself sends these.
+    """Entry for foreign pods in a namespace of a cluster. Only the scheduler itself sends these.
 
-    ``owner`` is what made them, as ``Deployment`` and its name; a bare pod is its own.
+    ``owner`` is the object that created them, as ``Deployment`` and its name. A bare pod is its own
+    owner.
     """
 
     namespace: Annotated[str, Meta(min_length=1, max_length=63)]
@@ -68,7 +69,7 @@ Entry = ScriptEntry | ModuleEntry | CommandEntry | NotebookEntry | PodsEntry
 
 
 class SnapshotFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """One file of the submitted folder; the content is an uploaded object."""
+    """File of the submitted folder. Its content is an uploaded object."""
 
     path: FilePath
     sha256: Sha256
@@ -79,11 +80,11 @@ class SnapshotFile(Struct, frozen=True, forbid_unknown_fields=True):
 SourceKind = Literal[
     "cells", "notebook", "script", "python", "terminal", "magic", "function", "self-test"
 ]
-"""By which way a job was sent."""
+"""Way in which a job was sent."""
 
 
 class Source(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the submission came from, so that a notebook finds its jobs again."""
+    """Origin of a submission, so that a notebook finds its jobs again."""
 
     kind: SourceKind
     path: Annotated[str, Meta(max_length=4096)] | None = None
@@ -91,7 +92,7 @@ class Source(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SentCell(Struct, frozen=True):
-    """A cell as it was sent; ``number`` is its place on the sender's screen, from 1."""
+    """Cell as it was sent. ``number`` is its position in the sender's notebook, from 1."""
 
     id: str
     number: int
@@ -100,10 +101,10 @@ class SentCell(Struct, frozen=True):
 
 
 class SentCode(Struct, frozen=True):
-    """What a job was sent to run: the cells of a notebook, or the text of a script.
+    """Code that was sent with a job: the cells of a notebook, or the text of a script.
 
-    ``command`` is what a job without either runs. ``text`` is null for a script whose file did not
-    travel; ``cut`` says that it goes on.
+    ``command`` is the command of a job without either. ``text`` is null for a script whose file was
+    not uploaded. ``cut`` is whether the text was truncated.
     """
 
     job: str
@@ -116,13 +117,13 @@ class SentCode(Struct, frozen=True):
 
 
 class JobSubmission(JobSpec, frozen=True, forbid_unknown_fields=True, omit_defaults=False):
-    """A job as its user asks for it: what it asks of the pool, and what to run.
+    """Submission of a job: its requirements on the pool, and what to run.
 
-    ``image`` is for clusters: by default jobs run in the pool's own. Without ``working_dir`` the
-    job runs in a copy of ``files``; with it (an absolute path) it runs there. What
-    it leaves in its output folder is copied to ``output_dir``. ``key`` makes a repeat of the
-    same submission harmless. ``parameters`` are facts, to find and compare it by: the code has
-    them already.
+    ``image`` is for clusters; by default jobs run in the pool's own image. Without ``working_dir``
+    the job runs in a copy of ``files``; with it (an absolute path) it runs there. The contents of
+    its output folder are copied to ``output_dir``. ``key`` makes a repeat of the same submission
+    harmless. ``parameters`` only describe the job, for search and comparison: the code already
+    contains them.
     """
 
     entry: Entry
@@ -140,6 +141,6 @@ class JobSubmission(JobSpec, frozen=True, forbid_unknown_fields=True, omit_defau
 
 
 class Missing(Struct, frozen=True, forbid_unknown_fields=True):
-    """A list of content hashes: those a client has, or those the service lacks."""
+    """List of content hashes: those of a client, or those that the service lacks."""
 
     sha256: Annotated[list[Sha256], Meta(max_length=100_000)]

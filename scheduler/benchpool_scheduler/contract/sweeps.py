@@ -1,4 +1,4 @@
-"""Sweeps: many runs of one submission, with other values of its parameters."""
+"""Sweeps: many runs of one submission, with different values of its parameters."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from benchpool_scheduler.contract.scalars import Name
 from benchpool_scheduler.contract.submission import JobSubmission
 
 Scalar = bool | int | float | Annotated[str, Meta(max_length=1000)]
-"""What a parameter may be."""
+"""Value of a parameter."""
 
 ParameterName = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$(?!\n)")]
 MOST_TRIALS = 10_000
 TASK = "array_task_id"
-"""The one parameter of an array."""
+"""Name of the only parameter of an array."""
 
 
 class SweepMethod(StrEnum):
-    """How the next values are chosen.
+    """Method that chooses the next values.
 
-    ``grid``: each combination once. ``random``: drawn. ``tpe``: near what did well so far
-    (tree-structured Parzen estimator, Bergstra et al. 2011).
+    ``grid``: each combination once. ``random``: random draws. ``tpe``: values near the best ones so
+    far (tree-structured Parzen estimator, Bergstra et al. 2011).
     """
 
     GRID = "grid"
@@ -33,25 +33,25 @@ class SweepMethod(StrEnum):
 
 
 class SweepGoal(StrEnum):
-    """Whether a small or a large figure is the better one."""
+    """Direction of a better metric: small or large."""
 
     MINIMIZE = "minimize"
     MAXIMIZE = "maximize"
 
 
 class ListedValues(Struct, frozen=True, forbid_unknown_fields=True, tag="list", tag_field="kind"):
-    """One of these values, each of equal right."""
+    """List of values, all equally likely."""
 
     values: Annotated[list[Scalar], Meta(min_length=1, max_length=1000)]
 
 
 class ValueRange(Struct, frozen=True, forbid_unknown_fields=True, tag="range", tag_field="kind"):
-    """A number from ``low`` to ``high``, both included.
+    """Range of numbers from ``low`` to ``high``, both included.
 
     Attributes:
-        log: Equal ratios are equally likely, so that 1e-5 to 1e-4 has as much room as 1e-4 to 1e-3.
-        whole: Whole numbers alone.
-        points: So many values of it, evenly spread, are in a grid.
+        log: Logarithmic scale: 1e-5 to 1e-4 is as likely as 1e-4 to 1e-3.
+        whole: Whole numbers only.
+        points: Number of evenly spaced values in a grid.
     """
 
     low: float
@@ -65,10 +65,11 @@ SweptValues = ListedValues | ValueRange
 
 
 class EarlyStopping(Struct, frozen=True, forbid_unknown_fields=True):
-    """Asynchronous successive halving (Li et al. 2020): what does worse is stopped early.
+    """Asynchronous successive halving (Li et al. 2020): worse trials are stopped early.
 
     A trial is judged when it reports step ``first``, ``first * factor``, ``first * factor**2``, and
-    so on: it goes on where its figure is among the best of ``1 / factor`` that came so far before.
+    so on. It continues if its metric is among the best ``1 / factor`` of the trials that have
+    reached the step.
     """
 
     first: Annotated[int, Meta(ge=1, le=1_000_000_000)]
@@ -76,18 +77,18 @@ class EarlyStopping(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SweepPlan(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a sweep tries, and when it has tried enough.
+    """Plan of a sweep: its values, and when it ends.
 
     Attributes:
-        metric: The figure that trials report and that is judged, e.g. ``val_loss``.
-        trials: At most so many; null for all of a grid.
-        max_concurrent: So many trials at most are under way at once.
-        seed: Draws are the same for the same seed.
-        gpu_hours: No further trial begins when those before have used so many.
-        good_enough: Everything else is stopped when a trial reports a figure as good as this.
-        patience: No further trial begins when so many in a row were no better than the best before.
-        array: Its one parameter, ``array_task_id``, lists the tasks of an array: each finds its
-            number in ``BENCHPOOL_ARRAY_TASK_ID``, and nothing is added to arguments or cells.
+        metric: Metric that trials report and that is judged, e.g. ``val_loss``.
+        trials: Maximum number of trials; null for all of a grid.
+        max_concurrent: Maximum number of concurrent trials.
+        seed: Seed of the random draws.
+        gpu_hours: GPU-hours used by trials after which no further trial begins.
+        good_enough: A trial that reports a metric at least this good stops all others.
+        patience: No further trial begins after this number of trials in a row without improvement.
+        array: Its only parameter, ``array_task_id``, lists the tasks of an array. Each task finds
+            its number in ``BENCHPOOL_ARRAY_TASK_ID``. Arguments and cells stay unchanged.
     """
 
     parameters: Annotated[dict[ParameterName, SweptValues], Meta(min_length=1, max_length=50)]
@@ -105,7 +106,7 @@ class SweepPlan(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def tasks_of(plan: SweepPlan) -> list[int]:
-    """Return the task numbers of an array, as they were listed.
+    """Return the task numbers of an array, in their listed order.
 
     >>> tasks_of(SweepPlan({TASK: ListedValues([4, 6])}, array=True))
     [4, 6]
@@ -116,12 +117,12 @@ def tasks_of(plan: SweepPlan) -> list[int]:
 
 
 class SweepRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A sweep as its user asks for it: the job of each trial, and what is tried.
+    """Sweep requested by a user: the job of each trial, and the values to try.
 
-    In ``submission`` the words ``{name}`` of script arguments, commands and environment stand for
-    the trial's values; where a script names none of them, each is added as ``--name=value``.
-    ``key`` makes a repeat of the same request harmless. ``trial_hours`` and ``trial_steps`` say how
-    long a trial takes that goes to its end; only the preview reads them.
+    In ``submission`` the placeholders ``{name}`` in script arguments, commands and environment
+    stand for the trial's values. If a script names none of them, each is added as ``--name=value``.
+    ``key`` makes a repeat of the same request harmless. ``trial_hours`` and ``trial_steps`` are the
+    length of a complete trial. Only the preview reads them.
     """
 
     submission: JobSubmission
@@ -133,14 +134,14 @@ class SweepRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SweepsQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which sweeps are listed."""
+    """Filter of sweeps."""
 
     all: Annotated[bool, Meta(description="Also those of others that you may see.")] = False
     limit: Annotated[int, Meta(ge=1, le=1000, description="At most so many.")] = 100
 
 
 class SweepStop(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a sweep is stopped."""
+    """Body of ``stop_sweep``."""
 
     let_finish: Annotated[
         bool, Meta(description="Trials under way go on to their end; only no further one begins.")
@@ -151,7 +152,11 @@ class SweepStop(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SweepState(StrEnum):
-    """``running``: trials begin and end. ``ending``: none begins any more. ``over``: all ended."""
+    """State of a sweep.
+
+    ``running``: trials begin and end. ``ending``: no further trial begins. ``over``: all have
+    ended.
+    """
 
     RUNNING = "running"
     ENDING = "ending"
@@ -159,12 +164,12 @@ class SweepState(StrEnum):
 
 
 class TrialRow(Struct, frozen=True):
-    """A trial, as people see it.
+    """Trial of a sweep.
 
     Attributes:
-        job: The job of the trial; null when its record was removed.
+        job: Job of the trial; null if its record was removed.
         state: ``open``, ``done``, ``stopped-early``, ``failed`` or ``cancelled``.
-        value: The newest figure of the sweep's metric, at ``step``; null where there is none.
+        value: Newest value of the sweep's metric, at ``step``; null for none.
     """
 
     number: int
@@ -178,14 +183,14 @@ class TrialRow(Struct, frozen=True):
 
 
 class Sweep(Struct, frozen=True):
-    """A sweep: what it tries, what came of it so far, and what it does next.
+    """Sweep with its plan, its trials so far, and its state.
 
     Attributes:
-        text: Where it stands, in a sentence.
-        problem: Why the next trial could not begin, null while nothing is wrong.
-        trials: Best first, then those without a figure by number.
-        best: Number of the best trial, null where none has a figure.
-        size: How many trials there are at most.
+        text: State in a sentence.
+        problem: Why the next trial could not begin, null for no problem.
+        size: Maximum number of trials.
+        trials: Best first, then those without a metric value by number.
+        best: Number of the best trial, null if none has a metric value.
     """
 
     id: str
@@ -206,12 +211,12 @@ class Sweep(Struct, frozen=True):
 
 
 class SweepPreview(Struct, frozen=True):
-    """What a sweep would cost, before it is sent.
+    """Preview of a sweep's cost, before it is created.
 
     Attributes:
-        text: In a sentence.
-        gpu_hours: Null where nothing is known of how long a trial takes.
-        first: The values of the first trials.
+        text: Summary in a sentence.
+        gpu_hours: Null if the length of a trial is unknown.
+        first: Values of the first trials.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""Swept values as people type them, e.g. ``1, 2, 4``, ``0..4`` or ``3e-5 … 3e-3 log``."""
+"""Swept values as users type them, e.g. ``1, 2, 4``, ``0..4`` or ``3e-5 … 3e-3 log``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchpool_scheduler.errors import InvalidInput
 FORMS = (
     "1, 2, 4 · 0..4 · × 5 · 3e-5 … 3e-3 log · log:3e-5:3e-3 · lin:0:1 · log:1e-4:1e-1:4 (4 points)"
 )
-"""What may be typed, as forms and refusals say it."""
+"""Accepted formats, for forms and error messages."""
 
 MOST_VALUES = 1000
 _WORDS = {"true": True, "false": False, "True": True, "False": False}
@@ -22,18 +22,19 @@ _COUNTED = re.compile(r"(?:×|x|\*)\s*(\d{1,4})")
 _WHOLE = re.compile(r"([+-]?\d{1,9})\s*\.\.\s*([+-]?\d{1,9})")
 _NAMED = re.compile(rf"(log|lin|int):({_NUMBER}):({_NUMBER})(?::(\d{{1,4}}))?")
 _BEGUN = re.compile(rf"(?:log|lin|int):|[A-Za-z]+:{_NUMBER}:{_NUMBER}\b")
-"""What is meant as a range, also where its word is mistyped; in quotes it is a word."""
+"""Start of a range, including one with a mistyped word; quotes make it a word."""
 _SPOKEN = re.compile(rf"({_NUMBER})\s*(?:…|\.\.\.)\s*({_NUMBER})(?:\s+(log|lin|int))?")
 
 
 def parse(text: str, name: str) -> SweptValues:
-    """Return the values that a text stands for.
+    """Parse the text of swept values.
 
     Args:
-        text: As typed.
-        name: The parameter's, for refusals.
+        text: Text as typed.
+        name: Name of the parameter, for error messages.
 
-    Errors: InvalidInput, with the parameter as its field.
+    Raises:
+        InvalidInput: The text is invalid; the parameter is the field of the error.
 
     >>> parse("1, 2, 4", "layers")
     ListedValues(values=[1, 2, 4])
@@ -63,7 +64,7 @@ def parse(text: str, name: str) -> SweptValues:
 
 
 def shown(values: SweptValues) -> str:
-    """Return values as they can be typed again.
+    """Return values as text that can be typed again.
 
     >>> shown(parse("3e-5 … 3e-3 log", "lr"))
     'log:3e-05:0.003'
@@ -78,7 +79,7 @@ def shown(values: SweptValues) -> str:
 
 
 def checked(values: SweptValues, name: str) -> SweptValues:
-    """Return values that can be drawn from. Errors: InvalidInput for a range that is none."""
+    """Return the values if they can be drawn from. Errors: InvalidInput for a bad range."""
     if isinstance(values, ListedValues):
         return values
     low, high = values.low, values.high

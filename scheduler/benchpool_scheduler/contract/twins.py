@@ -1,4 +1,4 @@
-"""What to type in a terminal for the same as a form does, from the table of operations."""
+"""Terminal commands that equal the forms, from the table of operations."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from benchpool_scheduler.contract.operation import Operation
 from benchpool_scheduler.contract.options import FLAGS
 
 FILLED = "…"
-"""Stands for what is filled in."""
+"""Placeholder for a value that a form asks for."""
 
 
 def command(one: Operation[Any], part: str = "", /, **given: str) -> str:
-    """Return the command of an operation; ``FILLED`` for a value that a form asks for.
+    """Return the command of an operation; ``FILLED`` stands for a value that a form asks for.
 
     Args:
-        part: The variable part of its address, a job or a machine.
+        part: Variable part of its address, a job or a machine.
 
     >>> from benchpool_scheduler.contract.operations import Operations
     >>> command(Operations.add_member, project="vision", user="ann lee")
@@ -42,7 +42,7 @@ def _options(names: Iterable[str], given: dict[str, str]) -> Iterable[str]:
 
 
 def flag(name: str) -> str:
-    """Return the option of a field.
+    """Return the command-line option of a field.
 
     >>> flag("time_limit_s"), flag("reason")
     ('--time-limit', '--reason')

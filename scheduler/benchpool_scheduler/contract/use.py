@@ -1,4 +1,4 @@
-"""Use and waste: where every GPU-hour of a range of time went."""
+"""Use and waste: a breakdown of all GPU-hours of a time range."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 
 class UseClass(StrEnum):
-    """The class of GPU time; every second of every GPU is in exactly one."""
+    """Class of GPU time. Every second of every GPU is in exactly one class."""
 
     COMPUTING = "computing"
     IDLE_BENCH = "idle-bench"
@@ -27,7 +27,7 @@ class UseClass(StrEnum):
 
 
 class UseBy(StrEnum):
-    """By what GPU time is added up."""
+    """Key by which GPU time is grouped."""
 
     USER = "user"
     PROJECT = "project"
@@ -37,7 +37,7 @@ class UseBy(StrEnum):
 
 
 class UseQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which time, and by what its GPU-hours are added up; ``month`` goes before the others."""
+    """Time range and grouping of a use report; ``month`` overrides ``begin`` and ``end``."""
 
     by: Annotated[UseBy, Meta(description="One row for each of these.")] = UseBy.PROJECT
     begin: Annotated[datetime, Meta(tz=True, description="From this time on.")] | None = None
@@ -55,7 +55,7 @@ class UseQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class UseWaits(Struct, frozen=True):
-    """How long jobs waited that started first in the range, in seconds."""
+    """Waits of the jobs that first started in the range, in seconds."""
 
     jobs: int
     p50_s: float
@@ -66,17 +66,18 @@ class UseRow(Struct, frozen=True, kw_only=True):
     """GPU time of one user, project, class, node or model, or of all together.
 
     Attributes:
-        name: Null for what nobody held, and for benches where rows are projects.
-        rank: By hours that were held, from 1; null where nobody held them.
-        gpu_h: GPU-hours by class; ``held_gpu_h``: those that a bench or a job had.
-        coverage: What part of the time that could be measured was, 0 to 1.
-        efficiency: Mean activity of the multiprocessors while a kernel ran; null where it was not
-            measured, which is not the same as 0.
-        energy_kwh: Of what was measured; null where no energy was.
-        cost: Of what was held, by the prices of the configuration; null without prices.
-        waits: Null where no job started, and for rows that are no people and no projects.
-        preemptions_given: How often its jobs made way for others; ``preemptions_taken``: how often
-            others made way for its jobs.
+        name: Null for time without a holder, and for benches where rows are projects.
+        rank: Rank by hours held, from 1; null without a holder.
+        gpu_h: GPU-hours by class.
+        held_gpu_h: GPU-hours held by a bench or a job.
+        coverage: Measured share of the measurable time, 0 to 1.
+        efficiency: Mean activity of the multiprocessors while a kernel ran. Null is not measured,
+            which differs from 0.
+        energy_kwh: Energy of the measured time; null where no energy was measured.
+        cost: Cost of the held time, by the prices of the configuration; null without prices.
+        waits: Null if no job started, and for rows of classes, nodes and models.
+        preemptions_given: Number of preemptions of its jobs.
+        preemptions_taken: Number of preemptions of other jobs for its jobs.
     """
 
     name: str | None
@@ -97,10 +98,12 @@ class UseReport(Struct, frozen=True, kw_only=True):
     """Answer of ``report``.
 
     Attributes:
-        text: The answer in one sentence; ``notes``: what one must know to read the figures.
-        time_zone: Whose months and days are meant.
-        sight: Whose time is told: of the ``pool``, of one's ``projects``, or one's ``own``.
-        currency: Of ``cost``; empty without prices.
+        text: Summary in one sentence.
+        notes: Remarks needed to read the figures.
+        time_zone: Time zone of months and days.
+        sight: Scope of the report: the whole ``pool``, the reader's ``projects``, or the reader's
+            ``own`` time.
+        currency: Currency of ``cost``; empty without prices.
         total: All rows together.
     """
 
@@ -117,27 +120,30 @@ class UseReport(Struct, frozen=True, kw_only=True):
 
 
 class EnoughQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which history is replayed, and what is enough: 95 % of its jobs wait at most ``wait_s``."""
+    """History to replay, and the target: 95 % of its jobs wait at most ``wait_s``."""
 
     days: Annotated[float, Meta(gt=0, le=3660, description="How far back.")] = 30
     wait_s: Annotated[float, Meta(ge=0, le=604_800, description="What 95 % may wait.")] = 600
 
 
 class EnoughShare(Struct, frozen=True):
-    """What a project of its own would have needed as a static share."""
+    """Static share that a single project would have needed."""
 
     name: str
     gpus: int
 
 
 class EnoughGpus(Struct, frozen=True):
-    """Answer of ``report/enough``: the fewest GPUs with which 95 % of the jobs wait that long.
+    """Answer of ``report/enough``: GPUs with which 95 % of the jobs wait at most ``wait_s``.
 
     Attributes:
-        gpus: Of one pool, shared as this one is; ``present_gpus``: what it has for training.
-        static_gpus: Of fixed shares of all projects together; ``projects`` has them singly.
-        refused: Jobs that a budget of GPU-hours would have refused until the next month began,
-            from which on they count. ``left_out``: those that a budget of 0 refuses for ever.
+        gpus: GPUs of one pool, shared as this one is.
+        static_gpus: Sum of fixed shares of all projects.
+        present_gpus: GPUs that the pool has for training.
+        projects: Fixed share of each project.
+        refused: Jobs that a budget of GPU-hours would have delayed to the next month. They count
+            from then on.
+        left_out: Jobs that a budget of 0 always refuses.
     """
 
     text: str
@@ -152,7 +158,7 @@ class EnoughGpus(Struct, frozen=True):
 
 
 class IdleBenchesQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which history is gone through, and from when on a bench counts as idle."""
+    """History to evaluate, and the idle time after which a bench counts as idle."""
 
     days: Annotated[float, Meta(gt=0, le=400, description="How far back.")] = 28
     minutes: (
@@ -169,9 +175,9 @@ class IdleBenchesQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class IdleBench(Struct, frozen=True):
-    """What one notebook server of one user would have given back.
+    """Benches of one notebook server that a rule would have released.
 
-    ``times``: how often; ``gpus``: how many it held at most.
+    ``times`` is how often. ``gpus`` is the maximum number of GPUs that the server held.
     """
 
     user: str
@@ -182,12 +188,13 @@ class IdleBench(Struct, frozen=True):
 
 
 class IdleExempt(Struct, frozen=True, kw_only=True):
-    """An exemption from the rule for idle benches, in force or ended.
+    """Exemption from the rule for idle benches, in force or ended.
 
     Attributes:
-        until: Its last day.
-        servers: Left out for it in part or whole, with ``gpu_h`` that they would have given back;
-            of several that hold for a server, the one that ends last counts.
+        until: Last day of the exemption.
+        servers: Number of servers that it spared fully or partly. If several exemptions hold for a
+            server, the one that ends last counts.
+        gpu_h: GPU-hours that these servers would have released.
     """
 
     who: str
@@ -199,14 +206,16 @@ class IdleExempt(Struct, frozen=True, kw_only=True):
 
 
 class IdleBenches(Struct, frozen=True, kw_only=True):
-    """Answer of ``report/idle-benches``: what a rule would have freed; nothing is given back by it.
+    """Answer of ``report/idle-benches``: what a rule would have released. It releases nothing.
 
     Attributes:
-        text: The answer in one sentence; ``notes``: what one must know to read it.
-        gpu_h: GPU-hours that would have been free, of ``measured_gpu_h`` on benches.
-        minutes: After so many minutes of idleness a bench counts as given back.
+        text: Summary in one sentence.
+        notes: Remarks needed to read it.
+        minutes: Idle time after which a bench counts as released, in minutes.
+        gpu_h: GPU-hours that would have been free.
+        measured_gpu_h: GPU-hours measured on benches.
         simulated: Some of the GPUs were simulated.
-        exemptions: All of the configuration, those that have ended too.
+        exemptions: All exemptions of the configuration, including ended ones.
     """
 
     text: str

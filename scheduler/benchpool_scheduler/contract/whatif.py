@@ -1,4 +1,4 @@
-"""What would be otherwise: the question, and the pool before and after."""
+"""What-if: a changed pool, and the pool before and after."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from benchpool_scheduler.contract.scalars import Name
 
 
 class HistoryQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """How far back."""
+    """Length of the history."""
 
     days: Annotated[float, Meta(gt=0, le=3660)] = 30
 
 
 class WhatIfQuestion(Struct, frozen=True, forbid_unknown_fields=True):
-    """What would be otherwise: another ``benchpool.yaml``, more GPUs, or both.
+    """Change to evaluate: another ``benchpool.yaml``, more GPUs, or both.
 
-    ``config`` is the text of the file; without it the one in force stays. ``settings`` are set in
-    it, as ``config set`` would. Model and nodes of the
-    added GPUs are by default like most of the pool's. ``history_days`` asks also how waits and use
-    of the jobs that ended in the last so many days would have been.
+    ``config`` is the text of the file; without it the one in force stays. ``settings`` are then set
+    in it, as by ``config set``. Added GPUs have by default the model and node size of most GPUs of
+    the pool. ``history_days`` also replays the jobs that ended in this time, for their waits and
+    use.
     """
 
     config: Annotated[str, Meta(max_length=1 << 20)] | None = None
@@ -35,11 +35,12 @@ class WhatIfQuestion(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class JobNow(Struct, frozen=True):
-    """What would become of a job now.
+    """Predicted outcome of a job now.
 
-    ``state``: it ``runs``; it ``leaves`` (was told to stop before this question, and holds its GPUs
-    until it has); its GPUs are ``promised`` and others are leaving them; or it ``waits``, with the
-    reason. ``preempted``: it is paused or loses workers on the way, which costs ``lost_gpu_s``.
+    ``state``: it ``runs``; it ``leaves`` (it was stopped earlier, and holds its GPUs until it has
+    left); its GPUs are ``promised`` and other jobs are leaving them; or it ``waits``, with the
+    reason. ``preempted``: it is paused or loses workers in the process, at a cost of
+    ``lost_gpu_s``.
     """
 
     state: Literal["runs", "leaves", "promised", "waits"]
@@ -53,7 +54,7 @@ class JobNow(Struct, frozen=True):
 
 
 class JobWhatIf(Struct, frozen=True):
-    """One job in both pools; ``gpus`` is what it asks for in all."""
+    """Job in both pools; ``gpus`` is its total request."""
 
     id: str
     name: str
@@ -65,9 +66,9 @@ class JobWhatIf(Struct, frozen=True):
 
 
 class ProjectNow(Struct, frozen=True):
-    """One project, with those below it, in GPUs; ``quota`` and ``limit`` null are no bound.
+    """Project with its children, in GPUs. A null ``quota`` or ``limit`` is no limit.
 
-    ``running`` and ``waiting`` count jobs, ``preempted`` those that pay.
+    ``running`` and ``waiting`` count jobs. ``preempted`` counts the jobs that are preempted.
     """
 
     quota: int | None
@@ -82,7 +83,7 @@ class ProjectNow(Struct, frozen=True):
 
 
 class ProjectWhatIf(Struct, frozen=True):
-    """One project in both pools; null where it is not there."""
+    """Project in both pools, null in a pool that lacks it."""
 
     name: str
     before: ProjectNow | None
@@ -90,18 +91,18 @@ class ProjectWhatIf(Struct, frozen=True):
 
 
 class PoolGpus(Struct, frozen=True):
-    """The GPUs that train may use, and those that running jobs hold."""
+    """GPUs available for training, and those that running jobs hold."""
 
     gpus: int
     allocated: int
 
 
 class ReplayFigures(Struct, frozen=True):
-    """How a workload fared in a pool; the keys are those of ``benchpool replay``.
+    """Results of a replay in a pool; the keys are those of ``benchpool replay``.
 
-    A job's wait is all its time that it does not make progress. Short jobs run less than an hour.
-    ``allocated_utilisation``: part of the pool's GPU seconds that jobs held. ``refused``: jobs that
-    a budget of GPU-hours refused; they came again when the next month began.
+    A job's wait is all time without progress. Short jobs run less than an hour.
+    ``allocated_utilisation``: share of the pool's GPU seconds that jobs held. ``refused``: jobs
+    that a budget of GPU-hours rejected; they were submitted again in the next month.
     """
 
     gpus: int
@@ -119,7 +120,7 @@ class ReplayFigures(Struct, frozen=True):
 
 
 class ProjectWaits(Struct, frozen=True):
-    """How one project's jobs fared; ``lost_gpu_h`` is what pauses cost."""
+    """Results of a replay for one project; ``lost_gpu_h`` is the cost of pauses."""
 
     mean_wait_h: float
     p95_wait_h: float
@@ -128,9 +129,10 @@ class ProjectWaits(Struct, frozen=True):
 
 
 class ProjectReplay(Struct, frozen=True):
-    """One project in both pools.
+    """Replay of one project in both pools.
 
-    ``gpu_h`` is the work of its jobs, ``why`` says why they wait longer after, where they do.
+    ``gpu_h`` is the work of its jobs. ``why`` explains longer waits after the change, empty for
+    none.
     """
 
     name: str
@@ -142,9 +144,9 @@ class ProjectReplay(Struct, frozen=True):
 
 
 class WorkloadWhatIf(Struct, frozen=True):
-    """The same jobs replayed in both pools; ``left_out`` are those that one could never run.
+    """Replay of the same jobs in both pools. ``left_out`` jobs could never run in one pool.
 
-    ``why`` says of each figure that gets worse, by its key, what is behind that.
+    ``why`` explains each figure that gets worse, by its key.
     """
 
     text: str
@@ -159,10 +161,10 @@ class WorkloadWhatIf(Struct, frozen=True):
 class WhatIf(Struct, frozen=True):
     """Answer of ``whatif``; nothing was changed.
 
-    ``changes`` and ``warnings`` are those of ``config check``. ``people`` says of everybody whose
-    jobs would fare otherwise what that is, a sentence each. ``jobs`` are those that would fare
-    otherwise, oldest first; ``jobs_left_out`` counts what did not fit into the answer. ``history``
-    is there when it was asked for.
+    ``changes`` and ``warnings`` are those of ``config check``. ``people`` has a sentence for each
+    user whose jobs would be affected. ``jobs`` are the affected jobs, oldest first, and
+    ``jobs_left_out`` counts those that did not fit into the answer. ``history`` is present if it
+    was requested.
     """
 
     text: str

@@ -1,8 +1,8 @@
-"""The words of every screen for numbers, times, states and ends; pure, standard library only.
+"""Texts for numbers, times, states and ends, without I/O, standard library only.
 
-Pages, command line, refusals, the spawner and the notebook side say them as they stand here. The
-JupyterLab extension and the pages' scripts are held to the same table of examples
-(``tests/phrases.json``). Ask this package; its modules are where the words are made.
+Pages, command line, refusals, the spawner and the notebook side show them unchanged. The JupyterLab
+extension and the pages' scripts are tested against the same table of examples
+(``tests/phrases.json``). Entry point: this package; its modules hold the texts.
 """
 
 from benchpool_scheduler.phrases.ends import (

@@ -1,6 +1,6 @@
-"""States of jobs and GPUs, how attempts and logs end, and until when files are kept.
+"""States of jobs and GPUs, ends of attempts and logs, and retention of files.
 
-Tables are by the values on the wire; a test holds each enumeration against its table.
+The tables are keyed by wire values. A test compares each enumeration with its table.
 
 >>> attempt_end("preempt", 143)
 'paused for others, exit code 143'
@@ -28,7 +28,7 @@ STATES: Mapping[str, str] = MappingProxyType(
         "cancelled": "cancelled",
     }
 )
-"""Of jobs."""
+"""States of jobs."""
 
 GPU_STATES: Mapping[str, str] = MappingProxyType(
     {
@@ -42,7 +42,7 @@ GPU_STATES: Mapping[str, str] = MappingProxyType(
         "closed": "closed",
     }
 )
-"""Of GPUs, in the order of a legend: from work to trouble."""
+"""States of GPUs in the order of a legend, from work to faults."""
 
 ENDS: Mapping[str, str] = MappingProxyType(
     {
@@ -60,11 +60,11 @@ ENDS: Mapping[str, str] = MappingProxyType(
         "lost": "lost with its machine; not counted as a failure",
     }
 )
-"""How an attempt, or a worker, ended."""
+"""Ends of an attempt or a worker."""
 
 
 class HeldFiles(Protocol):
-    """What files of one kind hold, and what is allowed, in bytes."""
+    """Disk use of files of one kind and its limit, in bytes."""
 
     @property
     def part(self) -> str: ...
@@ -77,7 +77,7 @@ class HeldFiles(Protocol):
 
 
 def files_held(held: Iterable[HeldFiles]) -> str:
-    """Return what somebody's files hold of what they may; empty for no bound.
+    """Return the disk use of a user's files against its limits; empty without limits.
 
     >>> from types import SimpleNamespace
     >>> files_held([SimpleNamespace(part="results", bytes=3 * 2**29, limit=2**31)])
@@ -89,7 +89,7 @@ def files_held(held: Iterable[HeldFiles]) -> str:
 
 
 def hours_used(used: float, soft: float | None, hard: float | None, renewed: str) -> str:
-    """Return what was used of a budget of GPU-hours in this month.
+    """Return the use of a monthly budget of GPU-hours.
 
     >>> hours_used(812.44, 600, 1000, "1 June 2027")
     '812.4 of 1000 GPU-hours this month, past the soft budget of 600; begins anew on 1 June 2027'
@@ -104,7 +104,7 @@ def hours_used(used: float, soft: float | None, hard: float | None, renewed: str
 
 
 def run_beyond(jobs: int) -> str:
-    """Return what is said of jobs that may still run when a machine's maintenance begins.
+    """Return the sentence on jobs that may still run when a node's maintenance begins.
 
     >>> run_beyond(1)
     '1 running job may go on beyond its beginning.'
@@ -118,13 +118,13 @@ def failed_with(exit_code: int) -> str:
 
 
 def attempt_end(ended_by: str | None, exit_code: int | None) -> str:
-    """Return how an attempt ended; ``ended_by`` is the word of the wire, None where unknown."""
+    """Return how an attempt ended; ``ended_by`` is the wire value, None where unknown."""
     words = "ended" if ended_by is None else ENDS.get(ended_by, ended_by)
     return words if exit_code is None else f"{words}, exit code {exit_code}"
 
 
 def log_end(attempt: int, newest: int, *, over: bool, empty: bool) -> str:
-    """Return what stands below the log of an attempt that has ended; ``over``: the job has too.
+    """Return the line below the log of an ended attempt; ``over``: the job has ended, too.
 
     >>> log_end(1, 1, over=False, empty=False)
     'The log of attempt 1 is complete; attempt 2 follows when the job starts again.'
@@ -140,31 +140,31 @@ def log_end(attempt: int, newest: int, *, over: bool, empty: bool) -> str:
 
 
 class KeptUntil(Protocol):
-    """Until when an ended job and its files are kept, as ``contract.Kept`` says."""
+    """Retention times of an ended job and its files, as in ``contract.Kept``."""
 
     @property
     def job(self) -> datetime:
-        """The job itself."""
+        """Return the end of the job's retention."""
 
     @property
     def checkpoints(self) -> datetime:
-        """Its checkpoints."""
+        """Return the end of the checkpoints' retention."""
 
     @property
     def results(self) -> datetime:
-        """Its results."""
+        """Return the end of the results' retention."""
 
     @property
     def logs(self) -> datetime:
-        """Its logs."""
+        """Return the end of the logs' retention."""
 
 
 KEPT_PARTS = ("checkpoints", "results", "logs")
-"""The kinds of files of a job that are kept for a time of their own."""
+"""Kinds of files of a job with a retention time of their own."""
 
 
 def kept_for(kept: KeptUntil, now: datetime) -> str:
-    """Return for how long an ended job is kept from now on, and its files where that is less.
+    """Return the remaining retention of an ended job, and of its files if shorter.
 
     >>> from datetime import timedelta
     >>> from types import SimpleNamespace
@@ -189,7 +189,7 @@ def _left(until: datetime, now: datetime) -> str:
 
 
 def no_longer_kept(kept: KeptUntil | None, part: str, now: datetime) -> str:
-    """Return why files of a kind are not there any more, empty where their time is not over."""
+    """Return why files of a kind are gone, or an empty text before the end of their retention."""
     until: datetime | None = None if kept is None else getattr(kept, part)
     if until is None or until > now:
         return ""
@@ -200,7 +200,7 @@ def no_longer_kept(kept: KeptUntil | None, part: str, now: datetime) -> str:
 
 
 def kept_days(ended: float, parts: Mapping[str, float]) -> str:
-    """Return for how many days ended jobs are kept, and their files where that is less.
+    """Return the retention of ended jobs in days, and of their files if shorter.
 
     >>> kept_days(30, {"checkpoints": 30, "results": 30, "logs": 7})
     'kept 30 days, logs 7 days'

@@ -1,4 +1,4 @@
-"""What to do about a fault of the machine, in the words of every screen."""
+"""Remedies for faults of the machine, for all screens."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ REMEDIES: Mapping[int | None, str] = MappingProxyType(
         None: "Look at `benchpool doctor` and at the log of the scheduler",
     }
 )
-"""What to do about each fault, by its number; None stands for all others."""
+"""Remedy for each fault, by its number; None stands for all other faults."""

@@ -1,4 +1,4 @@
-"""The words for jobs that belong together: what one runs after."""
+"""Texts for dependencies between jobs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Protocol
 
 
 class JobWithOutcome(Protocol):
-    """A job that another one is to run after; ``outcome`` is the state in which it ended.
+    """Job that another job runs after; ``outcome`` is the state in which it ended.
 
-    ``tasks``: so many tasks it has where it is an array, else 0.
+    ``tasks`` is the number of tasks of an array, else 0.
     """
 
     @property
@@ -26,7 +26,7 @@ class JobWithOutcome(Protocol):
 
 
 def runs_after(awaits: Sequence[JobWithOutcome]) -> str:
-    """Return what a job is to run after, empty for nothing.
+    """Return the jobs that a job runs after; empty for none.
 
     >>> from types import SimpleNamespace as It
     >>> prep = It(job="41ab23cd7k2m", name="prep", outcome="succeeded", tasks=0)

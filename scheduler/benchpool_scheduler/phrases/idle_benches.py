@@ -1,4 +1,4 @@
-"""What is said of idle benches: on screens, in messages, and in the note in the folder."""
+"""Texts on idle benches: on screens, in notifications, and in the note in the folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchpool_scheduler.phrases.numbers import count, percent
 from benchpool_scheduler.phrases.times import duration, exactly
 
 IDLE_NOTE_FILE = "benchpool-idle-bench.md"
-"""What the note is called, in the folder in which the notebook server begins."""
+"""File name of the note, in the folder in which the notebook server starts."""
 
 WHAT_IS_IDLE = (
     "no kernel ran on its GPUs, no cell was executed, no kernel was busy and no program ran in a "
@@ -29,11 +29,12 @@ def idle_note(
     stopped: bool,
     asked: bool = False,
 ) -> str:
-    """Return the note that is left in the folder of a bench that was given back.
+    """Return the note for the folder of a bench that was released.
 
     Args:
-        coverage: What part of the idle time was measured, 0 to 1. ``stopped``: the whole server,
-            else its kernels lost their GPUs. ``asked``: its owner wanted it.
+        coverage: Measured share of the idle time, 0 to 1.
+        stopped: Whether the whole server was stopped; otherwise its kernels lost their GPUs.
+        asked: Whether its owner requested it.
 
     >>> print(idle_note(at=datetime(2026, 11, 23, 14, 5), user="ann", server="", gpus=1,
     ...                 idle_s=3600, coverage=0.98, stopped=True).splitlines()[2])
@@ -78,7 +79,7 @@ def idle_note(
 def bench_told(
     server: str, idle_s: float, acts_at: datetime, *, stops: bool, parks: bool = False
 ) -> str:
-    """Return what the owner of an idle bench is told.
+    """Return the notification for the owner of an idle bench.
 
     >>> bench_told("", 900, datetime(2026, 11, 23, 14, 5), stops=True)
     'Your default server has been idle for 15 min: it is stopped at 14:05 if it stays so.'
@@ -91,7 +92,7 @@ def bench_told(
 
 
 def bench_due(server: str, idle_s: float, *, stops: bool) -> str:
-    """Return what the owner of a bench is told that is being given back.
+    """Return the notification for the owner of a bench that is being released.
 
     >>> bench_due("", 3600, stops=False)
     'Your default server was idle for 1 h: its GPUs are given back now. A note in its folder says \
@@ -105,7 +106,7 @@ what is kept.'
 
 
 def bench_parks(server: str, idle_s: float) -> str:
-    """Return what the owner of a bench is told that is being parked.
+    """Return the notification for the owner of a bench that is being parked.
 
     >>> bench_parks("", 3600)
     'Your default server was idle for 1 h: its GPU is being lent, and its kernel keeps what it has \
@@ -119,10 +120,10 @@ there in the memory of the machine. Run a cell, and the GPU comes back.'
 
 
 def bench_kept(until: datetime, keeps_left: int, *, rule: bool) -> str:
-    """Return what is said to an owner who keeps a bench.
+    """Return the confirmation for an owner who keeps a bench.
 
     Args:
-        rule: Idle benches are given back here.
+        rule: Whether the site releases idle benches.
 
     >>> print(bench_kept(datetime(2026, 11, 23, 14, 5), 1, rule=True))
     Kept until 2026-11-23 14:05: till then it is not given back for being idle. You can keep it 1 \
@@ -141,7 +142,7 @@ more time within 24 hours.
 
 
 def bench_goes(server: str, gpus: int, *, stops: bool) -> str:
-    """Return what comes next, and what is lost, of a bench that is being given back.
+    """Return the next step and the losses of a bench that is being released.
 
     >>> print(bench_goes("lab", 2, stops=True))
     The Hub is asked to stop your server “lab”, which has half a minute to leave a note in its \
@@ -170,7 +171,7 @@ stopped.
 
 
 def keeps_used_up(keeps: int, keep_s: float) -> str:
-    """Return why a bench is not kept once more.
+    """Return why a bench cannot be kept again.
 
     >>> keeps_used_up(2, 3600)
     'This bench was kept 2 times in 24 hours, for 1 h each, and no more are allowed: run \
@@ -187,7 +188,7 @@ def _bench(server: str) -> str:
 
 
 def processes(pids: Sequence[int]) -> str:
-    """Return that so many processes are still somewhere.
+    """Return the number of remaining processes with their ids and a verb.
 
     >>> processes([17]), processes([17, 18])
     ('1 process is still (17)', '2 processes are still (17, 18)')
@@ -198,7 +199,7 @@ def processes(pids: Sequence[int]) -> str:
 
 
 class SeenBench(Protocol):
-    """A bench as the wire has it."""
+    """Bench with the fields of the wire contract."""
 
     @property
     def step(self) -> str: ...
@@ -232,7 +233,7 @@ ACTS = {
 
 
 def bench_state(bench: SeenBench) -> str:
-    """Return what a bench does now, with the age of its idle time."""
+    """Return the state of a bench, with the length of its idle time."""
     if bench.exempt_until is not None:
         return f"left alone until {_day_and_time(bench.exempt_until)}"
     if bench.kept_until is not None:
@@ -245,14 +246,14 @@ def bench_state(bench: SeenBench) -> str:
 
 
 def bench_next(bench: SeenBench) -> str:
-    """Return the next step of the ladder and when it comes; empty for none."""
+    """Return the next step of the ladder with its time; empty for none."""
     if bench.next_at is None:
         return ""
     return f"{bench_coming(bench)} at {_day_and_time(bench.next_at)}"
 
 
 def bench_coming(bench: SeenBench) -> str:
-    """Return the next step of the ladder alone; empty for none."""
+    """Return the next step of the ladder without its time; empty for none."""
     if bench.next is None:
         return ""
     return NEXT.get(str(bench.next)) or ACTS["park" if bench.parks else str(bench.act)]
@@ -263,7 +264,7 @@ def _day_and_time(at: datetime) -> str:
 
 
 def _clock(at: datetime) -> str:
-    """Return an hour, with its time zone where it is known.
+    """Return the time of day, with its time zone if known.
 
     >>> from datetime import UTC
     >>> _clock(datetime(2026, 11, 23, 14, 5)), _clock(datetime(2026, 11, 23, 14, 5, tzinfo=UTC))

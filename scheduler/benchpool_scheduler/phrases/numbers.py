@@ -1,4 +1,4 @@
-"""Numbers with their nouns, parts of a job, amounts of data and of GPUs.
+"""Texts for numbers with nouns, shares, amounts of data, and GPUs.
 
 >>> count(1, "GPU"), count(4, "GPU"), gpus_of_job(4, 2)
 ('1 GPU', '4 GPUs', '8 GPUs (2 × 4)')
@@ -29,7 +29,7 @@ def is_are(number: object) -> str:
 
 
 def percent(fraction: float) -> str:
-    """Return a part of a whole in whole percent; 100 is said only for all of it.
+    """Return a fraction in whole percent, rounded down; 100 only for the whole.
 
     >>> percent(0.775), percent(0.999), percent(1.0)
     ('77 %', '99 %', '100 %')
@@ -38,7 +38,7 @@ def percent(fraction: float) -> str:
 
 
 def gpu_use(activity: float | None, memory_gib: float | None) -> str:
-    """Return what GPUs do now; empty where that was not measured.
+    """Return the current use of GPUs; empty if it was not measured.
 
     >>> gpu_use(0.5, 3.0), gpu_use(0.0, None), gpu_use(None, 3.0)
     ('50 %, 3.0 GiB', '0 %', '')
@@ -49,7 +49,7 @@ def gpu_use(activity: float | None, memory_gib: float | None) -> str:
 
 
 def percent_done(fraction: float) -> int:
-    """Return the number of ``percent``.
+    """Return the number that ``percent`` shows.
 
     >>> percent_done(0.29)
     29
@@ -58,7 +58,7 @@ def percent_done(fraction: float) -> int:
 
 
 def share(fraction: float) -> str:
-    """Return a part of a whole that stands beside the other parts: rounded, and never 0 for some.
+    """Return one of several shares in rounded percent; never 0 for a nonzero share.
 
     >>> share(0.775), share(0.002), share(0.999), share(0.0)
     ('78 %', 'under 1 %', 'over 99 %', '0 %')
@@ -70,7 +70,7 @@ def share(fraction: float) -> str:
 
 
 def gpu_hours(hours: float) -> str:
-    """Return GPU-hours, as exactly as so many are told; the unit stands beside it.
+    """Return GPU-hours without the unit, with a precision that depends on the amount.
 
     >>> gpu_hours(0.0), gpu_hours(0.004), gpu_hours(0.25), gpu_hours(12.345), gpu_hours(4300)
     ('0', 'under 0.01', '0.25', '12.3', '4,300')
@@ -81,7 +81,7 @@ def gpu_hours(hours: float) -> str:
 
 
 def energy(watt_hours: float) -> str:
-    """Return an energy as people read it.
+    """Return an energy with a readable unit.
 
     >>> energy(12.34), energy(1234.0)
     ('12.3 Wh', '1.23 kWh')
@@ -90,7 +90,7 @@ def energy(watt_hours: float) -> str:
 
 
 def ordinal(number: int) -> str:
-    """Return the place in a line.
+    """Return a queue position as an ordinal number.
 
     >>> ordinal(1), ordinal(12), ordinal(23)
     ('1st', '12th', '23rd')
@@ -101,14 +101,14 @@ def ordinal(number: int) -> str:
 
 
 def gpus_of_job(gpus: int, workers: int) -> str:
-    """Return the GPUs of a whole job; ``gpus`` are those of one worker."""
+    """Return the GPUs of a whole job; ``gpus`` is the number of one worker."""
     if workers == 1:
         return count(gpus, "GPU")
     return f"{count(gpus * workers, 'GPU')} ({workers} × {gpus})"
 
 
 def data_size(count: int) -> str:
-    """Return bytes as people read them.
+    """Return an amount of data with a readable unit.
 
     >>> data_size(5), data_size(3 * 1024 * 1024)
     ('5 bytes', '3.0 MiB')

@@ -1,4 +1,4 @@
-"""Parts of a whole, rounded so that what is told adds up to what is told of the whole."""
+"""Rounded parts of a whole that add up to the rounded whole."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 
 def rounded_parts(amounts: Sequence[float], steps: int) -> list[int]:
-    """Return whole numbers in the proportions of amounts, which add up to ``steps``.
+    """Return whole numbers in the proportions of the amounts, with the sum ``steps``.
 
-    By the method of largest remainders (Hamilton; see Balinski and Young, *Fair Representation*,
-    1982): each is rounded down, and those that lost most get what is left, one each.
+    Method of largest remainders (Hamilton; see Balinski and Young, *Fair Representation*, 1982):
+    each amount is rounded down, and the amounts with the largest remainders get one more each.
 
     >>> rounded_parts([1.0, 1.0, 1.0], 100), rounded_parts([0.0, 2.0], 7), rounded_parts([], 3)
     ([34, 33, 33], [0, 7], [])
@@ -27,7 +27,7 @@ def rounded_parts(amounts: Sequence[float], steps: int) -> list[int]:
 
 
 def shares(amounts: Sequence[float]) -> list[str]:
-    """Return parts of a whole in whole percent; never 0 for some, 100 only for all.
+    """Return parts of a whole in whole percent; never 0 for a nonzero part, 100 only for the whole.
 
     >>> shares([1.0, 1.0, 1.0]), shares([500.0, 1.0, 0.0])
     (['34 %', '33 %', '33 %'], ['over 99 %', 'under 1 %', '0 %'])
@@ -45,7 +45,7 @@ def shares(amounts: Sequence[float]) -> list[str]:
 
 
 def parts_of_gpu_hours(hours: Sequence[float]) -> list[str]:
-    """Return GPU-hours that add up to their sum, as exactly as ``gpu_hours`` tells it.
+    """Return GPU-hours that add up to their sum, with the precision of ``gpu_hours``.
 
     >>> parts_of_gpu_hours([0.004, 0.004, 0.004]), parts_of_gpu_hours([12.25, 0.25, 0.02])
     (['0.01', 'under 0.01', 'under 0.01'], ['12.2', '0.3', 'under 0.1'])

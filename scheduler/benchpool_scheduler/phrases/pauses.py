@@ -1,4 +1,4 @@
-"""A pause as a moment: who needs the room, what was saved, that the job is back; and its cost.
+"""Texts on a pause: the claimant, what was saved, the resumption, and the cost.
 
 >>> saving(needs("jemma", 2))
 'jemma needs 2 GPUs: saving'
@@ -15,14 +15,14 @@ from benchpool_scheduler.phrases.numbers import count, percent
 from benchpool_scheduler.phrases.times import duration, gpu_time
 
 NOTHING_S = 5.0
-"""A job that ends so soon after its last save, or its start, has lost nothing worth a word."""
+"""Unsaved run time up to which a pause counts as no loss, in seconds."""
 
 BACK_S = 300.0
-"""For so long it is said that a job is back."""
+"""Time for which a resumed job is shown as back, in seconds."""
 
 
 def needs(whom: str, gpus: int) -> str:
-    """Return for whom a job makes room; no number where it is not known.
+    """Return which claimant needs the GPUs, without a number if it is unknown.
 
     >>> needs("benches", 1), needs("vision", 0)
     ('benches need 1 GPU', 'vision needs its GPUs')
@@ -32,7 +32,7 @@ def needs(whom: str, gpus: int) -> str:
 
 
 def paused_by(who: str, said: str) -> str:
-    """Return who pauses a job, with the reason that was given.
+    """Return who pauses a job, with the given reason.
 
     >>> paused_by("susan", ""), paused_by("root", "kernel update on node-3.")
     ('paused by susan', 'paused by root (kernel update on node-3)')
@@ -41,16 +41,17 @@ def paused_by(who: str, said: str) -> str:
 
 
 def saving(why: str) -> str:
-    """Return what a job does that was told to make room."""
+    """Return the state of a job that is saving before it leaves its GPUs."""
     return f"{why}: saving"
 
 
 def what_was_saved(step: int | None, fraction: float | None, unsaved_s: float) -> str:
-    """Return where a job stands that has left its GPUs, and what it lost.
+    """Return where a job that has left its GPUs saved, and what it lost.
 
     Args:
-        step: Where it saved last; ``fraction`` likewise. None where not known.
-        unsaved_s: Seconds that it ran after that.
+        step: Step of the last checkpoint, None if unknown.
+        fraction: Progress at the last checkpoint, None if unknown.
+        unsaved_s: Run time after it, in seconds.
 
     >>> what_was_saved(None, 0.629, 754)
     'saved at 62 %, 12 min lost'
@@ -64,10 +65,10 @@ def what_was_saved(step: int | None, fraction: float | None, unsaved_s: float) -
 
 
 def nothing_saved(unsaved_s: float, *, earlier: bool = False) -> str:
-    """Return the same of a job that saved nothing in that attempt.
+    """Return the same for a job that saved nothing in that attempt.
 
     Args:
-        earlier: It did in an attempt before, and goes on from there.
+        earlier: Whether it saved in an earlier attempt and continues from there.
 
     >>> nothing_saved(240), nothing_saved(240, earlier=True)
     ('nothing was saved, 4 min lost', 'nothing new was saved, 4 min lost')
@@ -80,12 +81,12 @@ def nothing_saved(unsaved_s: float, *, earlier: bool = False) -> str:
 
 
 def back(attempt: int) -> str:
-    """Return that a job goes on."""
+    """Return that a job has resumed."""
     return f"back: attempt {attempt}"
 
 
 class TimedPause(Protocol):
-    """Where a pause stands; ``contract.PauseMoment`` has it."""
+    """Stage of a pause, as in ``contract.PauseMoment``."""
 
     @property
     def stage(self) -> str: ...
@@ -98,7 +99,7 @@ class TimedPause(Protocol):
 
 
 def pause_left(text: str, left_s: float | None) -> str:
-    """Return the words of a moment with the time that is left to save.
+    """Return the text of a stage with the time left to save.
 
     >>> pause_left("jemma needs 2 GPUs: saving", 24.6)
     'jemma needs 2 GPUs: saving, 24 s left'
@@ -109,7 +110,7 @@ def pause_left(text: str, left_s: float | None) -> str:
 
 
 def pause_words(pause: TimedPause | None, now: datetime) -> str:
-    """Return where a pause stands; empty where it is over, or the job is back for a while."""
+    """Return the stage of a pause; empty without one, or ``BACK_S`` after the job resumed."""
     if pause is None or (pause.stage == "back" and (now - pause.at).total_seconds() > BACK_S):
         return ""
     left_s = None if pause.until is None else (pause.until - now).total_seconds()
@@ -117,10 +118,10 @@ def pause_words(pause: TimedPause | None, now: datetime) -> str:
 
 
 def done(fraction: float, fell_from: float | None = None, text: str = "") -> str:
-    """Return how much of a job is done, and that an earlier attempt was further.
+    """Return the progress of a job, and that of an earlier attempt if it was larger.
 
     Args:
-        text: What the job says beside the figure.
+        text: Text of the job's progress report.
 
     >>> done(0.03, 0.63), done(0.4, 0.63, "step 400")
     ('3 %, 63 % in an earlier attempt', '40 % step 400, 63 % in an earlier attempt')
@@ -132,7 +133,7 @@ def done(fraction: float, fell_from: float | None = None, text: str = "") -> str
 def pause_cost(
     expected_gpu_s: float, unsaved_gpu_s: float | None, restart_gpu_s: float | None
 ) -> str:
-    """Return what a pause cost: an estimate until the job has left, then what was measured.
+    """Return the cost of a pause: an estimate while the job saves, then the measured cost.
 
     >>> pause_cost(240, None, None)
     '4 min of one GPU (estimate)'

@@ -1,4 +1,4 @@
-"""Curves as text: in a line of a table, and as a small picture; pure."""
+"""Curves as text: as a sparkline and as a small plot, without I/O."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DOT = "●"
 
 
 def metric(value: float | None) -> str:
-    """Return a value of a curve as people read it; None is no finite number.
+    """Return a value of a curve as text; None is not a finite number.
 
     >>> metric(0.123456), metric(12345678.0), metric(3.0), metric(0.00001234), metric(None)
     ('0.1235', '1.235e+07', '3', '1.234e-05', 'no number')
@@ -25,7 +25,7 @@ def spark(
     attempts: Sequence[int] = (),
     width: int = 32,
 ) -> str:
-    """Return a curve in one line of at most ``width`` signs, and one more for each pause.
+    """Return a curve as a line of at most ``width`` characters, plus one for each pause.
 
     >>> spark([0, 1, 2, 3], [3.0, 2.0, 1.0, 0.0]), spark([0, 9], [1.0, 1.0], width=4)
     ('█▆▃▁', '▁▁')
@@ -50,7 +50,7 @@ def picture(
     width: int = 60,
     height: int = 10,
 ) -> list[str]:
-    """Return a curve as lines of text, with its scale; a pause is a line from foot to top.
+    """Return a curve as lines of text with its scale; a pause is a vertical line.
 
     >>> print("\\n".join(picture([0, 50, 100], [2.0, 1.0, 0.0], width=3, height=3)))
     2 │ ●
@@ -85,9 +85,9 @@ def picture(
 def _cells(
     steps: Sequence[int], values: Sequence[float | None], attempts: Sequence[int], width: int
 ) -> list[tuple[float | None, int]]:
-    """Return for equal stretches of steps the mean of the values, and the attempt they end with.
+    """Return the mean value and the last attempt of each of ``width`` equal ranges of steps.
 
-    Stretches without a point are left out; None where one of the values is no number.
+    Ranges without a point are left out. The mean is None if one of the values is not a number.
     """
     if not steps:
         return []

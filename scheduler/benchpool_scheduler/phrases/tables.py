@@ -1,4 +1,4 @@
-"""Tables as comma-separated values, safe to open in a program that computes."""
+"""Tables as comma-separated values, safe to open in a spreadsheet program."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Protocol
 from benchpool_scheduler.phrases.texts import changed
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-"""A text that begins so is a formula to spreadsheets: an apostrophe before it makes it a text."""
+"""Prefixes that a spreadsheet reads as a formula. An apostrophe before them prevents it."""
 
 
 def as_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    r"""Return a table with its heading, a line each.
+    r"""Return a table as CSV, with its heading.
 
     >>> as_csv(["who", "GPUs"], [["=1+1", -2], [None, 3]])
     "who,GPUs\n'=1+1,-2\n,3\n"
@@ -28,7 +28,7 @@ def as_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 class Recorded(Protocol):
-    """A record of the audit trail."""
+    """Record of the audit trail."""
 
     @property
     def number(self) -> int: ...
@@ -54,7 +54,7 @@ RECORDED = ("number", "at", "actor", "address", "action", "target", "rule", "rea
 
 
 def audit_table(records: Iterable[Recorded]) -> str:
-    """Return records of the audit trail as comma-separated values."""
+    """Return records of the audit trail as CSV."""
     return as_csv(
         RECORDED,
         (

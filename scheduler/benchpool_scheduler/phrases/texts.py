@@ -1,4 +1,4 @@
-"""Texts and values that others wrote, as they are shown."""
+"""Safe display of texts and values that users wrote."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ V = TypeVar("V")
 
 
 def changed(before: Mapping[str, object], after: Mapping[str, object], reason: str = "") -> str:
-    """Say what a record of the audit trail changed, and why.
+    """Return the changes of an audit record and the reason, in words.
 
     >>> changed({"priority": 50}, {"priority": 70}, "a deadline")
     'priority 50 → 70 (a deadline)'
@@ -33,19 +33,20 @@ def changed(before: Mapping[str, object], after: Mapping[str, object], reason: s
 
 
 def _plain(value: object) -> str:
-    """Return a value of a record as a person writes it."""
+    """Return a value of a record in words."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "none" if value in (None, "") else str(value)
 
 
 UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-"""Categories of signs that are not seen, or change how others are seen: control signs (ESC and C1
-too), marks that turn the direction of writing, signs without width, line separators."""
+"""Categories of invisible characters, and of characters that change how other text is displayed:
+control characters (including ESC and C1), direction marks, zero-width characters, line separators.
+"""
 
 
 def visible(text: str) -> str:
-    r"""Return a user's text with every sign seen: one that could deceive stands as its number.
+    r"""Return a user's text with all characters visible; deceptive ones are shown as escapes.
 
     >>> visible("loss 0.5"), visible("a\x1b[31mb"), visible("invoice\u202efdp.exe")
     ('loss 0.5', 'a\\x1b[31mb', 'invoice\\u202efdp.exe')
@@ -61,7 +62,7 @@ def visible(text: str) -> str:
 
 
 def visible_value(value: V) -> V:
-    r"""Return a value of JSON with its texts as they are seen.
+    r"""Return a JSON value with all characters of its texts visible.
 
     >>> visible_value({"names": ["a", "b\u202e"], "lr": 0.1})
     {'names': ['a', 'b\\u202e'], 'lr': 0.1}
@@ -77,7 +78,7 @@ def visible_value(value: V) -> V:
 
 
 def one_line(text: str | None) -> str:
-    r"""Return what somebody wrote as others read it: in one line, with every sign seen.
+    r"""Return a user's text in one line, with all characters visible.
 
     >>> one_line(" new\n  disk "), one_line("a\x1b[31mb"), one_line(None)
     ('new disk', 'a\\x1b[31mb', '')
@@ -86,7 +87,7 @@ def one_line(text: str | None) -> str:
 
 
 def server_called(server: str, whose: str = "the") -> str:
-    """Return how a notebook server is called; the default one has no name of its own.
+    """Return the name of a notebook server in a sentence; the default server has none.
 
     >>> server_called("paper"), server_called(""), server_called("", "your")
     ('server “paper”', 'the default server', 'your default server')

@@ -1,4 +1,4 @@
-"""Lengths of time, and the ranges in which a job may start.
+"""Texts for durations, and for ranges of estimated starts.
 
 >>> duration(42), duration(754), duration(11100), duration(129600)
 ('42 s', '12 min', '3 h 5 min', '1 d 12 h')
@@ -13,13 +13,13 @@ from typing import Protocol
 from benchpool_scheduler.phrases.numbers import percent
 
 NOT_KNOWN = "not known yet"
-"""What is said in place of an estimate while there is none."""
+"""Text in place of a missing estimate."""
 
 
 def duration(seconds: float) -> str:
-    """Return a length of time in whole units, at most two of them; negative counts as zero.
+    """Return a duration in at most two whole units; a negative one counts as zero.
 
-    What has not passed yet is not said: 119 s are ``1 min``.
+    It is rounded down: 119 s are ``1 min``.
     """
     whole = max(0, int(seconds))
     if whole < 60:
@@ -35,7 +35,7 @@ def duration(seconds: float) -> str:
 
 
 def exactly(seconds: float) -> str:
-    """Return a length of time that somebody set or is told to keep, with nothing left out.
+    """Return a duration in full, for values that a user has set or must keep to.
 
     >>> exactly(5400), exactly(95), exactly(0.5), exactly(172_800), exactly(0)
     ('1 h 30 min', '1 min 35 s', '0.5 s', '2 d', '0 s')
@@ -52,7 +52,7 @@ def exactly(seconds: float) -> str:
 
 
 def gpu_time(gpu_seconds: float) -> str:
-    """Return an amount of work in GPU seconds, e.g. what a pause lost.
+    """Return an amount of GPU seconds, e.g. the loss of a pause.
 
     >>> gpu_time(5400)
     '1 h 30 min of one GPU'
@@ -61,7 +61,7 @@ def gpu_time(gpu_seconds: float) -> str:
 
 
 def at_most(seconds: float) -> str:
-    """Return a bound on a length of time: as ``duration``, but rounded up.
+    """Return an upper bound of a duration: as ``duration``, but rounded up.
 
     >>> at_most(12.2), at_most(119), at_most(86401)
     ('13 s', '2 min', '1 d 1 h')
@@ -71,7 +71,7 @@ def at_most(seconds: float) -> str:
 
 
 def left(seconds: float | None) -> str:
-    """Return how long something is expected to take yet; empty where that is not known or over.
+    """Return the expected remaining time; empty if it is unknown or over.
 
     >>> left(42), left(1201), left(-1), left(None)
     ('about 42 s left', 'about 21 min left', '', '')
@@ -80,7 +80,7 @@ def left(seconds: float | None) -> str:
 
 
 def ago(seconds: float) -> str:
-    """Return how long ago something was; negative lies ahead.
+    """Return how long ago something was; a negative value is in the future.
 
     >>> ago(2), ago(754), ago(-300)
     ('just now', '12 min ago', 'in 5 min')
@@ -91,7 +91,9 @@ def ago(seconds: float) -> str:
 
 
 def start_in(earliest: float | None, likely: float | None, latest: float | None) -> str | None:
-    """Return an estimated start, each in seconds from now, as a range; None: nothing is known.
+    """Return an estimated start as a range, or None if nothing is known.
+
+    The arguments are in seconds from now.
 
     >>> start_in(300, 480, 720), start_in(3000, None, 7800), start_in(None, 480, None)
     ('in 5–12 min', 'in 50 min to 2 h 10 min', 'in about 8 min')
@@ -106,7 +108,7 @@ def start_in(earliest: float | None, likely: float | None, latest: float | None)
 
 
 class Estimated(Protocol):
-    """An estimated start as the wire has it."""
+    """Estimated start with the fields of the wire contract."""
 
     @property
     def earliest(self) -> datetime | None: ...
@@ -119,7 +121,7 @@ class Estimated(Protocol):
 
 
 def start_range(start: Estimated | None, now: datetime) -> str:
-    """Return an estimated start as a range from now, or that it is not known yet (R22)."""
+    """Return an estimated start as a range from now, or ``NOT_KNOWN`` (R22)."""
     if start is None:
         return NOT_KNOWN
     earliest, likely, latest = (
@@ -130,14 +132,14 @@ def start_range(start: Estimated | None, now: datetime) -> str:
 
 
 def start_sentence(start: Estimated | None, now: datetime) -> str:
-    """Return the one thing that is said of a start: its range, and what that rests on."""
+    """Return the range of an estimated start, with its basis."""
     said = start_range(start, now)
     basis = None if start is None else start.basis
     return said if basis is None or said == NOT_KNOWN else f"{said}, {basis}"
 
 
 def horizon_row(up_to_s: float | None, starts: int, *some: int) -> list[str]:
-    """Return how far away starts seemed at the most (None: no end), how many, and parts of them."""
+    """Return a table row: the horizon (None is unlimited), the starts, and their shares."""
     away = "longer" if up_to_s is None or math.isinf(up_to_s) else f"up to {duration(up_to_s)}"
     return [away, str(starts), *(percent(one / starts) if starts else "–" for one in some)]
 

@@ -1,4 +1,4 @@
-"""The words for a run of a job in a tracker."""
+"""Texts for runs in a tracker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ NAMES = {"mlflow": "MLflow", "wandb": "W&B", "trackio": "Trackio"}
 
 
 def tracker_link(tracker: str, url: str) -> str:
-    """Return what a link to a run says: the tracker, and the host that it leads to.
+    """Return the text of a link to a run: the tracker and its host.
 
     >>> tracker_link("mlflow", "https://ml.example.org:5000/#/experiments/1/runs/2")
     'MLflow on ml.example.org:5000'

@@ -1,1 +1,1 @@
-"""The custom resources of ``benchpool.io/v1``, declared once."""
+"""Declarations of the custom resources of ``benchpool.io/v1``."""

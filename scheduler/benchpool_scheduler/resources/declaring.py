@@ -1,8 +1,8 @@
-"""How a custom resource is declared: msgspec Structs, rules beside them, columns for people.
+"""Declaration of custom resources: msgspec Structs with rules and printer columns.
 
-A Struct's docstring and each field's ``Meta(description=...)`` become what ``kubectl explain``
-prints. ``rules`` of a Struct are CEL expressions that the API server checks, each with the sentence
-that people read when it does not hold.
+A Struct's docstring and each field's ``Meta(description=...)`` become the output of ``kubectl
+explain``. ``rules`` of a Struct are CEL expressions that the API server checks. Each has an error
+message for users.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from msgspec import Meta, Struct
 from benchpool_scheduler.contract.kubernetes import API_VERSION, GROUP, VERSION, Kind
 
 OPEN = {"x-kubernetes-preserve-unknown-fields": True}
-"""Extra of a field whose inside has no fixed shape."""
+"""Schema extra of a field whose content has no fixed shape."""
 
 SCALAR_VALUES = Meta(extra_json_schema=OPEN)
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A CEL expression that must hold, and the sentence for people when it does not.
+    """CEL expression that must hold, and the error message.
 
     Attributes:
-        text: What is wrong and what to do.
-        field: The path it is about, e.g. ``.minWorkers``.
+        text: Cause and remedy.
+        field: Path that the rule is about, e.g. ``.minWorkers``.
     """
 
     rule: str
@@ -39,7 +39,7 @@ RULES = "x-kubernetes-validations"
 
 
 def ruled(by: Iterable[Rule]) -> dict[str, Any]:
-    """Return rules as the API server wants them: the extra of a field, or of a whole schema.
+    """Return rules as a schema extra of the API server, for a field or a whole schema.
 
     >>> ruled([Rule("self > 0", "Must be more.")])
     {'x-kubernetes-validations': [{'rule': 'self > 0', 'message': 'Must be more.'}]}
@@ -55,7 +55,7 @@ def ruled(by: Iterable[Rule]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class PrinterColumn:
-    """A column of ``kubectl get``; ``wide`` ones come with ``-o wide`` only."""
+    """Column of ``kubectl get``; ``wide`` columns are shown with ``-o wide`` only."""
 
     name: str
     path: str
@@ -66,14 +66,15 @@ class PrinterColumn:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A custom resource.
+    """Custom resource.
 
     Attributes:
-        kind: Its names and scope. ``spec``: the Struct of what people write. ``status``: of what
-            benchpool answers.
+        kind: Names and scope.
+        spec: Struct of the part that users write.
+        status: Struct of the part that benchpool writes.
         words: Short names for kubectl.
-        text: What it is, in a sentence or two.
-        rules: Over the whole object, where ``self.spec`` and ``self.metadata.name`` are known.
+        text: Description in a sentence or two.
+        rules: Rules on the whole object, where ``self.spec`` and ``self.metadata.name`` are known.
         scale: Paths of the scale subresource: wanted, present, selector.
     """
 
@@ -89,12 +90,12 @@ class Resource:
 
 
 def kind(plural: str, name: str, *, namespaced: bool) -> Kind:
-    """Return a kind of our group."""
+    """Return a kind of benchpool's API group."""
     return Kind(GROUP, VERSION, plural, name, namespaced=namespaced)
 
 
 class ObjectMeta(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What we read and write of an object's ``metadata``."""
+    """Fields of an object's ``metadata`` that benchpool reads and writes."""
 
     name: str = ""
     namespace: str | None = None
@@ -108,7 +109,7 @@ class ObjectMeta(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 def envelope(of: Kind, metadata: ObjectMeta, **parts: Any) -> dict[str, Any]:
-    """Return an object as it is sent.
+    """Return an object as it is sent to the API server.
 
     >>> envelope(kind("projects", "Project", namespaced=False), ObjectMeta("a"), spec={})["kind"]
     'Project'
@@ -131,7 +132,7 @@ Numbers = Annotated[dict[str, int | float | str | None], SCALAR_VALUES]
 
 
 class Condition(Struct, frozen=True, rename="camel"):
-    """A standard condition of Kubernetes."""
+    """Standard Kubernetes condition."""
 
     type: Annotated[str, Meta(min_length=1, max_length=316)]
     status: Literal["True", "False", "Unknown"]

@@ -1,4 +1,4 @@
-"""What a ``TrainingJob`` runs, from which files, and how near to each other."""
+"""Entries of a ``TrainingJob``: what it runs, its files, and its topology."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ def _about(text: str, **bounds: Any) -> Meta:
 
 
 class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Runs `interpreter PATH ARGS...` in the working folder."""
+    """Script that runs as `interpreter PATH ARGS...` in the working folder."""
 
     path: Annotated[FilePath, _about("Seen from the working folder.")]
     args: Annotated[list[Argument], ARGUMENTS] = []
 
 
 class Module(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Runs `interpreter -m MODULE ARGS...`."""
+    """Module that runs as `interpreter -m MODULE ARGS...`."""
 
     module: Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$", max_length=200)]
     args: Annotated[list[Argument], ARGUMENTS] = []
 
 
 class Notebook(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Executes a notebook, cell by cell."""
+    """Notebook that is executed cell by cell."""
 
     sha256: Annotated[Sha256, _about("The notebook's text, an uploaded object.")]
     name: Annotated[
@@ -47,7 +47,7 @@ class Notebook(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
 
 class Pods(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
-    """Pods that others made in a namespace that is admitted; the scheduler writes this itself."""
+    """Foreign pods in an admitted namespace. The scheduler itself writes this."""
 
     namespace: Annotated[str, Meta(min_length=1, max_length=63)]
     owner_kind: Annotated[str, Meta(min_length=1, max_length=100)]
@@ -59,7 +59,7 @@ class Pods(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, 
 
 
 class Topology(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How near to each other the workers must or should be: node labels, e.g. of racks."""
+    """Required or preferred closeness of the workers, by node labels, e.g. of racks."""
 
     required: Annotated[
         Level | None, _about("All workers in one domain of this label, or the job waits.")
@@ -68,7 +68,7 @@ class Topology(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
 
 class FileSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A file of the working folder; its content is an uploaded object."""
+    """File of the working folder. Its content is an uploaded object."""
 
     path: FilePath
     sha256: Sha256
@@ -77,7 +77,7 @@ class FileSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
 
 class Origin(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where the submission came from, so that a notebook finds its jobs again."""
+    """Origin of the submission, so that a notebook finds its jobs again."""
 
     kind: SourceKind
     path: Annotated[str, Meta(max_length=4096)] | None = None

@@ -1,4 +1,4 @@
-"""What a ``TrainingJob`` is given by name: variables of its environment, and parameters."""
+"""Named values of a ``TrainingJob``: variables of its environment, and parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RULES = (
         "Variables that begin with BENCHPOOL_ are set by benchpool; name yours differently.",
     ),
 )
-"""Rules of a field cost no write where it is not there; those of the spec are checked with each."""
+"""Rules of the field. Unlike rules of the spec, they cost nothing on writes without it."""
 
 Environment = Annotated[
     dict[str, Argument],

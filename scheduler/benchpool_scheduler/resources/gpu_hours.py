@@ -10,7 +10,7 @@ Hours = Annotated[float, Meta(ge=0, le=1e9)]
 
 
 class HourBudgetSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """GPU-hours in a calendar month; what is left out has no bound."""
+    """GPU-hours in a calendar month. A missing value is no limit."""
 
     soft: Annotated[Hours | None, Meta(description="Past it the weight falls (R7).")] = None
     hard: Annotated[Hours | None, Meta(description="Past it nothing new begins.")] = None
@@ -19,7 +19,7 @@ class HourBudgetSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 class UserHoursSpec(
     Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
 ):
-    """GPU-hours of users in a calendar month; what is left out has no bound."""
+    """GPU-hours of users in a calendar month. A missing value is no limit."""
 
     time_zone: (
         Annotated[

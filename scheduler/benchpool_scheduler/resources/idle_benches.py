@@ -10,7 +10,7 @@ Seconds = Annotated[float, Meta(ge=1, le=30 * 86_400)]
 
 
 class IdleExemptionSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Whose benches are left alone until the end of a day."""
+    """Exemption of benches from the rule for idle benches until the end of a day."""
 
     who: Annotated[
         str,
@@ -30,7 +30,7 @@ class IdleExemptionSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_de
 class IdleRuleSpec(
     Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
 ):
-    """When an idle bench is given back."""
+    """Rule for the release of idle benches."""
 
     act: Annotated[
         bool | None, Meta(description="Without it nobody is told and nothing is given back.")

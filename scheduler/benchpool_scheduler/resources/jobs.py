@@ -1,4 +1,4 @@
-"""``TrainingJob``: what a submission says, and everything that became of it."""
+"""``TrainingJob``: the submission, and the state and history of the job."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ ONE_ENTRY = Rule(
     "Say what to run with exactly one of script, module, command and notebook.",
 )
 RENAMED = {"time_limit_s": "timeLimitSeconds"}
-"""Asked fields with another name here than in camel case."""
+"""Names of fields of ``Asked`` that differ from their camel-case form."""
 
 
 def _camel(name: str) -> str:
@@ -71,13 +71,13 @@ else:
         frozen=True,
         kw_only=True,
     )
-    """The fields of ``Asked`` under the names that they have in a cluster."""
+    """Fields of ``Asked``, with their names in a cluster."""
 
 
 class TrainingJobSpec(
     AskedHere, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
 ):
-    """What is to run, on how many GPUs, for whom."""
+    """Submission of a job: what to run, on how many GPUs, for which user."""
 
     show_defaults: ClassVar[bool] = True
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -139,10 +139,10 @@ _CHANGEABLE = [it for it in msgspec.structs.fields(Asked) if it.name in WRITTEN]
 if TYPE_CHECKING:
 
     class AcceptedSpec(Asked, frozen=True):
-        """What is ``WRITTEN``."""
+        """Fields of a spec that are listed in ``WRITTEN``."""
 
     class SpecWishes(Asked, frozen=True):
-        """The same, and the name."""
+        """Fields of a spec that are listed in ``WRITTEN``, and the name."""
 
         name: str | None = None
 else:
@@ -154,7 +154,7 @@ else:
         frozen=True,
         omit_defaults=True,
     )
-    """What of a spec may change, as it was accepted last."""
+    """Changeable fields of a spec, as last accepted."""
     SpecWishes = msgspec.defstruct(
         "SpecWishes",
         [("name", str | None, None)],
@@ -162,16 +162,16 @@ else:
         rename=_camel,
         frozen=True,
     )
-    """What of a spec is a wish at any time: it is heard, and written where it came another way."""
+    """Fields of a spec that users may change at any time. The scheduler adds API changes."""
 
 
 MAY_CHANGE = frozenset({*SpecWishes.__struct_encode_fields__, "suspend"})
 """Fields of the spec that may change at any time."""
 FIXED = tuple(it for it in TrainingJobSpec.__struct_encode_fields__ if it not in MAY_CHANGE)
-"""Fields of the spec that stay as they were accepted (see ``policies``)."""
+"""Fields of the spec that cannot change after acceptance (see ``policies``)."""
 
 
-# --------------------------------------------------------------------------- what became of it
+# --------------------------------------------------------------------------- status
 
 
 class ReasonStatus(Struct, frozen=True):
@@ -189,7 +189,7 @@ class WishStatus(
     omit_defaults=True,
     rename={"grace_s": "graceSeconds", "for_": "for"},
 ):
-    """Why its workers were told to stop; there until the last of them is gone."""
+    """Stop request for the job's workers, present until the last worker is gone."""
 
     kind: Literal["preempt", "pause", "cancel"]
     at: datetime
@@ -203,7 +203,7 @@ class WishStatus(
 
 
 class WorkerStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One worker of an attempt and the GPUs it holds until it has ended."""
+    """Worker of an attempt, with the GPUs that it holds until it has ended."""
 
     index: Annotated[int, Meta(ge=0)]
     node: NodeName
@@ -218,7 +218,7 @@ class WorkerStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class AttemptStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One start of the job, with its placement."""
+    """Attempt of the job, with its placement."""
 
     attempt: Annotated[int, Meta(ge=1)]
     decided: datetime
@@ -247,7 +247,7 @@ class PreemptionStatus(
         "restart_gpu_s": "restartGpuSeconds",
     },
 ):
-    """One pause (R23): when, for whom, by which rule or person, at what cost."""
+    """Pause of the job (R23): when, for whom, by which rule or user, at what cost."""
 
     attempt: Annotated[int, Meta(ge=0)]
     at: datetime
@@ -270,11 +270,11 @@ class PreemptionStatus(
 
 
 REFUSED = "refused"
-"""What an object's state says that is no job: it was not accepted."""
+"""State of an object that was not accepted and so is not a job."""
 
 
 class TrainingJobStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Everything that became of the job; the scheduler is rebuilt from it after a restart."""
+    """State and history of the job. The scheduler is rebuilt from it after a restart."""
 
     id: Annotated[
         Annotated[str, Meta(max_length=26)] | None, _about("The id by which benchpool calls it.")
@@ -346,7 +346,7 @@ class TrainingJobStatus(Struct, frozen=True, rename="camel", omit_defaults=True)
 
 
 class TrainingJob(Struct, frozen=True):
-    """A job as we read it."""
+    """TrainingJob object as read from the API server."""
 
     metadata: ObjectMeta
     spec: TrainingJobSpec = TrainingJobSpec()

@@ -20,7 +20,7 @@ from benchpool_scheduler.resources.declaring import (
 
 
 class BuildLeaseSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Which GPUs, for which server (R1, R2); the scheduler writes it."""
+    """GPUs of a lease and their server (R1, R2). The scheduler writes it."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -37,7 +37,7 @@ class BuildLeaseSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
 
 class BuildLeaseStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Where its pod is."""
+    """Pod and node of the server."""
 
     pod: Annotated[str, Meta(max_length=253)] | None = None
     node: Annotated[str, Meta(max_length=253)] | None = None
@@ -45,7 +45,7 @@ class BuildLeaseStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class BuildLease(Struct, frozen=True):
-    """A lease as we read it."""
+    """BuildLease object as read from the API server."""
 
     metadata: ObjectMeta
     spec: BuildLeaseSpec

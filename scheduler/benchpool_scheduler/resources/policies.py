@@ -1,8 +1,8 @@
-"""The admission policy that keeps accepted jobs as they are.
+"""Admission policy that prevents changes of accepted jobs.
 
-It is no rule of the definition: those are checked with every write, so also with each of the
-scheduler's own writes to the status, which would then cost the API server two to three times as
-much. This one is asked about specs alone.
+It is separate from the definition. Rules of the definition are checked at every write, including
+the scheduler's own status writes, which would cost the API server two to three times as much. The
+policy is evaluated only for specs.
 """
 
 from __future__ import annotations

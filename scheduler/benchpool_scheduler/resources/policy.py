@@ -1,4 +1,4 @@
-"""The policy of ``PoolSettings``: the pool's settings for everybody, as an object."""
+"""Policy section of ``PoolSettings``: pool-wide settings as an object."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PolicySpec(
         "claim_delay_s": "claimDelaySeconds",
     },
 ):
-    """Settings of the pool for everybody; what is left out has benchpool's default."""
+    """Pool-wide settings. A missing value has benchpool's default."""
 
     grace_s: Seconds | None = None
     min_runtime_s: Seconds | None = None

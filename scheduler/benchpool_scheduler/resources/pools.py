@@ -1,4 +1,4 @@
-"""``Project``, ``NodePool`` and ``PoolSettings``: what ``benchpool.yaml`` says, as objects."""
+"""``Project``, ``NodePool`` and ``PoolSettings``: the content of ``benchpool.yaml`` as objects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _QUOTA = "type(self.quota) == int ? self.quota >= 0 : self.quota == 'unlimited'"
 class BoundSpec(
     Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
 ):
-    """Quota, limit and weight of one resource; what is left out has no bound."""
+    """Quota, limit and weight of one resource. A missing value is no limit."""
 
     quota: Amount | None = None
     limit: Amount | None = None
@@ -48,7 +48,7 @@ class PersonalSpec(
     omit_defaults=True,
     rename={"gpu_hours": "gpuHours"},
 ):
-    """What each member's own project has."""
+    """Settings of the personal project of each member."""
 
     show_defaults: ClassVar[bool] = True
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -78,7 +78,7 @@ class ProjectSpec(
         "gpu_hours": "gpuHours",
     },
 ):
-    """A queue of the pool: a person, a team, an activity; projects form a tree."""
+    """Queue of the pool for a person, a team or an activity. Projects form a tree."""
 
     show_defaults: ClassVar[bool] = True
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -134,7 +134,7 @@ class ProjectSpec(
 
 
 class PastUse(Struct, frozen=True, omit_defaults=True, rename={"gpu_s": "gpuSeconds"}):
-    """Decayed past use above quota (R7): of one user, or without a user of the project."""
+    """Decayed past use above quota (R7), of one user, or of the project if no user is named."""
 
     gpu_s: float
     at: datetime
@@ -142,7 +142,7 @@ class PastUse(Struct, frozen=True, omit_defaults=True, rename={"gpu_s": "gpuSeco
 
 
 class ProjectStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How the project stands."""
+    """Current state of the project."""
 
     fair_share: Annotated[int | None, Meta(description="GPUs it deserves now (R4, R5).")] = None
     allocated: Annotated[int | None, Meta(description="GPUs its jobs hold.")] = None
@@ -181,7 +181,7 @@ PROJECTS = Resource(
 
 
 class NodePoolSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A set of nodes chosen by labels, and what they serve."""
+    """Set of nodes chosen by labels, and their purpose."""
 
     nodes: Annotated[
         dict[str, Annotated[str, Meta(max_length=63)]],
@@ -201,7 +201,7 @@ class NodePoolSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
 
 class NodePoolStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What the pool has."""
+    """Numbers of nodes and GPUs of the pool."""
 
     nodes: int | None = None
     gpus: int | None = None
@@ -229,7 +229,7 @@ NODE_POOLS = Resource(
 class BuildSpec(
     Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
 ):
-    """Who may hold how many build GPUs (R2), and how many are set aside for that (R3)."""
+    """Build quotas of users (R2), and the GPUs set aside for them (R3)."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -256,7 +256,7 @@ Budget = Annotated[int, Meta(ge=1, le=1_000_000)]
 class BudgetsSpec(
     Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"
 ):
-    """What one user may have at once; what is left out has benchpool's default."""
+    """Limits of one user. A missing value has benchpool's default."""
 
     jobs: Budget | None = None
     submissions_mib: Budget | None = None
@@ -272,7 +272,7 @@ class BudgetsSpec(
 class RetentionSpec(
     Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
 ):
-    """How long what is over is kept; what is left out has benchpool's default."""
+    """Retention times and limits. A missing value has benchpool's default."""
 
     ended_days: Days | None = None
     ended_jobs: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
@@ -287,7 +287,7 @@ class RetentionSpec(
 class PricesSpec(
     Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
 ):
-    """What an hour of a GPU costs who holds it, for reports."""
+    """Prices of a GPU-hour for its holder, for reports."""
 
     currency: Annotated[str, Meta(max_length=16, description="Such as EUR.")] = ""
     gpu_hour: Annotated[
@@ -299,7 +299,7 @@ class PricesSpec(
 class PoolSettingsSpec(
     Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"
 ):
-    """What ``benchpool.yaml`` says beside projects and pools."""
+    """Sections of ``benchpool.yaml`` other than projects and pools."""
 
     build: BuildSpec | None = None
     policy: PolicySpec | None = None
@@ -321,7 +321,7 @@ class PoolSettingsSpec(
 
 
 class StartCalibration(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """How true estimates of starts were (R22), of one horizon and of what they rest on."""
+    """Accuracy of estimated starts (R22), for one horizon and one basis of estimates."""
 
     kind: Annotated[str, Meta(max_length=32)]
     horizon: Annotated[int, Meta(ge=0, le=16)]
@@ -331,7 +331,7 @@ class StartCalibration(Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 class ClosedNodeWindow(Struct, frozen=True, rename="camel"):
-    """A maintenance window: nothing is started on the node in it."""
+    """Maintenance window. Nothing starts on the node during it."""
 
     begins: datetime
     ends: datetime
@@ -340,7 +340,7 @@ class ClosedNodeWindow(Struct, frozen=True, rename="camel"):
 
 
 class ClosedNode(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """What administrators said of a node: drained since when and why, its window, a note."""
+    """Administrators' settings of a node: its drain with time and reason, its window, its note."""
 
     name: Annotated[str, Meta(max_length=253)]
     note: Annotated[str, Meta(max_length=500)] = ""
@@ -351,7 +351,7 @@ class ClosedNode(Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 class PoolSettingsStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Whether all settings together are in force; the condition ``InForce`` says why not."""
+    """State of all settings. The condition ``InForce`` has the reason if they are not."""
 
     conditions: Annotated[tuple[Condition, ...], Meta(max_length=8)] = ()
     epoch: Annotated[int, Meta(ge=0)] = 0

@@ -1,4 +1,4 @@
-"""How far a job is, and what was measured of it, in the status of a ``TrainingJob``."""
+"""Progress and measurements of a job in the status of a ``TrainingJob``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchpool_scheduler.contract.jobs import TrackerRun
 
 
 class ProgressStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What the job last said of itself."""
+    """Last progress report of the job."""
 
     at: datetime
     fraction: float | None = None
@@ -33,4 +33,4 @@ class ProgressStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class MeasuredStatus(JobMeasurements, frozen=True, rename="camel", omit_defaults=True):
-    """What was measured of the job until its end."""
+    """Measurements of the job until its end."""

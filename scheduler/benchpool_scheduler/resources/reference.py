@@ -1,4 +1,4 @@
-"""The reference page of the custom resources, from their declaration."""
+"""Reference page of the custom resources, generated from their declarations."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ class ReservationSpec(
     forbid_unknown_fields=True,
     rename={"from_": "from"},
 ):
-    """GPUs that are kept for a project for a time."""
+    """GPUs that are reserved for a project for a time."""
 
     name: Annotated[str, Meta(min_length=1, max_length=100)]
     project: Annotated[str, Meta(min_length=1, max_length=100)]

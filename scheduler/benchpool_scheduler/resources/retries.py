@@ -1,4 +1,4 @@
-"""Retries: what the status of a ``TrainingJob`` keeps of them; the site's rules, also for hangs."""
+"""Retries in the status of a ``TrainingJob``, and the site's rules for retries and hanging jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchpool_scheduler.resources.declaring import Code, NodeName
 
 
 class FailureStatus(Struct, frozen=True, omit_defaults=True):
-    """What is known of a worker's failure beyond its exit code."""
+    """Details of a worker's failure beyond its exit code."""
 
     cause: EndCause | None = None
     traceback: Code | None = None
@@ -29,7 +29,7 @@ class RetryStatus(
     omit_defaults=True,
     rename={"pause_s": "pauseSeconds", "avoid_s": "avoidSeconds", "exit_code": "exitCode"},
 ):
-    """A failure after which the job was tried again."""
+    """Failure after which the job was retried."""
 
     attempt: Annotated[int, Meta(ge=1)]
     cause: EndCause
@@ -50,7 +50,7 @@ Wait = Annotated[float, Meta(ge=0, le=MOST_WAIT_S)]
 class RetryRuleSpec(
     Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"
 ):
-    """What follows a failure by one cause."""
+    """Retry rule for one cause of failure."""
 
     times: Annotated[
         Annotated[int, Meta(ge=0, le=MOST_RETRIES)] | None,
@@ -67,7 +67,7 @@ class RetryRuleSpec(
 if TYPE_CHECKING:
 
     class RetryRulesSpec(Struct, frozen=True):
-        """Whether jobs are tried again after failures, by their cause."""
+        """Retry rules, by cause of failure."""
 else:
     RetryRulesSpec = msgspec.defstruct(
         "RetryRulesSpec",
@@ -83,7 +83,7 @@ else:
 class HangRuleSpec(
     Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
 ):
-    """When a running job hangs, and what is done then."""
+    """Rule for hanging jobs: when a running job counts as hanging, and the action."""
 
     after_s: Annotated[
         Annotated[float, Meta(ge=LEAST_S, le=MOST_S)] | None,

@@ -1,4 +1,4 @@
-"""From a msgspec Struct to the structural schema of a custom resource."""
+"""Conversion of a msgspec Struct to the structural schema of a custom resource."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from benchpool_scheduler.resources.declaring import Rule, ruled
 Schema = dict[str, Any]
 
 MOST = 1_000_000_000_000
-"""Bound of whole numbers that say none: all of them are exact in JSON."""
+"""Bound of whole numbers without a bound of their own; all of them are exact in JSON."""
 
 
 def structural(struct: type[Struct]) -> Schema:
-    """Return the schema of a Struct, with its rules and descriptions; refuses what CRDs cannot say.
+    """Return the schema of a Struct, with its rules and descriptions.
 
     Raises:
         TypeError: A field's type has no structural form, e.g. a union of two Structs.
@@ -49,7 +49,7 @@ def _struct(found: types.StructType) -> Schema:
 
 
 def _default(field: types.Field, struct: type[Struct]) -> Any:
-    """Return a default that people should see in their objects, UNSET for none."""
+    """Return the default that is written to users' objects, or UNSET for none."""
     if not getattr(struct, "show_defaults", False):
         return UNSET
     value = UNSET if field.default is NODEFAULT else field.default

@@ -1,4 +1,4 @@
-"""A submission as the spec of a ``TrainingJob``, and back."""
+"""Conversion of a submission to the spec of a ``TrainingJob`` and back."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from benchpool_scheduler.resources.jobs import (
 )
 
 INLINE = 100
-"""More files than this are not listed in the object but in an uploaded one (``bundle``)."""
+"""Maximum number of files listed in the object. More are listed in an uploaded one (``bundle``)."""
 
 ASKED = Asked.__struct_fields__
 SAME = {
@@ -43,10 +43,10 @@ SAME = {
     "working_dir": "working_folder",
     "output_dir": "output_folder",
 }
-"""Fields of a submission that a spec has as they are, by their name there."""
+"""Fields of a submission that a spec has unchanged, with their names there."""
 
 HERE = frozenset({"entry", "files", "source", "required_level", "preferred_level", "parameters"})
-"""Fields of a submission that are translated one by one."""
+"""Fields of a submission that are converted one by one."""
 
 
 def as_spec(
@@ -60,8 +60,8 @@ def as_spec(
     """Return the spec of an accepted submission.
 
     Args:
-        bundle: The object that lists the files; None lists them in the spec.
-        environment: The object that holds the variables; None has them in the spec.
+        bundle: Object that lists the files; None lists them in the spec.
+        environment: Object that holds the variables; None has them in the spec.
     """
     entry: dict[str, Any] = {}
     match submission.entry:
@@ -96,7 +96,7 @@ def as_spec(
 
 
 def asked_in(spec: TrainingJobSpec) -> JobSpec:
-    """Return what the spec of an object asks for."""
+    """Return the requirements in the spec of an object."""
     levels = spec.topology or Topology()
     return JobSpec(
         **{name: getattr(spec, name) for name in ASKED},
@@ -106,7 +106,7 @@ def asked_in(spec: TrainingJobSpec) -> JobSpec:
 
 
 def parameters_of(spec: TrainingJobSpec) -> dict[str, ParameterValue]:
-    """Return the parameters that a spec names; what is no JSON is a text."""
+    """Return the parameters of a spec. A value that is not JSON is a text."""
     found: dict[str, ParameterValue] = {}
     for name, text in spec.parameters.items():
         try:
@@ -130,11 +130,11 @@ def as_submission(
     files: Sequence[SnapshotFile],
     environment: Mapping[str, str] | None = None,
 ) -> JobSubmission:
-    """Return what a spec asks for, as a submission.
+    """Return the submission that a spec describes.
 
     Args:
-        files: Those of the bundle where it has one, else they are taken from the spec.
-        environment: The variables, where it has an object with them.
+        files: Files of the bundle. Without a bundle they are taken from the spec.
+        environment: Variables from the separate object, if there is one.
     """
     same: dict[str, Any] = {here: getattr(spec, there) for here, there in SAME.items()}
     if environment is not None:
@@ -177,20 +177,22 @@ def bundle_of(files: Sequence[SnapshotFile]) -> bytes:
 
 
 def files_of(bundle: bytes) -> list[SnapshotFile]:
-    """Read what ``bundle_of`` wrote. Errors: msgspec's."""
+    """Parse the content written by ``bundle_of``. Errors: msgspec's."""
     return msgspec.json.decode(bundle, type=list[SnapshotFile])
 
 
 def environment_of(job: str, variables: Mapping[str, str], salt: str) -> bytes:
     """Return the content of the object that holds a job's variables.
 
-    Its hash stands where many may read it: the salt keeps them from trying out what is in it.
+    Many users can read its hash. The salt prevents them from guessing the content.
     """
     return msgspec.json.encode({"job": job, "variables": variables, "salt": salt})
 
 
 def environment_in(content: bytes, job: str) -> dict[str, str]:
-    """Read what ``environment_of`` wrote. Errors: msgspec's; ValueError for another job's.
+    """Parse the content written by ``environment_of``.
+
+    Errors: msgspec's; ValueError for the content of another job.
 
     >>> environment_in(environment_of("a", {"KEY": "secret"}, "salt"), "a")
     {'KEY': 'secret'}

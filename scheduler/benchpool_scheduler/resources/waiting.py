@@ -1,4 +1,4 @@
-"""What the status of a ``TrainingJob`` says of its waiting: for what, on which GPUs, how long."""
+"""Waiting in the status of a ``TrainingJob``: awaited jobs, promised GPUs, estimated start."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchpool_scheduler.resources.declaring import Code, GpuName, NodeName
 
 
 class AwaitedStatus(Struct, frozen=True, omit_defaults=True):
-    """A job or an array of so many tasks that this one is to run after, and how that ended."""
+    """Job, or array with its number of tasks, that this job runs after, and how it ended."""
 
     job: Code
     name: Annotated[str, Meta(max_length=200)] = ""
@@ -28,7 +28,7 @@ class PlaceStatus(Struct, frozen=True):
 
 
 class EstimatedStartStatus(Struct, frozen=True, omit_defaults=True):
-    """The start as a range; a bound that is not known is left out."""
+    """Estimated start as a range. An unknown bound is left out."""
 
     earliest: datetime | None = None
     likely: datetime | None = None

@@ -1,7 +1,7 @@
-"""The table of operations: the only place where a verb of the API is written.
+"""Table of operations: the single declaration of every verb of the API.
 
-Read from it are the handlers' addresses, both clients, the plain verbs of the command line, what
-the notebook server passes on, the forms of pages, and the OpenAPI document.
+The handlers' addresses, both clients, the plain verbs of the command line, the proxy of the
+notebook server, the forms of pages, and the OpenAPI document are built from it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The operations on belonging to projects: ask, let in, decline."""
+"""Operations on project membership: request access, add, remove, decline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WHOM = ("project", "user")
 
 
 class AccessOperations:
-    """Who belongs to which project."""
+    """Membership of projects."""
 
     @operation(
         "GET",
@@ -27,9 +27,9 @@ class AccessOperations:
         ),
     )
     def access(self, user: str | None = None) -> Given:
-        """List the wishes to belong to a project.
+        """List access requests to projects.
 
-        One's own, and those that one may decide: leads for their projects, administrators all.
+        Your own, and those that you may decide: leads for their projects, administrators for all.
         """
         return given(query={"user": user})
 
@@ -46,9 +46,9 @@ class AccessOperations:
         ),
     )
     def ask_access(self, project: str, reason: str | None = None) -> Given:
-        """Ask to belong to a project.
+        """Request access to a project.
 
-        Its leads and the administrators see it.
+        Its leads and the administrators see the request.
         """
         return given(AccessAsk(project, reason))
 
@@ -67,9 +67,10 @@ class AccessOperations:
         ),
     )
     def add_member(self, project: str, user: str, reason: str | None = None) -> Given:
-        """Let a user into a project.
+        """Add a user to a project.
 
-        For its leads and for administrators; written into the configuration in their name.
+        For leads of the project and administrators. The change is written to the configuration in
+        the caller's name.
         """
         return given(AccessDecision(project, user, reason))
 
@@ -87,7 +88,7 @@ class AccessOperations:
         ),
     )
     def remove_member(self, project: str, user: str, reason: str | None = None) -> Given:
-        """Take a user out of a project."""
+        """Remove a user from a project."""
         return given(AccessDecision(project, user, reason))
 
     @operation(
@@ -104,8 +105,8 @@ class AccessOperations:
         ),
     )
     def decline_access(self, project: str, user: str, reason: str | None = None) -> Given:
-        """Decline a wish to belong to a project.
+        """Decline an access request to a project.
 
-        Who asked reads the reason.
+        The requesting user sees the reason.
         """
         return given(AccessDecision(project, user, reason))

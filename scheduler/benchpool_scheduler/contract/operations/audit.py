@@ -1,4 +1,4 @@
-"""The operations on the audit trail."""
+"""Operations on the audit trail."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from benchpool_scheduler.contract.forms import PlainVerb
 from benchpool_scheduler.contract.operation import Given, Who, given, operation
 
 AUDIT_S = 120.0
-"""The whole trail of a year is read and hashed."""
+"""Timeout for reading and hashing the whole trail of a year, in seconds."""
 
 
 class AuditOperations:
-    """Who did what."""
+    """Audit trail: who did what."""
 
     @operation("GET", "audit", AuditPage, who=Who.ADMIN, query=AuditQuery)
     def audit(
@@ -39,7 +39,7 @@ class AuditOperations:
     ) -> Given:
         """Read the audit trail.
 
-        Records of who did what, from where and why, the newest first.
+        Records of who did what, from where and why, newest first.
         """
         query = {
             "since": since,
@@ -70,7 +70,7 @@ class AuditOperations:
         ),
     )
     def verify_audit(self, number: int | None = None, hash: str | None = None) -> Given:
-        """Follow the hashes of the whole audit trail."""
+        """Verify the hash chain of the whole audit trail."""
         return given(query={"number": number, "hash": hash}, takes_s=AUDIT_S)
 
     @operation(
@@ -83,5 +83,5 @@ class AuditOperations:
         statuses={204: "Written."},
     )
     def report_login(self, report: LoginReport) -> Given:
-        """Tell of a login or a logout, as the Hub does."""
+        """Report a login or a logout, for the Hub."""
         return given(report)

@@ -1,4 +1,4 @@
-"""The operations on the configuration: look, change, and the versions that it had."""
+"""Operations on the configuration: read it, change it, and list its versions."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class ConfigurationOperations:
         ),
     )
     def check_config(self, text: str, *, file: str | None = None) -> Given:
-        """Say what a benchpool.yaml would change.
+        """Check what a benchpool.yaml would change.
 
-        It is not used. ``file`` is what to call it in errors.
+        The file is not put in force. ``file`` is its name in error messages.
         """
         return given(text, query={"file": file})
 
@@ -62,7 +62,7 @@ class ConfigurationOperations:
     ) -> Given:
         """Put a benchpool.yaml in force.
 
-        All or nothing; it is a version of its own then.
+        All of it or nothing. It becomes a new version.
         """
         return given(text, query={"file": file, "reason": reason})
 
@@ -70,7 +70,7 @@ class ConfigurationOperations:
     def set_config(self, edit: ConfigurationEdit) -> Given:
         """Set single values of the configuration.
 
-        All or nothing; comments and order of the file stay.
+        All of them or nothing. Comments and order of the file stay.
         """
         return given(edit)
 
@@ -89,7 +89,7 @@ class ConfigurationOperations:
         ),
     )
     def revert_config(self, asked: ConfigurationRevert) -> Given:
-        """Put a former version in force again, as a new one."""
+        """Put an earlier version in force again, as a new version."""
         return given(asked)
 
     @operation(
@@ -106,7 +106,7 @@ class ConfigurationOperations:
     def config_log(self, *, limit: int = 50) -> Given:
         """List the versions of the configuration.
 
-        The newest first.
+        Newest first.
         """
         return given(query={"limit": limit})
 
@@ -121,6 +121,6 @@ class ConfigurationOperations:
     def config(self, *, version: int | None = None) -> Given:
         """Read the text of the configuration.
 
-        That in force, or of a former version.
+        By default the one in force, or that of an earlier version.
         """
         return given(query={"version": version})

@@ -1,4 +1,4 @@
-"""The operations on what GPUs really do."""
+"""Operations on the measured use of GPUs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from benchpool_scheduler.contract.operation import Given, given, operation
 
 
 class GpuUseOperations:
-    """What GPUs really do, to look at."""
+    """Measured use of GPUs."""
 
     @operation("GET", "gpus", list[GpuUse], query=GpuUseQuery, lab=True, tool=True)
     def gpu_use(self, *, mine: bool = False) -> Given:
-        """Read what GPUs really do.
+        """Read the measured use of GPUs.
 
-        As measured last: activity, memory, power, and since when they have been idle.
+        The latest measurements: activity, memory, power, and since when the GPUs have been idle.
         """
         return given(query={"mine": True if mine else None})

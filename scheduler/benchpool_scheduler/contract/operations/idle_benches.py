@@ -1,4 +1,4 @@
-"""The operations on benches that may be idle."""
+"""Operations on idle benches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchpool_scheduler.contract.operation import Given, given, operation
 
 
 class IdleBenchOperations:
-    """What notebook servers report, and what the owner of a bench answers."""
+    """Reports of notebook servers, and actions of a bench's owner."""
 
     @operation(
         "GET",
@@ -23,7 +23,7 @@ class IdleBenchOperations:
         tool=True,
     )
     def benches(self) -> Given:
-        """List benches with what is known of their idle time.
+        """List benches with their idle time.
 
         The one that is due first comes first.
         """
@@ -31,9 +31,9 @@ class IdleBenchOperations:
 
     @operation("PUT", "benches/{lease}/activity", BenchIdleness, body=BenchActivity, changes=False)
     def report_bench_activity(self, id_: str, activity: BenchActivity) -> Given:
-        """Report what a notebook server does.
+        """Report the activity of a notebook server.
 
-        For the server itself; the answer says where its bench stands, and what it is to do.
+        For the server itself. The answer has the state of its bench, and a command for the server.
         """
         return given(activity, lease=id_)
 
@@ -51,7 +51,7 @@ class IdleBenchOperations:
     def keep_bench(self, id_: str) -> Given:
         """Keep an idle bench for a while.
 
-        For its owner, a few times a day; the site sets how long and how often.
+        For its owner, a few times a day. The site sets the length and the number of keeps.
         """
         return given(lease=id_)
 
@@ -68,10 +68,10 @@ class IdleBenchOperations:
         ),
     )
     def release_bench(self, id_: str) -> Given:
-        """Give the GPUs of a bench back.
+        """Release the GPUs of a bench.
 
-        Its kernels are restarted without them where the notebook server can do that; else, and
-        where it has not done so within a minute, the server is stopped.
+        Its kernels are restarted without GPUs if the notebook server supports it. The server is
+        stopped if it does not, or if it has not finished within a minute.
         """
         return given(lease=id_)
 
@@ -82,9 +82,9 @@ class IdleBenchOperations:
         statuses={204: "Given back, or gone already."},
     )
     def released_bench(self, id_: str) -> Given:
-        """Say that nothing of a notebook server holds its GPUs any more.
+        """Confirm that no process of a notebook server holds its GPUs any more.
 
-        For the server itself, after it was told to; it is refused while a process still does. A
-        bench that is gone already is no error.
+        For the server itself, after a release command. The request is rejected while a process
+        still holds one. A bench that is already gone is not an error.
         """
         return given(lease=id_)

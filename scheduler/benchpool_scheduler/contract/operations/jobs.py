@@ -1,4 +1,4 @@
-"""The operations on jobs: send, look, act."""
+"""Operations on jobs: submit, read, and delete files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SUBMISSION: dict[str, Any] = {"body": JobSubmission, "max_body": 16 * MIB, "lab
 
 
 class JobOperations:
-    """Jobs, sent and looked at."""
+    """Submission and reading of jobs."""
 
     @operation(
         "POST",
@@ -39,8 +39,8 @@ class JobOperations:
     def submit(self, submission: JobSubmission) -> Given:
         """Submit a job.
 
-        It is on disk when this returns. Without a ``key`` one is made up, so that trying again
-        never makes two jobs of one.
+        It is on disk when the call returns. Without a ``key`` a new one is generated, so that a
+        retry never creates a second job.
         """
         if submission.key is None:
             submission = replace(submission, key=uuid.uuid4().hex)
@@ -48,7 +48,7 @@ class JobOperations:
 
     @operation("POST", "preview", Preview, changes=False, **_SUBMISSION)
     def preview(self, submission: JobSubmission) -> Given:
-        """Say what would happen to a submission now."""
+        """Predict what would happen to a submission now."""
         return given(submission)
 
     @operation(
@@ -76,7 +76,7 @@ class JobOperations:
     ) -> Given:
         """List jobs, newest first.
 
-        One's own, or with ``all_`` every one that one may see; with ``user`` those of one person.
+        Your own by default. ``all_`` lists all jobs that you may see, ``user`` those of one user.
         """
         query = {"all": all_ or None, "project": project, "state": state, "limit": limit}
         words = {"tag": tag, "search": search, "user": user, "live": live or None}
@@ -103,9 +103,9 @@ class JobOperations:
         tool=True,
     )
     def why(self, id_: str) -> Given:
-        """Ask why a job waits.
+        """Explain why a job waits.
 
-        R22: the reason is true now.
+        The reason is true at the time of the call (R22).
         """
         return given(job=id_)
 
@@ -121,11 +121,11 @@ class JobOperations:
         tool=True,
     )
     def peek(self, id_: str, *, hanging: bool = False) -> Given:
-        """Look at what a running job is doing.
+        """Show what a running job is doing.
 
-        The stacks of its Python processes, workers that do the same together; what was measured
-        last of its GPUs; the last lines of worker 0. It may take seconds. With ``hanging`` it is
-        the look that was kept when the job was found to hang the last time, also after its end.
+        The stacks of its Python processes, with equal workers grouped; the latest measurements of
+        its GPUs; and the last lines of worker 0. It may take seconds. ``hanging`` returns the
+        snapshot that was stored when the job last hung. It is available after the job's end, too.
         """
         return given(query={"hanging": hanging or None}, job=id_)
 
@@ -140,17 +140,18 @@ class JobOperations:
         tool=True,
     )
     def usage(self, id_: str) -> Given:
-        """Read how an ended job used what it held.
+        """Read how an ended job used its GPUs.
 
-        Three numbers, what they say, and one change. It is there within seconds of the end.
+        Three numbers, their meaning, and one recommended change. Available within seconds of the
+        end.
         """
         return given(job=id_)
 
     @operation("GET", "jobs/{job}/metrics", JobMetrics, query=MetricsQuery, lab=True, tool=True)
     def job_metrics(self, id_: str, *, name: str | None = None, points: int | None = None) -> Given:
-        """Read the curves that a job has reported.
+        """Read the metrics that a job has reported.
 
-        One curve for each name, over all attempts; ``points`` bounds the points of each.
+        One curve for each name, over all attempts. ``points`` limits the points of each curve.
         """
         return given(query={"name": name, "points": points}, job=id_)
 
@@ -176,7 +177,7 @@ class JobOperations:
         checkpoints: bool = False,
         logs: bool = False,
     ) -> Given:
-        """Delete files of a job that has ended, for good.
+        """Delete files of an ended job permanently.
 
         At least one kind must be named.
         """
@@ -184,7 +185,7 @@ class JobOperations:
 
     @operation("GET", "jobs/{job}/submission", JobSubmission, lab=True)
     def submission(self, id_: str) -> Given:
-        """Read back what was submitted."""
+        """Read the submission of a job."""
         return given(job=id_)
 
     @operation(
@@ -196,5 +197,5 @@ class JobOperations:
         tool=True,
     )
     def code(self, id_: str) -> Given:
-        """Read back the cells or the script that were sent."""
+        """Read the submitted cells or script of a job."""
         return given(job=id_)

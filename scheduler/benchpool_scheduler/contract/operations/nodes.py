@@ -1,4 +1,4 @@
-"""The operations on machines: look, drain, open, note, maintenance window."""
+"""Operations on nodes: list, drain, open, note, maintenance window."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchpool_scheduler.contract.operation import MIB, Given, Who, given, opera
 
 
 class NodeOperations:
-    """The machines of the pool, and whether they take starts."""
+    """Nodes of the pool, and whether they accept starts."""
 
     @operation(
         "GET",
@@ -27,7 +27,7 @@ class NodeOperations:
         tool=True,
     )
     def nodes(self) -> Given:
-        """List the machines of the pool."""
+        """List the nodes of the pool."""
         return given()
 
     @operation(
@@ -43,9 +43,9 @@ class NodeOperations:
         ),
     )
     def drain_node(self, node: str, reason: str) -> Given:
-        """Let nothing more start on a machine.
+        """Drain a node: nothing more starts on it.
 
-        What runs there goes on. Whoever waits reads the reason.
+        Running work continues. Users who wait see the reason.
         """
         return given(NodeReason(reason), node=node)
 
@@ -62,9 +62,9 @@ class NodeOperations:
         ),
     )
     def open_node(self, node: str, reason: str = "") -> Given:
-        """Let jobs and benches start on a machine again.
+        """Let jobs and benches start on a node again.
 
-        It ends a drain, and takes away a maintenance window.
+        It ends a drain and removes a maintenance window.
         """
         return given(NodeOpened(reason), node=node)
 
@@ -81,15 +81,15 @@ class NodeOperations:
         ),
     )
     def note_node(self, node: str, text: str = "") -> Given:
-        """Write down what people should know of a machine."""
+        """Write a note on a node for users."""
         return given(NodeNote(text), node=node)
 
     @operation("POST", "nodes/{node}/window", PoolNode, who=Who.ADMIN, body=NodeWindow)
     def maintain_node(self, node: str, begins: datetime, lasts_s: int, reason: str) -> Given:
-        """Set the maintenance window of a machine.
+        """Set the maintenance window of a node.
 
-        Nothing starts there in it, and before it only jobs whose time limit ends earlier. It
-        replaces the window that the machine has.
+        Nothing starts on the node during the window. Before it, only jobs start whose time limit
+        ends earlier. The new window replaces the present one.
         """
         return given(NodeWindow(begins, lasts_s, reason), node=node)
 
@@ -103,8 +103,8 @@ class NodeOperations:
         changes=False,
     )
     def report_node(self, node: str, report: NodeReport) -> Given:
-        """Tell what the GPUs and the pods of a node did since the last report.
+        """Report what the GPUs and pods of a node did since the last report.
 
-        For the agent of that very node, by a token of its pod.
+        For the agent of that node, by a token of its pod.
         """
         return given(report, node=node)

@@ -1,4 +1,4 @@
-"""The operations on notifications: what the caller is told outside of pages, and where."""
+"""Operations on notifications: the caller's events and addresses."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from benchpool_scheduler.contract.notifications import (
 from benchpool_scheduler.contract.operation import Given, Who, given, operation
 
 TEST_S = 60.0
-"""All addresses are tried once."""
+"""Timeout for trying all addresses once, in seconds."""
 
 
 class NotificationOperations:
-    """What the caller is told by mail, chat and webhook."""
+    """Notifications of the caller by mail, chat and webhook."""
 
     @operation(
         "GET",
@@ -28,14 +28,14 @@ class NotificationOperations:
         ),
     )
     def notifications(self) -> Given:
-        """Read what the caller is told outside of pages, and where."""
+        """Read the caller's notification settings."""
         return given()
 
     @operation("PATCH", "notifications", NotificationSettings, body=NotificationChange)
     def change_notifications(self, change: NotificationChange) -> Given:
-        """Change what the caller is told, and where.
+        """Change the caller's notification settings.
 
-        Addresses are answered without what is secret in them.
+        Answers show addresses without their secret parts.
         """
         return given(change)
 
@@ -65,5 +65,5 @@ class NotificationOperations:
         ),
     )
     def reload_notifications(self) -> Given:
-        """Read `notifications.yaml` again; what is wrong is refused, and the old one stays."""
+        """Reload `notifications.yaml`; an invalid file is rejected and changes nothing."""
         return given()

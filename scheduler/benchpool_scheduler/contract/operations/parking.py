@@ -1,4 +1,4 @@
-"""The operations on benches that are parked."""
+"""Operations on parked benches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ParkingOperations:
     def parked_benches(self) -> Given:
         """List the benches that are parked.
 
-        Those that are on their way are among them; one that is back is not.
+        Benches that are being parked or brought back are included.
         """
         return given()
 
@@ -42,9 +42,9 @@ class ParkingOperations:
         ),
     )
     def park_bench(self, id_: str) -> Given:
-        """Copy the GPU memory of a bench's kernel to the machine's memory and lend its GPU.
+        """Copy the GPU memory of a bench's kernel to host memory and lend its GPU.
 
-        For its owner and administrators. It is refused with every condition that does not hold.
+        For its owner and administrators. A refusal names every condition that is not met.
         """
         return given(lease=id_)
 

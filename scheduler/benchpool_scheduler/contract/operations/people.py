@@ -1,4 +1,4 @@
-"""The operations on people."""
+"""Operations on users."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchpool_scheduler.contract.people import Person
 
 
 class PeopleOperations:
-    """Who there is."""
+    """Users of the pool."""
 
     @operation(
         "GET",
@@ -21,7 +21,7 @@ class PeopleOperations:
         ),
     )
     def people(self) -> Given:
-        """List the users of the Hub and those whom the configuration names.
+        """List the users of the Hub and of the configuration.
 
         By name.
         """

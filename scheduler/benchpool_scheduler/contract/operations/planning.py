@@ -1,4 +1,4 @@
-"""The operations of planning: what if, the recorded history, and where GPU-hours went."""
+"""Operations for planning: what-if, the recorded history, and reports of GPU-hours."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from benchpool_scheduler.contract.use import (
 from benchpool_scheduler.contract.whatif import HistoryQuery, WhatIf, WhatIfQuestion
 
 REPORT_S = 120.0
-"""A report over a year goes through all intervals and samples of it."""
+"""Timeout for a report, in seconds. A year's report reads all of its intervals and samples."""
 
 WHATIF_S = 600.0
-"""A what-if over a long history replays all of its jobs, twice."""
+"""Timeout for a what-if, in seconds. A long history is replayed twice."""
 
 
 class PlanningOperations:
-    """What would be otherwise with another configuration or more GPUs."""
+    """Forecasts with another configuration or more GPUs, and reports on past use."""
 
     @operation(
         "POST",
@@ -39,14 +39,14 @@ class PlanningOperations:
         tool=True,
     )
     def whatif(self, question: WhatIfQuestion) -> Given:
-        """Say who would run, wait and pay with another benchpool.yaml or more GPUs."""
+        """Predict which jobs and projects gain or lose with another benchpool.yaml or more GPUs."""
         return given(question)
 
     @operation("GET", "history", bytes, who=Who.ADMIN, query=HistoryQuery, gives=Media.CSV)
     def history(self, days: float) -> Given:
-        """Read what ran and ended as a trace to replay.
+        """Read past jobs as a trace to replay.
 
-        From the last ``days``; CSV.
+        Jobs that ran and ended in the last ``days``, as CSV.
         """
         return given(query={"days": days})
 
@@ -59,10 +59,10 @@ class PlanningOperations:
         end: datetime | None = None,
         month: str | None = None,
     ) -> Given:
-        """Read where the GPU-hours of a range of time went.
+        """Report the GPU-hours of a time range.
 
-        Of all GPUs for administrators, of their projects for leads, of oneself for others. The
-        last 30 days by default; jobs that reach over the edge of the range are cut to it.
+        Administrators see all GPUs, leads those of their projects, and other users their own. The
+        default is the last 30 days. Jobs that cross the edge of the range are cut to it.
         """
         query = {"by": by.value, "begin": begin, "end": end, "month": month}
         return given(query=query, takes_s=REPORT_S)
@@ -77,9 +77,9 @@ class PlanningOperations:
         tool=True,
     )
     def enough(self, *, days: float = 30, wait_s: float = 600) -> Given:
-        """Say how many GPUs would have been enough, and for static shares.
+        """Compute how many GPUs would have been enough, with and without static shares.
 
-        The jobs that ran and ended lately are replayed in pools of several sizes.
+        The recent jobs are replayed in pools of several sizes.
         """
         return given(query={"days": days, "wait_s": wait_s}, takes_s=WHATIF_S)
 
@@ -99,10 +99,10 @@ class PlanningOperations:
         tool=True,
     )
     def idle_benches(self, *, days: float = 28, minutes: float | None = None) -> Given:
-        """Say what a rule for idle benches would have freed, and from whom.
+        """Report what a rule for idle benches would have released, and from which users.
 
-        What was measured is gone through; nothing is given back. The times are those of the
-        configuration but for ``minutes``; whom an exemption spares is left out.
+        It evaluates past measurements and releases nothing. The times are those of the
+        configuration, except ``minutes``. Exempt users and servers are left out.
         """
         return given(
             query={"days": days, "minutes": minutes},

@@ -1,4 +1,4 @@
-"""The operations on the pool: logs, events, benches, contents, the service."""
+"""Operations on the pool: logs, events, benches, contents, the service."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ from benchpool_scheduler.contract.safe_mode import AdoptionRequest, SafeModeIssu
 from benchpool_scheduler.contract.submission import Missing
 
 FILE_LIMIT = 2048 * MIB
-"""Largest object; the same bound as a snapshot's for one file."""
+"""Maximum size of an object, in bytes; equal to the limit for one file of a snapshot."""
 
 USUAL_S = 30.0
-"""How long an answer may take beside the time for which the caller lets it be held back."""
+"""Timeout of an answer beyond the hold time that the caller allows, in seconds."""
 
 BACKUP_S = 600.0
-"""A large database takes its time to be copied and checked."""
+"""Timeout for a backup, in seconds. A large database takes long to copy and check."""
 
 
 class LogOperations:
-    """What jobs have written."""
+    """Logs and results of jobs."""
 
     @operation(
         "GET", "jobs/{job}/logs", LogRange, query=LogQuery, gives=Media.TEXT, lab=True, tool=True
@@ -68,7 +68,7 @@ class LogOperations:
     ) -> Given:
         """Read bytes of a log.
 
-        A negative ``offset`` counts from its end; ``since`` goes before it.
+        A negative ``offset`` counts from the end. ``since`` overrides it.
         """
         query = {
             "attempt": attempt,
@@ -90,8 +90,8 @@ class LogOperations:
     def results(self, id_: str, *, worker: int = 0, offset: int = 0) -> Given:
         """Read bytes of the packed results of a worker (tar).
 
-        None come at the end, or where none were sent: results are sent where the job's folder
-        could not be mounted. ``client.results`` unpacks all of them.
+        Empty at the end, or if no results were sent. Results are sent if the job's folder could not
+        be mounted. ``client.results`` unpacks all of them.
         """
         return given(query={"worker": worker, "offset": offset}, job=id_)
 
@@ -114,14 +114,14 @@ class LogOperations:
     ) -> Given:
         """Follow a log.
 
-        Yields it as it is written, from a byte offset or a time until it ends.
+        Yields new text as it is written, from a byte offset or a time until the log ends.
         """
         query = {"attempt": attempt, "worker": worker, "offset": offset, "since": since}
         return given(query=query, job=id_)
 
 
 class PoolOperations:
-    """The pool to look at."""
+    """State of the pool."""
 
     @stream(
         "events",
@@ -132,9 +132,9 @@ class PoolOperations:
         lab=True,
     )
     def events(self, after: int | None = None) -> Given:
-        """Follow what happens.
+        """Follow the events of the pool.
 
-        Yields all changes that one may see, from after a sequence number; see ``PoolEvent``.
+        Yields all changes that you may see, after a sequence number; see ``PoolEvent``.
         """
         return given(query={"after": after})
 
@@ -148,15 +148,15 @@ class PoolOperations:
         tool=True,
     )
     def quota(self, user: str | None = None) -> Given:
-        """Read build quota and projects of a user.
+        """Read the build quota and the projects of a user.
 
-        One's own by default.
+        Your own by default.
         """
         return given(query={"user": user})
 
     @operation("GET", "status", Status, query=StatusQuery, lab=True, tool=True)
     def status(self, *, gpus: bool = True) -> Given:
-        """Read the pool in one object."""
+        """Read the state of the pool in one object."""
         return given(query={"gpus": None if gpus else False})
 
     @operation(
@@ -167,12 +167,12 @@ class PoolOperations:
         tool=True,
     )
     def estimates(self) -> Given:
-        """Read how true the estimates of starts were."""
+        """Read how accurate the estimated starts were."""
         return given()
 
 
 class BenchOperations:
-    """Leases of build GPUs, and the line for them."""
+    """Leases of build GPUs, and the queue for them."""
 
     @operation(
         "POST",
@@ -183,7 +183,7 @@ class BenchOperations:
         statuses={201: "Held."},
     )
     def reserve(self, request: LeaseRequest) -> Given:
-        """Hold build GPUs for a server.
+        """Reserve build GPUs for a server.
 
         R2; the request's ``spawn`` makes a repeat harmless.
         """
@@ -198,7 +198,7 @@ class BenchOperations:
         statuses={201: "Held.", 202: "In line; asking again keeps the place."},
     )
     def wait_in_line(self, request: LineRequest) -> Given:
-        """Hold build GPUs for a server, or its place in line."""
+        """Reserve build GPUs for a server, or a position in the queue for them."""
         return given(request, takes_s=request.hold_s + USUAL_S)
 
     @operation(
@@ -213,9 +213,9 @@ class BenchOperations:
         tool=True,
     )
     def line(self) -> Given:
-        """List who waits in line for build GPUs.
+        """List the queue for build GPUs.
 
-        The next one first.
+        The next server comes first.
         """
         return given()
 
@@ -237,9 +237,10 @@ class BenchOperations:
         ),
     )
     def ask_back(self, id_: str, reason: str) -> Given:
-        """Ask the owner of a bench to give it back.
+        """Ask the owner of a bench to release it.
 
-        The owner reads who asked and why; nothing is stopped. Asking again takes its place.
+        The owner sees the administrator's name and the reason. Nothing is stopped. A repeated
+        request replaces the earlier one.
         """
         return given(BenchWanted(reason), lease=id_)
 
@@ -251,21 +252,21 @@ class BenchOperations:
         statuses={204: "Given back, or gone already."},
     )
     def release(self, id_: str) -> Given:
-        """Give a lease back, or leave the line.
+        """Release a lease, or leave the queue.
 
-        One that is gone already is no error.
+        A lease that is already gone is not an error.
         """
         return given(lease=id_)
 
 
 class ContentOperations:
-    """Contents of files, by their hash."""
+    """Contents of files, addressed by their hash."""
 
     @operation("POST", "objects/missing", Missing, body=Missing, max_body=16 * MIB, changes=False)
     def missing_objects(self, hashes: Sequence[str]) -> Given:
-        """Ask which contents to upload.
+        """List the contents that must be uploaded.
 
-        The answer has those that the service lacks.
+        The answer has the hashes that the service lacks.
         """
         return given(Missing(list(hashes)))
 
@@ -279,7 +280,7 @@ class ContentOperations:
         statuses={204: "Kept."},
     )
     def put_object(self, sha256: str, content: Path | bytes) -> Given:
-        """Upload a content.
+        """Upload the content of a file.
 
         The service checks its hash.
         """
@@ -287,19 +288,19 @@ class ContentOperations:
 
 
 class ServiceOperations:
-    """The service itself."""
+    """Administration and health of the service."""
 
     @operation("POST", "backup", BackupMade, who=Who.ADMIN, takes_s=BACKUP_S)
     def backup(self) -> Given:
-        """Copy the databases and the configuration while they are used.
+        """Back up the databases and the configuration while they are in use.
 
-        The copy lies on the machine of the service; one that was asked for before is replaced.
+        The copy is on the machine of the service and replaces the previous one.
         """
         return given()
 
     @operation("GET", "adopt", SafeModeIssues, who=Who.ADMIN)
     def doubts(self) -> Given:
-        """List running jobs that the database does not know, and what cannot be read."""
+        """List running jobs that the database does not know, and unreadable records."""
         return given()
 
     @operation(
@@ -317,23 +318,23 @@ class ServiceOperations:
         ),
     )
     def adopt(self, request: AdoptionRequest) -> Given:
-        """Take in or end what runs and is not known.
+        """Adopt or end a running job or bench that the database does not know.
 
-        An empty request only lists.
+        An empty request only lists them.
         """
         return given(request)
 
     @operation("GET", "health", Liveness, who=Who.ANYBODY, lab=True)
     def health(self) -> Given:
-        """Say that the service answers."""
+        """Check that the service answers."""
         return given()
 
     @operation("GET", "openapi.json", dict[str, Any])
     def openapi(self) -> Given:
-        """Read this document."""
+        """Read the OpenAPI document."""
         return given()
 
     @operation("GET", "metrics", bytes, who=Who.MONITOR, gives=Media.TEXT)
     def metrics(self) -> Given:
-        """Read all figures in Prometheus' format."""
+        """Read all metrics in Prometheus format."""
         return given()

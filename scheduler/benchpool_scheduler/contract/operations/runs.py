@@ -1,4 +1,4 @@
-"""The operations on runs: once more as it was, and what is otherwise in one than in another."""
+"""Operations on runs: repeat a run, and compare it with another one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ has begun."""
 
 
 class RunOperations:
-    """Runs beside one another."""
+    """Repetition and comparison of runs."""
 
     @operation(
         "POST",
@@ -34,15 +34,15 @@ class RunOperations:
     def again(self, id_: str, *, key: str | None = None) -> Given:
         """Run a job again as it was.
 
-        Code, modules that went along, options and image are the same; results have a folder of
-        their own. Without a ``key`` one is made up.
+        Code, submitted modules, options and image are the same. The results go to a new folder.
+        Without a ``key`` a new one is generated.
         """
         return given(JobAgain(key or uuid.uuid4().hex), job=id_)
 
     @operation("GET", "jobs/{job}/changes", RunChanges, query=RunChangesQuery, lab=True, tool=True)
     def job_changes(self, id_: str, *, than: str | None = None) -> Given:
-        """Read what is otherwise in a run than in another.
+        """Compare a run with another one.
 
-        By default than in the send before it.
+        By default with the submission before it.
         """
         return given(query={"than": than}, job=id_)

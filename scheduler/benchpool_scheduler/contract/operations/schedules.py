@@ -1,4 +1,4 @@
-"""The operations on schedules: one submission, sent again and again at set times."""
+"""Operations on schedules: one submission, sent repeatedly at set times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchpool_scheduler.contract.schedules import (
 
 
 class ScheduleOperations:
-    """Begin a schedule, look at it, pause, resume and remove it."""
+    """Creation, listing, pausing, resuming and removal of schedules."""
 
     @operation(
         "POST",
@@ -26,7 +26,7 @@ class ScheduleOperations:
         repeat=Repeat.BY_KEY,
     )
     def begin_schedule(self, asked: ScheduleRequest) -> Given:
-        """Begin a schedule: nothing is sent before its first time."""
+        """Create a schedule. Nothing is sent before its first time."""
         return given(body=asked)
 
     @operation(
@@ -39,7 +39,7 @@ class ScheduleOperations:
         changes=False,
     )
     def preview_schedule(self, asked: ScheduleRequest) -> Given:
-        """Say when a schedule would send; nothing begins."""
+        """Preview the times of a schedule without creating it."""
         return given(body=asked)
 
     @operation(
@@ -64,7 +64,7 @@ class ScheduleOperations:
         tool=True,
     )
     def schedule(self, id_: str) -> Given:
-        """Return a schedule."""
+        """Read a schedule."""
         return given(schedule=id_)
 
     @operation(
@@ -76,7 +76,7 @@ class ScheduleOperations:
         tool=True,
     )
     def pause_schedule(self, id_: str) -> Given:
-        """Send nothing until it is resumed; the job that is under way goes on."""
+        """Pause a schedule until it is resumed; a job that was already sent continues."""
         return given(schedule=id_)
 
     @operation(
@@ -91,7 +91,7 @@ class ScheduleOperations:
         tool=True,
     )
     def resume_schedule(self, id_: str) -> Given:
-        """Let it send again from its next time on; what came meanwhile is not made up for."""
+        """Resume a schedule from its next time; missed times are not made up for."""
         return given(schedule=id_)
 
     @operation(
@@ -103,5 +103,5 @@ class ScheduleOperations:
         tool=True,
     )
     def remove_schedule(self, id_: str) -> Given:
-        """Remove a schedule and return what it was; its jobs stay as they are."""
+        """Remove a schedule and return its last state; its jobs stay as they are."""
         return given(schedule=id_)

@@ -1,4 +1,4 @@
-"""The operations on services of people: programs that answer requests."""
+"""Operations on users' services: programs that answer requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchpool_scheduler.contract.serving import (
 
 
 class ServingOperations:
-    """Begin or change a service, look at it, let it sleep, wake, stop and remove it."""
+    """Creation, update, sleep, wake-up, stop and removal of services."""
 
     @operation(
         "POST",
@@ -25,7 +25,7 @@ class ServingOperations:
         statuses={201: "It is kept: its replicas begin, or it is as it was asked for already."},
     )
     def serve(self, asked: ServiceRequest) -> Given:
-        """Begin a service, or exchange it for a new version with ``update``."""
+        """Create a service, or replace it by a new version with ``update``."""
         return given(body=asked)
 
     @operation(
@@ -48,7 +48,7 @@ class ServingOperations:
         verb=PlainVerb(("service",), "Show a service: its replicas, what comes in, its address."),
     )
     def service(self, name: str) -> Given:
-        """Return a service."""
+        """Read a service."""
         return given(service=name)
 
     @operation(
@@ -59,7 +59,7 @@ class ServingOperations:
         verb=PlainVerb(("sleep-service",), "Give the GPUs of a service back until it is asked."),
     )
     def sleep_service(self, name: str) -> Given:
-        """Let it sleep: its replicas answer what they have and end; the next request wakes it."""
+        """Put a service to sleep: replicas finish their requests; the next one wakes it."""
         return given(service=name)
 
     @operation(
@@ -70,7 +70,7 @@ class ServingOperations:
         verb=PlainVerb(("wake-service",), "Wake a service that sleeps or was stopped."),
     )
     def wake_service(self, name: str) -> Given:
-        """Let it have replicas again."""
+        """Wake a service so that it has replicas again."""
         return given(service=name)
 
     @operation(
@@ -82,7 +82,7 @@ class ServingOperations:
         verb=PlainVerb(("stop-service",), "Stop a service until it is woken; no request wakes it."),
     )
     def stop_service(self, name: str, reason: str | None = None) -> Given:
-        """Stop it: its replicas answer what they have and end; requests do not wake it."""
+        """Stop a service: replicas finish their requests and end; requests do not wake it."""
         return given(ServiceStop(reason), service=name)
 
     @operation(
@@ -95,7 +95,7 @@ class ServingOperations:
         ),
     )
     def restart_service(self, name: str) -> Given:
-        """Exchange its replicas for new ones of the same, as a new version."""
+        """Replace the replicas of a service by new ones of the same kind, as a new version."""
         return given(service=name)
 
     @operation(
@@ -107,5 +107,5 @@ class ServingOperations:
         verb=PlainVerb(("remove-service",), "Remove a service and end its replicas at once."),
     )
     def remove_service(self, name: str, reason: str | None = None) -> Given:
-        """Remove a service and return what it was; its replicas are ended at once."""
+        """Remove a service and return its last state; its replicas end immediately."""
         return given(ServiceStop(reason), service=name)

@@ -1,4 +1,4 @@
-"""The operations on shells inside running workers; for the owner of the job alone."""
+"""Operations on shells inside running workers, for the owner of the job only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchpool_scheduler.contract.shells import (
 
 
 class ShellOperations:
-    """A shell inside a running worker of one's own job."""
+    """Shells inside running workers of the caller's own jobs."""
 
     @operation(
         "POST",
@@ -28,8 +28,8 @@ class ShellOperations:
     def open_shell(self, id_: str, opening: ShellOpening) -> Given:
         """Open a shell inside a running worker.
 
-        It runs as the worker's account, with its variables, folders and GPUs, and ends with it. For
-        the owner of the job alone, whoever else may see the job.
+        It runs as the worker's account, with its variables, folders and GPUs, and ends with the
+        worker. Only the owner of the job may open one, even if other users may see the job.
         """
         return given(opening, job=id_)
 
@@ -41,9 +41,9 @@ class ShellOperations:
         changes=False,
     )
     def type_into_shell(self, id_: str, typed: ShellInput) -> Given:
-        """Type into a shell, say that its terminal has another size, or hang up.
+        """Type into a shell, change its terminal size, or end it.
 
-        The answer is empty of output and says whether the shell has ended.
+        The answer has no output. It states whether the shell has ended.
         """
         return given(typed, job=id_)
 
@@ -55,8 +55,8 @@ class ShellOperations:
         takes_s=WAIT_S + 10,
     )
     def shell_output(self, id_: str, *, shell: str, offset: int = 0) -> Given:
-        """Read what a shell prints, waiting for it for a while.
+        """Read the output of a shell, waiting a while for new output.
 
-        Whoever does not ask for a minute is taken to be gone, and the shell ends.
+        A shell ends if its client does not read for a minute.
         """
         return given(query={"shell": shell, "offset": offset}, job=id_)

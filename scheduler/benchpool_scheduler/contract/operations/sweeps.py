@@ -1,4 +1,4 @@
-"""The operations on sweeps: many runs of one submission, with other values."""
+"""Operations on sweeps: many runs of one submission, with different values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchpool_scheduler.contract.sweeps import (
 
 
 class SweepOperations:
-    """Begin a sweep, look at it, stop it."""
+    """Creation, listing and stopping of sweeps."""
 
     @operation(
         "POST",
@@ -27,7 +27,7 @@ class SweepOperations:
         repeat=Repeat.BY_KEY,
     )
     def begin_sweep(self, asked: SweepRequest) -> Given:
-        """Begin a sweep: its first trials are jobs when this is answered."""
+        """Create a sweep. Its first trials are jobs when the call returns."""
         return given(body=asked)
 
     @operation(
@@ -40,7 +40,7 @@ class SweepOperations:
         changes=False,
     )
     def preview_sweep(self, asked: SweepRequest) -> Given:
-        """Say what a sweep would try and cost; nothing begins."""
+        """Preview the trials and the cost of a sweep without creating it."""
         return given(body=asked)
 
     @operation(
@@ -65,7 +65,7 @@ class SweepOperations:
         tool=True,
     )
     def sweep(self, id_: str) -> Given:
-        """Return a sweep with its trials, the best first."""
+        """Read a sweep with its trials, best first."""
         return given(sweep=id_)
 
     @operation(
@@ -82,5 +82,5 @@ class SweepOperations:
         tool=True,
     )
     def stop_sweep(self, id_: str, asked: SweepStop) -> Given:
-        """Begin no further trial of a sweep, and end those under way unless they may finish."""
+        """Stop a sweep: no further trials begin, and running ones end unless they may finish."""
         return given(body=asked, sweep=id_)
