@@ -1,13 +1,13 @@
-"""The one door to Kubernetes: nothing else imports its client.
+"""Access to Kubernetes: the only package that imports its client.
 
-- ``connect`` / ``Connection``: get, list, create, replace, patch, apply, delete, streams; raw JSON
-  decoded into the msgspec Structs of the caller; repeated with jitter; typed errors.
+- ``connect`` / ``Connection``: get, list, create, replace, patch, apply, delete, streams. Raw JSON
+  is decoded into the msgspec Structs of the caller. Retries with jitter, typed errors.
 - ``Reflector``: list and watch as one async iterator of typed changes, with a trimmed cache.
-- ``Election``: who leads, by a Lease; its ``guard`` stops the writes of who does not.
-- ``PodTokens``: on which node the pod is that shows a token.
-- ``kinds``: the objects that we touch.
+- ``Election``: leader election by a Lease; its ``guard`` stops writes of other replicas.
+- ``PodTokens``: the node of the pod that presents a token.
+- ``kinds``: the kinds of objects in use.
 
-It knows nothing of jobs or GPUs.
+The package does not depend on jobs or GPUs.
 """
 
 from benchpool_scheduler.kube.connection import (

@@ -1,12 +1,12 @@
-"""Calls to the API server: raw JSON in and out, decoded only as far as the caller wants.
+"""Calls to the API server: raw JSON, decoded only as far as the caller needs.
 
-``as_`` names what an answer is decoded into: a msgspec ``Struct`` with the few fields that are
-needed (others are skipped unread), or nothing for a plain ``dict``. What is sent may be either.
+``as_`` is the type into which an answer is decoded. It is a msgspec ``Struct`` with the needed
+fields (other fields are skipped), or by default a plain ``dict``. A request body may be either.
 
-Calls are repeated on 408, 429, 5xx and lost connections, as long as their ``RetryPolicy`` lasts. So
-a write may have been applied although its first try failed; the repeat then ends in
-``KubeAlreadyExists``, ``KubeConflict`` or ``KubeNotFound``. Give objects names that follow from
-what they are, and changes a ``resourceVersion``, and read back what a repeat finds taken.
+Calls are retried on 408, 429, 5xx and lost connections, within their ``RetryPolicy``. So a write
+may have been applied although its first try failed. The retry then raises ``KubeAlreadyExists``,
+``KubeConflict`` or ``KubeNotFound``. Therefore derive the names of objects from their contents, set
+a ``resourceVersion`` in changes, and read the existing object after such an error.
 
     async with connect(kubeconfig) as connection:
         pods = await connection.list(PODS, namespace="research", labels="benchpool.io/role=worker")
@@ -43,7 +43,7 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 
 class Precondition(Struct, frozen=True, rename={"resource_version": "resourceVersion"}):
-    """What must hold of an object that is deleted, else ``KubeConflict``."""
+    """Conditions for the deletion of an object; if they do not hold, it raises KubeConflict."""
 
     uid: str | None = None
     resource_version: str | None = None
@@ -51,7 +51,7 @@ class Precondition(Struct, frozen=True, rename={"resource_version": "resourceVer
 
 @dataclass(frozen=True, slots=True)
 class Listing(Generic[T]):
-    """All objects as of one instant; a watch goes on from ``resource_version``."""
+    """All objects at one instant; a watch continues from ``resource_version``."""
 
     items: tuple[T, ...]
     resource_version: str
@@ -60,16 +60,16 @@ class Listing(Generic[T]):
 class _ListHead(Struct):
     class _Metadata(Struct):
         resourceVersion: str = ""
-        # ``continue`` is a word of Python
+        # ``continue`` is a keyword of Python
         going_on: str = msgspec.field(default="", name="continue")
 
     metadata: _Metadata
-    # A list without items may come as null.
+    # An empty list may be null.
     items: list[msgspec.Raw] | None = None
 
 
 class Connection(Wire):
-    """Calls of one API server by kind and name; see ``Wire`` for what it takes and has."""
+    """Calls to one API server by kind and name; see ``Wire`` for arguments and attributes."""
 
     # ------------------------------------------------------------------ reading
 
@@ -98,7 +98,7 @@ class Connection(Wire):
         subresource: str = "",
         as_: Any = Object,
     ) -> Any:
-        """Return one object as the server has it now (not from a cache)."""
+        """Return an object from the server, never from a cache."""
         path = kind.path(namespace, name, subresource)
         return msgspec.json.decode(await self.request("GET", path), type=as_)
 
@@ -132,7 +132,9 @@ class Connection(Wire):
         fields: str | None = None,
         as_: Any = Object,
     ) -> Listing[Any]:
-        """Return all objects, complete or not at all; pages are put together here.
+        """Return all objects, joined from all pages.
+
+        Raises KubeUnavailable if the list changes too fast to be read completely.
 
         Args:
             labels, fields: Selectors, e.g. ``benchpool.io/role in (worker,notebook)``.
@@ -146,7 +148,7 @@ class Connection(Wire):
                     found += map(decoder.decode, page)
                     version = of_page
             except KubeGone:
-                continue  # a token has expired under way: what was read is no whole
+                continue  # the token of a page has expired, so the list is incomplete
             return Listing(tuple(found), version)
         raise KubeUnavailable(
             f"The list of {kind.plural} changes faster than it can be read; try again."
@@ -155,9 +157,9 @@ class Connection(Wire):
     async def pages(
         self, kind: Kind, namespace: str | None, labels: str | None, fields: str | None
     ) -> AsyncIterator[tuple[Sequence[msgspec.Raw], str]]:
-        """Yield undecoded objects, a page at a time, and the version of the whole.
+        """Yield undecoded objects page by page, each with the resource version of the list.
 
-        Errors: Gone when a page comes too late; what was yielded so far is no whole then.
+        Raises KubeGone if a page is requested too late. The list is then incomplete.
         """
         params = _selectors(labels, fields) | {"limit": str(PAGE)}
         while True:
@@ -180,7 +182,7 @@ class Connection(Wire):
         dry_run: bool = False,
         patience: RetryPolicy | None = None,
     ) -> Any:
-        """Create an object. Errors: AlreadyExists, also when an earlier try has created it."""
+        """Create an object. Raises KubeAlreadyExists, also if an earlier try has created it."""
         return await self._write(
             "POST", kind.path(namespace), body, JSON, _dry(dry_run), as_, patience
         )
@@ -196,9 +198,9 @@ class Connection(Wire):
         as_: Any = Object,
         patience: RetryPolicy | None = None,
     ) -> Any:
-        """Put an object in the place of another; with a ``resourceVersion`` only of that one.
+        """Replace an object; with a ``resourceVersion``, only that version.
 
-        Errors: Conflict, NotFound.
+        Raises KubeConflict or KubeNotFound.
         """
         path = kind.path(namespace, name, subresource)
         return await self._write("PUT", path, body, JSON, {}, as_, patience)
@@ -215,14 +217,15 @@ class Connection(Wire):
         as_: Any = Object,
         patience: RetryPolicy | None = None,
     ) -> Any:
-        """Change an object: a mapping is a merge patch, a sequence of operations a JSON patch.
+        """Change an object by a merge patch (mapping) or a JSON patch (sequence of operations).
 
-        ``metadata.resourceVersion`` in a merge patch, or a ``test`` in a JSON patch, makes it
-        depend on what the object is. Errors: Conflict, NotFound, Invalid for a failed ``test``.
+        ``metadata.resourceVersion`` in a merge patch, or a ``test`` in a JSON patch, makes the
+        change conditional. Raises KubeConflict, KubeNotFound, or KubeInvalid for a failed ``test``.
 
         Args:
-            strategic: The mapping is a strategic merge patch, which only Kubernetes' own kinds
-                take: it knows the items of lists by their names.
+            strategic: The mapping is a strategic merge patch, which identifies the items of lists
+            by
+                name. Only built-in kinds of Kubernetes accept it.
         """
         form = MERGE_PATCH if isinstance(patch, Mapping) else JSON_PATCH
         form = STRATEGIC_PATCH if strategic else form
@@ -241,7 +244,7 @@ class Connection(Wire):
         force: bool = True,
         as_: Any = Object,
     ) -> Any:
-        """Make the object as ``body`` says, whether or not it is there (server-side apply)."""
+        """Create or change the object to match ``body`` (server-side apply)."""
         path = kind.path(namespace, name, subresource)
         params = {"fieldManager": manager, "force": "true" if force else "false"}
         return await self._write("PATCH", path, body, APPLY_PATCH, params, as_, None)
@@ -257,7 +260,7 @@ class Connection(Wire):
         precondition: Precondition | None = None,
         patience: RetryPolicy | None = None,
     ) -> None:
-        """Delete an object. Errors: NotFound, Conflict when it is not the one that was meant."""
+        """Delete an object. Raises KubeNotFound, or KubeConflict if the precondition fails."""
         path = kind.path(namespace, name)
         await self._write("DELETE", path, _options(propagation, grace_s, precondition), JSON, {},
                           msgspec.Raw, patience)  # fmt: skip
@@ -271,7 +274,7 @@ class Connection(Wire):
         propagation: Propagation = "Background",
         grace_s: int | None = None,
     ) -> None:
-        """Delete the objects of a namespace that have these labels."""
+        """Delete the objects of a namespace that match a label selector."""
         await self._write("DELETE", kind.path(namespace), _options(propagation, grace_s, None),
                           JSON, _selectors(labels, None), msgspec.Raw, None)  # fmt: skip
 
@@ -301,9 +304,9 @@ async def connect(
     patience: RetryPolicy = RetryPolicy(),  # noqa: B008 (frozen)
     at_once: int = AT_ONCE,
 ) -> AsyncIterator[Connection]:
-    """Connect by a kubeconfig; without one as the pod's account, else by kubectl's default file.
+    """Connect by a kubeconfig, else as the pod's account, else by kubectl's default file.
 
-    Nothing is asked of the server yet. Errors: Unavailable ``kubernetes-config``.
+    No request is sent yet. Raises Unavailable with the code ``kubernetes-config``.
     """
     connection = Connection(
         await kube_credentials.find(Where(kubeconfig, context)), patience=patience, at_once=at_once

@@ -1,23 +1,25 @@
-"""Who leads, worked out from what was seen of one Lease object: pure, and explored exhaustively.
+"""Leader election by observation of one Lease object: pure, and explored exhaustively.
 
 Theory of operation
 -------------------
-A ``Lease`` in the API server names its holder. The holder renews it every ``retry_s``; each write
-depends on the version that was read, so that of two writers one fails. Nobody compares clocks:
-whoever does not hold the lease waits until it has seen *one and the same record* for ``duration_s``
-on its own clock, counted from when it saw that record first. The holder counts from the moment
-*before* it sent the renewal that succeeded, and leads for ``renew_s`` from then on, which is less.
-So the old one has stopped before any other can have waited long enough, whatever is lost or late:
+
+A ``Lease`` in the API server names its holder. The holder renews it every ``retry_s``. Each write
+depends on the version that was read, so that of two concurrent writes one fails. Clocks are never
+compared. Another process waits until it has seen *one and the same record* for ``duration_s`` on
+its own clock, counted from the first time it saw that record. The holder counts from the moment
+*before* it sent the successful renewal. It leads for ``renew_s`` from then on, which is less. So
+the old leader has stopped before another process can have waited long enough, even if messages are
+lost or late:
 
     holder      sends renewal ──── leads ────┤ renew_s: writes nothing more
     another            sees it first ──────── waits ────────┤ duration_s: may take over
 
-Clocks need to run equally fast, not to show the same time. A clock that goes on while the machine
-sleeps is used (``leading.clock``); a process that was stopped finds its time over before its next
-write (``may_write``).
+Clocks must run equally fast; they need not show the same time. The clock continues while the
+machine sleeps (``leader_election.clock``). A suspended process detects the end of its term before
+its next write (``may_write``).
 
-The epoch of a term is the lease's number of transitions. It grows with each term, also when the
-holder before resigned, and is on every object that a leader writes.
+The epoch of a term is the lease's number of transitions. It grows with each term, even if the
+previous holder resigned. Every object that a leader writes carries it.
 """
 
 from __future__ import annotations
@@ -27,12 +29,12 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class ElectionTiming:
-    """Seconds; ``retry_s`` < ``renew_s`` < ``duration_s``.
+    """Timing in seconds; ``retry_s`` < ``renew_s`` < ``duration_s``.
 
     Attributes:
-        duration_s: A record must stand still for this long before somebody else takes over.
-        renew_s: A holder leads for this long after sending a renewal that succeeded.
-        retry_s: Between two looks or renewals.
+        duration_s: Time for which a record must be unchanged before another process takes over.
+        renew_s: Time for which a holder leads after sending a successful renewal.
+        retry_s: Interval between two looks or renewals.
     """
 
     duration_s: float = 15.0
@@ -40,7 +42,7 @@ class ElectionTiming:
     retry_s: float = 2.0
 
     def __post_init__(self) -> None:
-        """Refuse timings under which two could lead."""
+        """Reject timings that would allow two leaders. Raises ValueError."""
         if not 0 < self.retry_s < self.renew_s < self.duration_s:
             raise ValueError(
                 f"retry {self.retry_s} s must be shorter than renew {self.renew_s} s, and that "
@@ -53,11 +55,11 @@ class Record:
     """The lease as it was read.
 
     Attributes:
-        holder: Empty when the last one resigned.
+        holder: Identity of the holder; empty if the last one resigned.
         transitions: Number of terms so far.
-        mark: Differs after each renewal.
-        version: For the next write.
-        address: Where the holder can be reached, as it says.
+        mark: Value that differs after each renewal.
+        version: Resource version for the next write.
+        address: Address of the holder, as the holder wrote it.
     """
 
     holder: str
@@ -69,14 +71,15 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class ElectionState:
-    """What one process knows.
+    """State of one process.
 
     Attributes:
-        me: Its identity; no other process ever has the same.
-        record: The lease as last seen, None when there was none. ``seen``: since when it is so.
-        until: Until when it leads; None when it does not.
-        epoch: Of its term.
-        over: It has led, and never will again.
+        me: Its identity, unique among all processes.
+        record: The lease as last seen, None without one. ``seen``: time since which it is
+        unchanged.
+        until: End of its leadership; None if it does not lead.
+        epoch: Epoch of its term.
+        over: Its term has ended, and it will not lead again.
     """
 
     me: str
@@ -89,14 +92,14 @@ class ElectionState:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Look again after so long."""
+    """Step: look again after this time."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Write the lease as its holder; ``version`` is None to create it."""
+    """Step: write the lease as its holder; ``version`` is None to create it."""
 
     version: str | None
     transitions: int
@@ -104,14 +107,14 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class TermOver:
-    """Its time is over: the process must end."""
+    """Step: the term has ended, so the process must end."""
 
 
 Step = Wait | Write | TermOver
 
 
 def may_write(state: ElectionState, now: float) -> bool:
-    """Tell whether this process may write as the leader.
+    """Return whether this process may write as the leader.
 
     >>> leader = ElectionState("a", until=10.0)
     >>> may_write(leader, 9.9), may_write(leader, 10.0)
@@ -121,7 +124,7 @@ def may_write(state: ElectionState, now: float) -> bool:
 
 
 def observe(state: ElectionState, record: Record | None, now: float) -> ElectionState:
-    """Take in the lease as it was read; ``now`` is after the answer came."""
+    """Return the state after a read of the lease; ``now`` is the time after the answer."""
     if state.seen is None or record != state.record:
         state = replace(state, record=record, seen=now)
     if state.until is not None and (record is None or record.holder != state.me):
@@ -130,7 +133,7 @@ def observe(state: ElectionState, record: Record | None, now: float) -> Election
 
 
 def step(state: ElectionState, now: float, timing: ElectionTiming) -> Step:
-    """Return what to do next, after a look at the lease.
+    """Return the next step after a read of the lease.
 
     >>> step(ElectionState("a", seen=0.0), 0.0, ElectionTiming())
     Write(version=None, transitions=1)
@@ -160,10 +163,10 @@ def step(state: ElectionState, now: float, timing: ElectionTiming) -> Step:
 def written(
     state: ElectionState, record: Record, sent: float, now: float, timing: ElectionTiming
 ) -> ElectionState:
-    """Take in that a write succeeded.
+    """Return the state after a successful write.
 
     Args:
-        record: The lease as the server has it now. ``sent``: when the write was begun.
+        record: The lease as the server has it now. ``sent``: time at which the write was begun.
     """
     return replace(
         state,

@@ -1,14 +1,14 @@
-"""What the API server says no with, as types that callers tell apart.
+"""Errors of the API server, as types that callers distinguish.
 
-KubeFailure               an answer of the API server; has ``status``, ``reason``, ``text``
-├── KubeGone              410: too old a version; list again
+KubeFailure               an error answer; has ``status``, ``reason``, ``text``
+├── KubeGone              410: the version is too old; list again
 ├── KubeAlreadyExists     409: the name is taken
-├── KubeConflict          409: somebody wrote in between (or the object is another one now)
+├── KubeConflict          409: the object was changed or replaced meanwhile
 ├── KubeNotFound          404
-├── KubeForbidden         401/403: our rights do not reach, or a policy refuses
+├── KubeForbidden         401/403: missing permission, or rejected by a policy
 └── KubeInvalid           400/422: schema, CEL rule or a ``test`` of a JSON patch
-KubeUnavailable           no answer in time, 429 or 5xx until patience ended (an
-                          ``errors.Unavailable``: nothing is wrong with the request)
+KubeUnavailable           no answer in time, 429 or 5xx until the timeout (an
+                          ``errors.Unavailable``: the request itself is valid)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchpool_scheduler import errors
 
 
 class Cause(Struct, frozen=True):
-    """One field that is wrong."""
+    """An invalid field."""
 
     field: str = ""
     message: str = ""
@@ -28,7 +28,7 @@ class Cause(Struct, frozen=True):
 
 
 class StatusDetails(Struct, frozen=True, rename="camel"):
-    """What a ``KubeStatus`` is about."""
+    """The object of a ``KubeStatus``."""
 
     name: str = ""
     kind: str = ""
@@ -46,13 +46,13 @@ class KubeStatus(Struct, frozen=True):
 
 
 class KubeFailure(Exception):
-    """The API server has answered, and not with what was asked for.
+    """The API server answered with an error.
 
     Attributes:
         status: The HTTP status.
-        reason: Kubernetes' word for it, e.g. ``KubeAlreadyExists``.
-        text: Its sentence.
-        causes: The fields it names, for ``KubeInvalid``.
+        reason: Kubernetes' word for the error, e.g. ``AlreadyExists``.
+        text: Its message.
+        causes: The invalid fields that it names.
     """
 
     def __init__(self, status: KubeStatus) -> None:
@@ -64,31 +64,31 @@ class KubeFailure(Exception):
 
 
 class KubeGone(KubeFailure):
-    """A resource version or a continue token that the server no longer knows."""
+    """The server no longer has a resource version or a continue token."""
 
 
 class KubeConflict(KubeFailure):
-    """The object has changed since it was read, or is another object of the same name."""
+    """The object has changed since it was read, or was replaced under the same name."""
 
 
 class KubeAlreadyExists(KubeFailure):
-    """There is an object of that name."""
+    """An object of that name exists."""
 
 
 class KubeNotFound(KubeFailure):
-    """There is no such object, or no such kind."""
+    """The object or its kind does not exist."""
 
 
 class KubeForbidden(KubeFailure):
-    """Our account may not, or an admission policy refuses; ``text`` says which."""
+    """The account lacks a permission, or an admission policy rejects the request; see ``text``."""
 
 
 class KubeInvalid(KubeFailure):
-    """The object breaks its schema or a rule, or a ``test`` of a JSON patch failed."""
+    """The object violates its schema or a rule, or a ``test`` of a JSON patch failed."""
 
 
 class KubeUnavailable(errors.Unavailable):
-    """The API server did not answer, or had no room, for as long as the call had patience."""
+    """The API server did not answer, or was overloaded, until the call's timeout."""
 
     default_code = "kubernetes-away"
 
@@ -112,7 +112,7 @@ _BY_STATUS: dict[int, type[KubeFailure]] = {
 
 
 def status_of(http_status: int, body: bytes) -> KubeStatus:
-    """Read an error answer; one that is no ``KubeStatus`` becomes one.
+    """Return the ``KubeStatus`` of an error answer; create one if the body is none.
 
     >>> status_of(502, b"<html>").message
     'HTTP status 502: <html>'

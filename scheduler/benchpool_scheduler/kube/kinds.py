@@ -1,4 +1,4 @@
-"""The kinds of objects that we read and write, and where they lie.
+"""Kinds of objects that benchpool reads and writes, and their paths.
 
 >>> PODS.path("research", "worker-0")
 '/api/v1/namespaces/research/pods/worker-0'

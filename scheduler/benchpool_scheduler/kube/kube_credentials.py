@@ -1,4 +1,4 @@
-"""Where the API server is and who we are to it: a kubeconfig, or the pod's own account."""
+"""Address and credentials of an API server, from a kubeconfig or the pod's own account."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """What names an API server; both None: the pod's account, else kubectl's default file."""
+    """Source of credentials; if both are None, the pod's account, else kubectl's default file."""
 
     kubeconfig: Path | None = None
     context: str | None = None
 
 
 class KubeCredentials:
-    """An API server's address and how to be let in; tokens are renewed by their source.
+    """An API server's address and credentials; tokens are renewed by their source.
 
     Attributes:
         server: URL without a slash at its end.
-        namespace: The namespace that kubeconfig or pod names, ``default`` when neither does.
-        tls: For connections. ``server_name``: the name its certificate is for, if another one.
+        namespace: The namespace of the kubeconfig or the pod, else ``default``.
+        tls: TLS context. ``server_name``: name in the server's certificate, if it differs.
         proxy: URL of a proxy that the kubeconfig names.
     """
 
@@ -41,7 +41,7 @@ class KubeCredentials:
         self.proxy: str | None = settings.proxy or None
 
     async def headers(self) -> dict[str, str]:
-        """Return what authenticates a request now."""
+        """Return the headers that authenticate a request now."""
         found: dict[str, str] = {}
         for one in (await self._settings.auth_settings()).values():
             if one["in"] == "header" and one["value"]:
@@ -50,7 +50,7 @@ class KubeCredentials:
 
 
 async def find(where: Where) -> KubeCredentials:
-    """Read what ``where`` names. Errors: Unavailable ``kubernetes-config``."""
+    """Read the credentials. Raises Unavailable with the code ``kubernetes-config``."""
     settings = client.Configuration()
     try:
         if where.kubeconfig is None and where.context is None and _is_in_a_pod():

@@ -1,11 +1,11 @@
-"""Leading by a Lease object: the shell around ``election``.
+"""Leader election by a Lease object: the I/O around ``election``.
 
 election = Election(connection_of_its_own, namespace, "benchpool-scheduler", identity)
-epoch = await election.win()               # returns when this process leads
-others.guard = election.guard              # writes of whoever does not lead end in NotLeading
-keeping = asyncio.create_task(election.keep())      # raises NotLeading when the term is over
+epoch = await election.win()           # returns when this process leads
+others.guard = election.guard          # writes raise NotLeading in other processes
+keeping = asyncio.create_task(election.keep())  # raises NotLeading when the term is over
 ...
-await election.resign()                    # after the last write: the next one need not wait
+await election.resign()                # after the last write: the next leader need not wait
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ from benchpool_scheduler.kube.retry import ONCE
 log = logging.getLogger(__name__)
 
 ADDRESS = "benchpool.io/leader-address"
-"""Annotation of the lease: where the leader can be reached."""
+"""Annotation of the lease with the address of the leader."""
 
 
 class NotLeading(Unavailable):
-    """This process is not the leader, or no longer: it writes nothing, and ends or stands by."""
+    """This process does not lead, or no longer: it writes nothing, and ends or stands by."""
 
     default_code = "not-leading"
 
 
 def clock() -> float:
-    """Return seconds that nobody can set, and that go on while the machine sleeps."""
+    """Return seconds of a clock that cannot be set, and that continues while the machine sleeps."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
@@ -80,12 +80,13 @@ class _Lease(Struct, frozen=True):
 
 
 class Election:
-    """One process's part in it.
+    """Participation of one process in the election.
 
     Args:
-        connection: Of its own: no other request must hold up a renewal, no guard end it.
-        identity: Of this process alone, e.g. the pod's name and a random word.
-        address: Where others can reach this process when it leads.
+        connection: A separate connection, so that no other request delays a renewal and no guard
+            blocks it.
+        identity: Unique identity of this process, e.g. the pod's name and a random word.
+        address: Address of this process for others when it leads.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class Election:
 
     @property
     def epoch(self) -> int:
-        """The number of this process's term, 0 before."""
+        """Epoch of this process's term; 0 before it."""
         return self._state.epoch
 
     @property
@@ -117,11 +118,11 @@ class Election:
 
     @property
     def leader(self) -> Record | None:
-        """The lease as last seen: who leads, and at which address."""
+        """The lease as last seen, with the leader and its address."""
         return self._state.record
 
     def guard(self) -> None:
-        """Do nothing for the leader. Errors: NotLeading for everybody else."""
+        """Do nothing if this process leads. Raises NotLeading otherwise."""
         if not self.leads:
             who = self._state.record
             raise NotLeading(
@@ -146,9 +147,9 @@ class Election:
                     raise NotLeading("The term of this process is over; it must start anew.")
 
     async def keep(self) -> None:
-        """Renew for as long as that succeeds. Errors: NotLeading, always in the end."""
+        """Renew the lease until that fails. Always ends with NotLeading."""
         while self.leads:
-            # Whatever is slow, the end of the term is told in time.
+            # The timeout reports the end of the term on time even if calls are slow.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout((self._state.until or 0.0) - clock()):
                     await asyncio.sleep(self._jittered(self._timing.retry_s))
@@ -164,7 +165,7 @@ class Election:
         )
 
     async def resign(self) -> None:
-        """Give the lease back, after the last write. One that cannot be given back runs out."""
+        """Release the lease, after the last write; if that fails, the lease expires."""
         state = self._state
         if not self.leads or state.record is None:
             return
@@ -209,12 +210,12 @@ class Election:
             self._state = written(self._state, _record(found), sent, clock(), self._timing)
 
     async def _look_after_loss(self) -> None:
-        """See what became of a write without an answer: the next one needs its version."""
+        """Read the lease after a lost write, since the next write needs its version."""
         if self._state.until is None or self.leads:
             await self._look()
 
     async def _put(self, version: str | None, transitions: int, holder: str) -> _Lease:
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")  # for people only
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")  # informational
         metadata: dict[str, Any] = {
             "name": self._name,
             "annotations": {ADDRESS: self._address if holder else ""},

@@ -1,7 +1,7 @@
-"""Whose token a pod shows, and on which node that pod is: asked of the API server (TokenReview).
+"""Node of the pod that presents a token, checked by the API server (TokenReview).
 
-Source: Kubernetes' documentation, "TokenReview", and "Bound service account tokens": the token of
-a pod names its node since 1.30.
+Source: Kubernetes' documentation, "TokenReview", and "Bound service account tokens": the token of a
+pod names its node since 1.30.
 """
 
 from __future__ import annotations
@@ -20,24 +20,27 @@ from benchpool_scheduler.kube.retry import RetryPolicy
 
 NODE = "authentication.kubernetes.io/node-name"
 KNOWN_S = 120.0
-"""A token of a pod that was deleted is good for so long at most."""
+"""Cache lifetime of a token, in seconds.
+
+The token of a deleted pod is accepted for at most this time.
+"""
 REFUSED_S = 10.0
 MOST_KNOWN = 8192
 MOST_TOKEN = 16 * 1024
 MOST_ASKING = 16
-"""At most so many tokens are asked for at once: strangers must not flood the API server."""
+"""Most concurrent reviews, so that unknown clients cannot overload the API server."""
 PATIENCE = RetryPolicy(total_s=5.0)
 
 
 class ReviewedUser(Struct, frozen=True):
-    """Whose the token is."""
+    """Owner of a token."""
 
     username: str = ""
     extra: dict[str, list[str]] = {}
 
 
 class ReviewStatus(Struct, frozen=True):
-    """What the API server says of a token."""
+    """Result of a token review."""
 
     authenticated: bool = False
     user: ReviewedUser = ReviewedUser()
@@ -45,18 +48,18 @@ class ReviewStatus(Struct, frozen=True):
 
 
 class TokenReview(Struct, frozen=True):
-    """A token, and what was found."""
+    """A token review."""
 
     status: ReviewStatus = ReviewStatus()
 
 
 class PodTokens:
-    """Tells the node of a pod by the token that it shows.
+    """Finds the node of a pod by the token that it presents.
 
     Args:
-        account: Whose pods count, ``system:serviceaccount:NAMESPACE:NAME``.
-        audience: What their tokens are for; a token for anything else is refused.
-        clock: Monotonic seconds.
+        account: Account of the pods, ``system:serviceaccount:NAMESPACE:NAME``.
+        audience: Audience of their tokens; other tokens are rejected.
+        clock: Clock in monotonic seconds.
     """
 
     def __init__(
@@ -74,9 +77,10 @@ class PodTokens:
         self._known: dict[bytes, tuple[float, str | None]] = {}
 
     async def node(self, token: str) -> str | None:
-        """Return the node of the pod whose token this is; None for any other token.
+        """Return the node of the pod with this token; None for any other token.
 
-        Errors: Unavailable, where the API server does not answer, or refuses the question.
+        Raises Unavailable if the API server does not answer or rejects the review, or if too many
+        reviews are in progress.
         """
         if not 0 < len(token) <= MOST_TOKEN:
             return None

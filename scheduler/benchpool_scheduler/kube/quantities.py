@@ -1,4 +1,4 @@
-"""Kubernetes' amounts as numbers; pure."""
+"""Kubernetes' quantities as numbers: pure."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import lru_cache
 from kubernetes.utils.quantity import parse_quantity
 
 
-@lru_cache(maxsize=4096)  # the same few amounts in all nodes and pods
+@lru_cache(maxsize=4096)  # few different quantities occur in nodes and pods
 def quantity(text: str) -> float:
-    """Return an amount as a number; one that makes no sense counts as nothing.
+    """Return a quantity as a number; an invalid one is 0.
 
     >>> quantity("500m"), quantity("1Gi"), quantity("8"), quantity("1e3"), quantity("many")
     (0.5, 1073741824.0, 8.0, 1000.0, 0.0)

@@ -1,4 +1,4 @@
-"""A cache of objects that follows the API server: list, then watch, for as long as it is read.
+"""Cache of objects that follows the API server: list, then watch, until the reader stops.
 
     reflector = Reflector(connection, PODS, labels="benchpool.io/role=worker", as_=Pod, keep=trim)
     async for change in reflector.changes():
@@ -6,17 +6,20 @@
             case Appeared(item=pod): ...
             case Changed(item=pod, before=known): ...
             case Vanished(item=pod): ...
-            case Listed(): ...        # reflector.items is all there is; comes after each list
+            case Listed(): ...        # reflector.items is complete; comes after each list
 
 ``items`` changes just before the change is yielded, in the same task: there is no queue between.
-One consumer. ``changes`` never ends by itself and raises only what will not heal: Forbidden,
-NotFound (no such kind), Invalid.
+One consumer. ``changes`` never ends by itself. It raises permanent errors only, such as
+KubeForbidden, KubeNotFound (no such kind) and KubeInvalid.
 
-What it guards against: a version that is too old (410) leads to another list, and what it lacks
-has vanished; a list that breaks off says nothing; an object of the same name and another UID is
-another object; a watch that is silent for longer than its own time limit is half open, and is
-opened again; bookmarks keep the version young. After an outage it waits with jitter, so that many
-readers do not come back at once.
+These conditions are handled:
+
+- A version that is too old (410) leads to another list; objects missing in it have vanished.
+- An interrupted list has no effect.
+- An object of the same name and another UID is another object.
+- A watch that is silent beyond its own time limit is half open, and is opened again.
+- Bookmarks keep the version recent.
+- After an outage it waits with jitter, so that many readers do not return at once.
 """
 
 from __future__ import annotations
@@ -44,18 +47,18 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Key = tuple[str, str]
-"""Namespace (empty for objects of the cluster) and name."""
+"""Namespace (empty for cluster-wide objects) and name."""
 
 WATCH_S = 45
-"""A watch ends by itself after about this; a reader that hears nothing for longer is cut off."""
+"""Approximate duration of a watch; a watch that is silent for longer is closed, in seconds."""
 SLACK_S = 10.0
 FIRST_S, LONGEST_S = 0.2, 30.0
 TURN = 200
-"""After this number of events at a stretch other tasks have their turn."""
+"""Number of consecutive events after which other tasks may run."""
 
 
 class Metadata(Struct, frozen=True, rename="camel"):
-    """The part of ``metadata`` that every cache needs."""
+    """The fields of ``metadata`` that every cache needs."""
 
     name: str = ""
     namespace: str = ""
@@ -74,7 +77,7 @@ class _WatchEvent(Struct):
 
 @dataclass(frozen=True, slots=True)
 class Appeared(Generic[T]):
-    """An object that was not there, or is there for the first time as far as we know."""
+    """An object that is new to this reader."""
 
     key: Key
     item: T
@@ -82,7 +85,7 @@ class Appeared(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Changed(Generic[T]):
-    """An object is another version of what it was."""
+    """An object has a new version."""
 
     key: Key
     item: T
@@ -91,7 +94,7 @@ class Changed(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Vanished(Generic[T]):
-    """An object is gone; ``item`` is how it was last."""
+    """An object is gone; ``item`` is its last state."""
 
     key: Key
     item: T
@@ -99,7 +102,7 @@ class Vanished(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A whole list has been taken over; all changes that it brought were told before."""
+    """A list is complete; all changes that it contained were yielded before."""
 
 
 Change = Appeared[T] | Changed[T] | Vanished[T] | Listed
@@ -117,14 +120,14 @@ class Reflector(Generic[T]):
 
     Args:
         namespace: None for all namespaces. ``labels``, ``fields``: selectors.
-        as_: What an object is decoded into: a msgspec ``Struct`` (others fields are skipped
-            unread) or ``dict``.
-        keep: Trims an object to what is kept in memory; None leaves it out of ``items``. Without
-            it the decoded object is kept.
+        as_: Type into which an object is decoded: a msgspec ``Struct`` (other fields are skipped)
+            or ``dict``.
+        keep: Reduces an object to the part that is cached; None omits it from ``items``. Without
+            ``keep`` the decoded object is cached.
 
     Attributes:
-        items: What is known, by namespace and name.
-        heard: When the server last said something (``time.monotonic``), 0 before.
+        items: The cached objects, by namespace and name.
+        heard: Time of the server's last answer or event (``time.monotonic``); 0 before.
     """
 
     def __init__(
@@ -153,17 +156,17 @@ class Reflector(Generic[T]):
 
     @property
     def listed(self) -> bool:
-        """Whether everything was listed at least once and nothing since says: list again."""
+        """Whether a complete list was read, and no new list is due."""
         return self._version is not None
 
     def list_again(self) -> None:
-        """List everything anew next, as when an outage was too long to go on from a version."""
+        """List everything again next, for example after a long outage."""
         self._version = None
 
     async def changes(self) -> AsyncGenerator[Change[T], None]:
-        """Yield what changes, from everything on; see the module.
+        """Yield all objects, then their changes; see the module.
 
-        Whoever stops reading closes it, so that its watch ends at once.
+        Close the generator after the last read, so that its watch ends at once.
         """
         failures = 0
         while True:
@@ -186,7 +189,7 @@ class Reflector(Generic[T]):
                 if failures > 1:
                     log.warning("%s: %s", self._kind.plural, away)
                 if failures > 3:
-                    # A server that was set back in time refuses versions it never had.
+                    # A server that was restored from a backup rejects versions that it never had.
                     self._version = None
             if failures:
                 await asyncio.sleep(_pause_s(failures))
@@ -212,7 +215,7 @@ class Reflector(Generic[T]):
         for key in [key for key in self._entries if key not in present]:
             for change in self._drop(key):
                 yield change
-        # Only now: whoever stops listening in between starts with a list again.
+        # Set only now: a reader that stops before this starts with a list again.
         self._version = version
         yield Listed()
 
@@ -304,13 +307,13 @@ def _key(about: Metadata) -> Key:
 
 
 def _pause_s(failures: int) -> float:
-    """Return how long to wait after this number of failures in a row (full jitter)."""
+    """Return the seconds to wait after this number of consecutive failures (full jitter)."""
     bound: float = min(LONGEST_S, FIRST_S * 2.0 ** (failures - 1))
     return bound * random.random()  # noqa: S311
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Split what comes into lines; a line may be longer than any chunk."""
+    """Yield the lines of a stream; a line may be longer than any chunk."""
     rest = b""
     async for chunk in chunks:
         *whole, rest = (rest + chunk).split(b"\n")

@@ -1,20 +1,20 @@
-"""Which answers are asked for again, and after how long: pure arithmetic (full jitter)."""
+"""Retries: which answers are retried, and after which delay. Pure arithmetic (full jitter)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 AGAIN = frozenset({408, 429, 500, 502, 503, 504})
-"""Answers that say nothing about the request itself."""
+"""HTTP statuses that do not depend on the request itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How long a call is repeated.
+    """Limits for retries of a call.
 
     Attributes:
-        total_s: From the first try on; 0 tries once.
-        first_s: Bound of the first wait; it doubles up to ``longest_s``.
+        total_s: Timeout from the first try on; 0 tries once.
+        first_s: Upper limit of the first delay; it doubles up to ``longest_s``.
     """
 
     total_s: float = 20.0
@@ -28,12 +28,12 @@ ONCE = RetryPolicy(total_s=0.0)
 def wait_s(
     patience: RetryPolicy, tries: int, spent_s: float, luck: float, asked_s: float | None
 ) -> float | None:
-    """Return for how long to wait before the next try, None to give up.
+    """Return the delay before the next try, or None to give up.
 
     Args:
-        tries: Tries made so far, at least 1. ``spent_s``: seconds since the first.
+        tries: Number of tries so far, at least 1. ``spent_s``: seconds since the first.
         luck: Random number in [0, 1).
-        asked_s: What the server asked for with ``Retry-After``.
+        asked_s: Delay that the server requested with ``Retry-After``.
 
     >>> wait_s(RetryPolicy(), 1, 0.0, 0.5, None)
     0.05
@@ -47,7 +47,7 @@ def wait_s(
 
 
 def asked_s(header: str | None) -> float | None:
-    """Return the seconds of a ``Retry-After``, None when there are none.
+    """Return the seconds of a ``Retry-After`` header, or None.
 
     >>> asked_s("3"), asked_s("Wed, 21 Oct 2026"), asked_s(None)
     (3.0, None, None)

@@ -1,6 +1,6 @@
-"""The wire to the API server: bytes there and back, repeated with patience, guarded.
+"""HTTP requests to the API server: bytes in and out, with retries and a guard.
 
-Calls are repeated on 408, 429, 5xx and lost connections, as long as their ``RetryPolicy`` lasts.
+Calls are retried on 408, 429, 5xx and lost connections, within their ``RetryPolicy``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchpool_scheduler.kube.retry import AGAIN, RetryPolicy, asked_s, wait_s
 Params = dict[str, str]
 
 AT_ONCE = 32
-"""Requests under way together; the API server's own work is the limit before this is."""
+"""Most concurrent requests; the API server limits the throughput before that."""
 REQUEST_S = 30.0
 CONNECT_S = 5.0
 JSON = "application/json"
@@ -32,17 +32,17 @@ class Wire:
     Every call may raise ``KubeFailure`` (see ``failures``) or ``KubeUnavailable``.
 
     Args:
-        access: From ``credentials.find``; ``connect`` does both.
-        patience: For calls that name none.
-        at_once: Requests under way together, watches not counted.
+        access: From ``kube_credentials.find``; ``connect`` does both.
+        patience: Default retry policy of calls.
+        at_once: Most concurrent requests, without watches.
 
     Attributes:
-        namespace: The one that kubeconfig or pod names.
+        namespace: The namespace of the kubeconfig or the pod.
         server: The API server's URL.
-        guard: Called before each try of each write, and once more when its body is about to go
-            out; what it raises ends the call. An election sets it: a process that was stopped and
-            goes on must not write what it had begun.
-        writes: Number of writes that were answered well, since the start.
+        guard: Called before each try of each write, and again before its body is sent. An
+            exception ends the call. An election sets it, so that a suspended process cannot
+            complete a write after it lost the lead.
+        writes: Number of successful writes since the start.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Wire:
         params: Params | None = None,
         patience: RetryPolicy | None = None,
     ) -> bytes:
-        """Return the body of a good answer; repeat what may be repeated."""
+        """Return the body of a successful answer; retry if possible."""
         patient = patience or self._patience
         begun, tries, renewed = time.monotonic(), 0, False
         while True:
@@ -97,7 +97,7 @@ class Wire:
                 if status < 300:
                     return answer
                 if status == 401 and not renewed:
-                    renewed = True  # the token ran out between two looks at its source
+                    renewed = True  # the token expired between two reads of its source
                     continue
                 if status not in AGAIN:
                     raise failure(status_of(status, answer))
@@ -115,7 +115,7 @@ class Wire:
     async def exchange(
         self, method: str, path: str, data: bytes | None, form: str, params: Params | None
     ) -> tuple[int, bytes, float | None]:
-        """Send a request once; return status, answer and the seconds to wait that it names."""
+        """Send a request once; return status, answer and the delay in ``Retry-After``."""
         headers = await self._headers(form if data is not None else None)
         body: bytes | AsyncIterator[bytes] | None = data
         if data is not None and self.guard is not None:
@@ -141,10 +141,10 @@ class Wire:
     async def stream(
         self, path: str, params: Params | None = None, *, silence_s: float | None = None
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Open a body that goes on, e.g. a watch or a followed log; yields what comes as it comes.
+        """Open a streamed body, such as a watch or a followed log; its chunks are yielded at once.
 
-        It is tried once. Errors: KubeFailure for another answer than a good one;
-        KubeUnavailable when it breaks off, or nothing comes for ``silence_s``.
+        It is tried once. Raises KubeFailure for an error answer, and KubeUnavailable if the
+        connection breaks or is silent for ``silence_s`` seconds.
         """
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=CONNECT_S, sock_read=silence_s or None
@@ -178,6 +178,6 @@ class Wire:
 
 
 async def _guarded(guard: Callable[[], None], data: bytes) -> AsyncIterator[bytes]:
-    """Yield a body when the connection is there; a request without its body has no effect."""
+    """Yield a body once the connection is open; a request without its body has no effect."""
     guard()
     yield data

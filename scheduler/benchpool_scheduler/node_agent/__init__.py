@@ -1,8 +1,9 @@
-"""The agent of a node of a cluster: measures its GPUs and pods, and reports that to the scheduler.
+"""The agent of a cluster node: measures its GPUs and pods, and reports to the scheduler.
 
     python -m benchpool_scheduler.node_agent
 
-``kubelet`` tells which pod has which device, ``pod_cgroups`` where the kernel counts what a pod
-uses, ``looking`` makes one report of both and of what the driver tells, ``reporting`` sends it. It
-decides nothing and keeps nothing: what cannot be sent is a gap.
+``kubelet`` returns the pods of each device. ``pod_cgroups`` finds the cgroups in which the kernel
+counts the use of a pod. ``looking`` combines both and the driver's figures into one report, and
+``reporting`` sends it. The agent decides nothing and stores nothing: a report that cannot be sent
+is a gap.
 """

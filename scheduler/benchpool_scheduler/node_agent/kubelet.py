@@ -1,7 +1,7 @@
-"""Which pod of this node has which GPU, as its kubelet tells: the pod resources API.
+"""Pods of each GPU on this node, from its kubelet: the pod resources API.
 
-Source: k8s.io/kubelet, ``pkg/apis/podresources/v1/api.proto``. The few messages are made from a
-table here, so that nothing generated is kept; fields that are not in it are skipped.
+Source: k8s.io/kubelet, ``pkg/apis/podresources/v1/api.proto``. The few messages are built from a
+table, which replaces generated code. Fields outside the table are skipped.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ SERVICE = "v1.PodResourcesLister"
 TIMEOUT_S = 10.0
 MOST_BYTES = 16 * 1024**2
 PREFIXES = ("nvidia.com/gpu", "nvidia.com/mig-")
-"""How resources begin that count GPUs or slices of them."""
+"""Beginnings of the names of resources that count GPUs or MIG slices."""
 REPLICA = "::"
-"""A device that is given to several pods in turn has a name for each: its own, this, a number."""
+"""Separator between a shared device's name and the number of the share."""
 
 PodName = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class KubeletDevice:
-    """A GPU, or a slice of one, that the kubelet gives out.
+    """A GPU or a MIG slice that the kubelet allocates.
 
     Attributes:
         pods: Namespace and name of each pod that has it.
-        shared: The kubelet counts it as several.
+        shared: The kubelet counts it as several devices.
     """
 
     uuid: str
@@ -42,7 +42,7 @@ class KubeletDevice:
 
 @dataclass(frozen=True, slots=True)
 class GivenDevices:
-    """Devices of one resource, given to a pod; without a pod all that there are to give."""
+    """Devices of one resource, allocated to a pod; without a pod, all allocatable devices."""
 
     resource: str
     ids: tuple[str, ...]
@@ -50,17 +50,17 @@ class GivenDevices:
 
 
 class Kubelet(Protocol):
-    """Tells what devices there are, and who has them."""
+    """Source of devices and of the pods that have them."""
 
     def devices(self) -> list[KubeletDevice]:
-        """Return them by uuid. Errors: ConnectionError where the kubelet does not answer."""
+        """Return the devices by UUID. Raises ConnectionError if the kubelet does not answer."""
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
 
 
 def joined(given: Iterable[GivenDevices]) -> list[KubeletDevice]:
-    """Return each device once, with all who have it.
+    """Return each device once, with all its pods.
 
     >>> all_of_them = GivenDevices("nvidia.com/gpu", ("GPU-a", "GPU-b::0", "GPU-b::1"))
     >>> for it in joined([all_of_them, GivenDevices("nvidia.com/gpu", ("GPU-a",), ("lab", "w0"))]):
@@ -94,7 +94,7 @@ class KubeletSocket:
         self._channel: Any = grpc.insecure_channel(f"unix://{socket}", options=options)
 
     def devices(self) -> list[KubeletDevice]:
-        """Ask which there are and who has them. Errors: ConnectionError."""
+        """Return the devices and their pods. Raises ConnectionError."""
         listed = self._ask("List")
         found = [
             GivenDevices(one.resource_name, tuple(one.device_ids), (pod.namespace, pod.name))
@@ -131,7 +131,7 @@ _METHODS = {
     "GetAllocatableResources": ("Question", "AllocatableResourcesResponse"),
 }
 
-# message -> field -> (number, type); a type in brackets comes many times
+# message -> field -> (number, type); a type in brackets is repeated
 _MESSAGES: dict[str, dict[str, tuple[int, list[str] | None]]] = {
     "Question": {},
     "ContainerDevices": {"resource_name": (1, None), "device_ids": (2, [])},
@@ -144,7 +144,7 @@ _MESSAGES: dict[str, dict[str, tuple[int, list[str] | None]]] = {
     "ListPodResourcesResponse": {"pod_resources": (1, ["PodResources"])},
     "AllocatableResourcesResponse": {"devices": (1, ["ContainerDevices"])},
 }
-"""A field without a type is text; one with a list comes many times, of that message or of text."""
+"""A field without a type is a text. A list marks a repeated field, of that message or of texts."""
 
 
 def _classes() -> dict[str, Any]:

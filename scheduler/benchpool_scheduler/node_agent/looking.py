@@ -1,4 +1,4 @@
-"""One look at the node: what its GPUs and its pods did since the last one."""
+"""One measurement of the node: the activity of its GPUs and pods since the previous one."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ NO_CGROUPS = (
 
 
 class NodeLooks:
-    """Looks at one node, again and again.
+    """Repeated measurements of one node.
 
     Args:
-        sampler: Measures GPUs by their uuids.
-        cgroups: Folder below which the kernel counts for pods.
-        clock: Monotonic seconds: a step of the machine's clock changes no span.
+        sampler: Measures GPUs by their UUIDs.
+        cgroups: Folder with the cgroups of pods.
+        clock: Monotonic seconds, so that changes of the machine's clock affect no interval.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class NodeLooks:
         self._spans = CounterSpans()
 
     def look(self, number: int) -> NodeReport:
-        """Return what was found; never raises. The first look only begins the spans.
+        """Return a report; never raises. The first one only starts the intervals.
 
         Args:
-            number: Of this look.
+            number: Number of this measurement.
         """
         problems: list[str] = []
         try:
@@ -61,7 +61,7 @@ class NodeLooks:
             devices = []
             problems.append(f"What GPUs do is not measured: {failed}.")
         alone = [it.uuid for it in devices if not it.shared]
-        # Without any, the driver is not asked: a node may have none.
+        # A node may have no driver, so it is called only for GPUs that the kubelet lists.
         samples = self._sampler.sample(alone, self._clock(), {}) if alone else ()
         if alone and self._sampler.problem:
             problems.append(self._sampler.problem)
@@ -77,7 +77,7 @@ class NodeLooks:
         )
 
     def close(self) -> None:
-        """Let go of driver and kubelet."""
+        """Close driver and kubelet."""
         self._sampler.close()
         self._kubelet.close()
 

@@ -1,8 +1,9 @@
-"""Where the kernel counts what each pod of this node uses: the cgroups (v2) of the kubelet.
+"""The cgroups (v2) in which the kernel counts the use of each pod of this node.
 
-The kubelet names the group of a pod after its uid, in two ways: ``kubepods/burstable/podUID`` by
-its own driver, ``kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podUID.slice`` by that
-of systemd, with ``_`` for ``-`` in the uid.
+The kubelet names the cgroup of a pod by its UID, in two ways. Its own driver uses
+``kubepods/burstable/podUID``. The systemd driver uses
+``kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podUID.slice``, with ``_`` for ``-`` in
+the UID.
 
 Source: Kubernetes' documentation, "Configuring a cgroup driver".
 """
@@ -19,11 +20,11 @@ POD = re.compile(
     r"(?:^|-)pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}|[0-9a-f]{32})(?:\.slice)?$"
 )
 ABOVE = re.compile(r"kubepods|kubelet|^(?:burstable|besteffort|guaranteed)$")
-"""Groups below which those of pods may be; no other one is looked into."""
+"""Cgroups that may contain those of pods; no others are searched."""
 
 
 def pod_of(name: str) -> str | None:
-    """Return the uid of the pod whose group has this name, None for any other group.
+    """Return the UID of the pod whose cgroup has this name, or None.
 
     >>> pod_of("kubepods-burstable-pod0a1b2c3d_0000_1111_2222_333344445555.slice")
     '0a1b2c3d-0000-1111-2222-333344445555'
@@ -34,7 +35,7 @@ def pod_of(name: str) -> str | None:
 
 
 def find(root: Path) -> Mapping[str, Path]:
-    """Return the group of each pod by its uid; nothing where there are none."""
+    """Return the cgroup of each pod by its UID; empty if there are none."""
     return dict(_below(root, DEPTH))
 
 

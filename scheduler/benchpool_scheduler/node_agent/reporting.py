@@ -1,4 +1,4 @@
-"""Reports on their way to the scheduler: one request each, never a second time."""
+"""Sending of reports to the scheduler: one request each, never repeated."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ MOST_ANSWER = 4096
 
 
 class NotTaken(Exception):
-    """The scheduler did not take a report; the sentence says why."""
+    """The scheduler did not accept a report; the message gives the reason."""
 
 
 class Reporter:
     """Sends the reports of one node.
 
     Args:
-        url: Where the scheduler's service is, without a slash at its end.
-        token: File with the token; it is read each time, for it is renewed.
+        url: Address of the scheduler's service, without a slash at its end.
+        token: File with the token; read for each report, since the token is renewed.
     """
 
     def __init__(self, url: str, node: str, token: Path) -> None:
@@ -31,7 +31,7 @@ class Reporter:
         self._client = httpx.Client(timeout=TIMEOUT_S, trust_env=False)
 
     def send(self, report: NodeReport) -> NodeReportTaken:
-        """Send a report. Errors: NotTaken."""
+        """Send a report. Raises NotTaken."""
         call = Operations.report_node.call(self._node, report)
         try:
             headers = {

@@ -1,4 +1,4 @@
-"""The agent's process: looks and reports until it is told to end."""
+"""The process of the node agent: measures and reports until it is stopped."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from benchpool_scheduler.telemetry.nvml import NvmlSampler
 log = logging.getLogger("benchpool_scheduler.node_agent")
 
 HANGS_S = 120.0
-"""A look may take so long; then the driver hangs, and the process ends to be started again."""
+"""Timeout for a measurement, after which the process ends to be restarted, in seconds."""
 LEAST_S, MOST_S = 1.0, 60.0
 
 
 class NodeAgent:
-    """Looks every few seconds, and reports what it saw.
+    """Measures at an interval, and reports the results.
 
     Args:
-        number: Returns the number of a look, another one each time.
+        number: Returns the number of a measurement, different each time.
     """
 
     def __init__(
@@ -45,7 +45,10 @@ class NodeAgent:
         self.every_s = every_s
 
     def step(self) -> bool:
-        """Look and report once; what is not taken is lost. Return whether it was taken."""
+        """Measure and report once; return whether the report was accepted.
+
+        A rejected report is lost.
+        """
         report = self._looks.look(self._number())
         try:
             taken = self._reporter.send(report)
@@ -57,7 +60,7 @@ class NodeAgent:
         return True
 
     def _say(self, what: str) -> None:
-        """Log a sentence, once."""
+        """Log a message unless it repeats the last one."""
         if what != self._said:
             log.warning("%s", what or "all is measured and taken again")
         self._said = what
@@ -80,7 +83,7 @@ def main() -> None:
     log.info("measures node %s every %g s", settings.node, settings.every_s)
     alive = threading.Event()
     threading.Thread(target=_watch, args=(alive,), daemon=True).start()
-    # Agents that begin together do not all report in the same moment.
+    # Random delay, so that agents that start together do not report at the same moment.
     stop.wait(random.uniform(0.0, settings.every_s))  # noqa: S311 - no secret
     while not stop.is_set():
         began = time.monotonic()
@@ -92,7 +95,7 @@ def main() -> None:
 
 
 def _watch(alive: threading.Event) -> None:
-    """End the process when no look ends any more: nothing in it could."""
+    """End the process when measurements hang, since no other thread can."""
     while alive.wait(HANGS_S):
         alive.clear()
     log.error("a look takes more than %g s: the driver hangs; the agent is started anew", HANGS_S)

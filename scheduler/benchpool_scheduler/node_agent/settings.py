@@ -1,4 +1,4 @@
-"""The settings of the agent, and the only place that reads its environment."""
+"""Settings of the agent, and the only module that reads its environment."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """What the agent is told.
+    """Settings of the agent.
 
     Attributes:
-        url: Where the scheduler's service is, with its prefix.
+        url: Address of the scheduler's service, with its prefix.
         node: The node's name in the cluster.
-        token: File of the pod's token; it is read before each report, for the kubelet renews it.
+        token: File of the pod's token; read for each report, since the kubelet renews it.
         kubelet: Socket of the kubelet's pod resources.
-        cgroups: Folder below which the kernel counts for pods (cgroups v2).
-        every_s: Seconds between two looks, until the scheduler says other ones.
+        cgroups: Folder with the cgroups of pods (cgroups v2).
+        every_s: Interval between measurements until the scheduler sets another one, in seconds.
     """
 
     url: str
@@ -29,7 +29,7 @@ class AgentSettings:
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> AgentSettings:
-        """Return the settings. Errors: KeyError for one that is missing, ValueError.
+        """Return the settings. Raises KeyError for a missing one, and ValueError.
 
         >>> settings = AgentSettings.read({"BENCHPOOL_URL": "http://s:8080/b/",
         ...                                "BENCHPOOL_NODE_NAME": "n0"})

@@ -1,7 +1,8 @@
-"""The runtime port: start, stop, observe and read the logs of workers, wherever they run.
+"""Runtime port: start, stop and observe workers, and read their logs.
 
-``local`` runs them as processes of this machine. A runtime acts; it decides nothing. All calls
-are idempotent by (job, attempt, worker), so that a restart may repeat them.
+The package ``local`` runs workers as processes of this machine, ``kubernetes`` as pods. A runtime
+carries out decisions and makes none. All calls are idempotent by (job, attempt, worker), so that
+they can be repeated after a restart.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from benchpool_scheduler.contract.causes import EndCause
 from benchpool_scheduler.contract.stacks import WorkerStacks
 from benchpool_scheduler.runtime.devices import Device as Device
 from benchpool_scheduler.runtime.devices import DeviceState as DeviceState
-from benchpool_scheduler.worker.folders import Part as Part  # a kind of files
+from benchpool_scheduler.worker.folders import Part as Part  # kinds of files
 from benchpool_scheduler.worker.metric_lines import ReportedValue as ReportedValue
 from benchpool_scheduler.worker.tracker_runs import ReportedRun as ReportedRun
-from benchpool_scheduler.worker.worker_id import WorkerId as WorkerId  # every verb takes one
+from benchpool_scheduler.worker.worker_id import WorkerId as WorkerId  # for callers
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotEntry:
-    """A file to lay into the working folder: relative path, content hash, executable or not."""
+    """A file to write into the working folder: relative path, content hash, executable or not."""
 
     path: str
     sha256: str
@@ -32,30 +33,30 @@ class SnapshotEntry:
 
 
 SandboxLevel = Literal["auto", "full", "off"]
-"""How the workers of one machine are kept from each other (``runtime.local.sandbox``)."""
+"""Isolation of the workers of one machine from each other (``runtime.local.sandbox``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """All that a worker needs; nothing else of our environment reaches it.
+    """Everything that a worker needs; it inherits nothing else from the service's environment.
 
     Attributes:
         argv: The command; the first word is an absolute path or looked up in ``env["PATH"]``.
         env: The whole environment except what the runtime itself adds (formats, section 7).
         gpus: UUIDs for ``CUDA_VISIBLE_DEVICES``.
         working_dir: Absolute folder to run in; None runs in a fresh copy of ``files``.
-        files: Snapshot to lay out when ``working_dir`` is None; contents come from the objects.
+        files: Snapshot to write when ``working_dir`` is None; contents come from the objects.
         output_dir: Absolute folder of the submitter into which results are copied at the end.
         account: System account to run as; None keeps the account of the service.
-        grace_s: Seconds between notice and kill. ``time_limit_s``: seconds after which it is ended.
+        grace_s: Seconds between notice and kill. ``time_limit_s``: run time limit, in seconds.
         nodes: Node name of each worker of the gang, by index; ``port``: its rendezvous port.
-        image: Container image; None takes the site's. Only where workers are containers.
-        cpus: Processor cores of the worker, ``memory_gib`` its memory; 0 for no bound.
-        objects: Contents that ``argv`` names besides ``files``, by hash.
-        serves: Port on which it answers requests that the scheduler passes on; None for none.
-        origin: A note to lay beside the attempt's records: what the job is, for a service that does
-            not know it. Opaque to the runtime.
-        admitted: Its pod is there already, made by others: it is let in, and nothing is made.
+        image: Container image; None uses the site's default. Only for workers in containers.
+        cpus: Processor cores of the worker, ``memory_gib`` its memory; 0 for no limit.
+        objects: Hashes of contents that ``argv`` names besides ``files``.
+        serves: Port for requests that the scheduler forwards to the worker, or None.
+        origin: Description of the job, stored with the attempt's records for a service that does
+            not know the job. Opaque to the runtime.
+        admitted: Its pod exists already, created outside benchpool. It is admitted, not created.
         claim: Volume claim that is mounted at ``claim_path``, the submitter's home.
     """
 
@@ -84,7 +85,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What the worker finds in ``BENCHPOOL_NOTICE_FILE`` (formats, section 7)."""
+    """Contents of the worker's ``BENCHPOOL_NOTICE_FILE`` (formats, section 7)."""
 
     kind: Literal["pause", "cancel"]
     grace_s: float
@@ -94,12 +95,12 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Stranger:
-    """A worker that runs and that nobody expected.
+    """A running worker that the service did not expect.
 
     Attributes:
-        since: When its command started. ``origin``: the note of its start, empty for none.
-        variables: Those of its process, where they can be read; ``argv`` its command, and
-            ``working_dir`` where it runs.
+        since: Start time of its command. ``origin``: the description stored at its start, or empty.
+        variables: Environment of its process, where it is readable; ``argv`` its command, and
+            ``working_dir`` its working folder.
     """
 
     worker: WorkerId
@@ -111,22 +112,22 @@ class Stranger:
 
 
 class EndedBy(StrEnum):
-    """Why a worker ended, as far as the runtime can tell."""
+    """Why a worker ended, as far as the runtime knows."""
 
     ITSELF = "itself"
     NOTICE = "notice"  # ended after a notice, within the grace period or killed at its end
     TIME_LIMIT = "time-limit"
     OUT_OF_MEMORY = "out-of-memory"
     COULD_NOT_START = "could-not-start"
-    NOT_TAKEN = "not-taken"  # its node did not take it; nothing ran, and other nodes may do
-    MACHINE_FAULT = "machine-fault"  # the machine ran out of something or failed; nothing ran
-    NO_ROOM = "no-room"  # a quota or limit of the namespace let nothing of it in; nothing ran
+    NOT_TAKEN = "not-taken"  # its node rejected it; nothing ran, and other nodes may accept it
+    MACHINE_FAULT = "machine-fault"  # the machine failed or lacked a resource; nothing ran
+    NO_ROOM = "no-room"  # a quota or limit of the namespace rejected it; nothing ran
     LOST = "lost"  # its machine was restarted, or its supervisor was killed
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerStarted:
-    """The worker's process runs. ``at`` is seconds since the epoch."""
+    """Event: the worker's process runs. ``at`` is in seconds since the epoch."""
 
     worker: WorkerId
     at: float
@@ -134,12 +135,12 @@ class WorkerStarted:
 
 @dataclass(frozen=True, slots=True)
 class WorkerEnded:
-    """The worker and everything it started is gone, and its GPUs are free.
+    """Event: the worker and all processes that it started have ended, and its GPUs are free.
 
-    ``exit_code`` follows the shell: 128 + n after signal n; None when it is not known.
-    ``text`` is a sentence for the user where the end needs one; ``fault`` the number of the
-    machine's fault (``errno``) where that is known. ``cause`` is what is known of a failure beyond
-    its exit code, a word of ``contract.causes``; ``traceback`` a mark that equal ones share.
+    ``exit_code`` follows the shell: 128 + n after signal n; None when unknown. ``text`` is a
+    sentence for the user, where the end needs one. ``fault`` is the ``errno`` of a machine fault,
+    if known. ``cause`` is a word of ``contract.causes`` that refines the exit code of a failure.
+    ``traceback`` is a fingerprint: equal tracebacks have equal fingerprints.
     """
 
     worker: WorkerId
@@ -154,7 +155,7 @@ class WorkerEnded:
 
 @dataclass(frozen=True, slots=True)
 class WorkerProgress:
-    """The worker wrote its progress file, began a run in a tracker, or saved."""
+    """Event: the worker wrote its progress file, began a run in a tracker, or saved."""
 
     worker: WorkerId
     at: float
@@ -168,7 +169,7 @@ class WorkerProgress:
 
 @dataclass(frozen=True, slots=True)
 class WorkerMetrics:
-    """The worker reported values, oldest first, by its own clock."""
+    """Event: the worker reported values, oldest first, with the times of its own clock."""
 
     worker: WorkerId
     at: float
@@ -180,18 +181,18 @@ WorkerEvent = WorkerStarted | WorkerEnded | WorkerProgress | WorkerMetrics
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """A machine as found, whoever uses it.
+    """State of a machine, independent of its users.
 
     Attributes:
-        labels: As the machine has them, by name.
-        taints: Key, value and effect of what keeps pods away that do not bear it.
-        cpus: Processor cores that our workers may have together: what it offers without what
-            others there have asked for; None for no bound. ``memory_gib`` likewise.
-        ready: A worker may be started there; ``note`` says why not. GPUs of a machine that is not
-            ready are not lost: jobs wait for them.
-        gpus: UUIDs of the GPUs that ``links`` and ``sockets`` are about, in their order.
-        links: How close two of them are; larger is closer. Empty where nothing is known (R12).
-        sockets: The CPU socket of each of them. Empty where nothing is known.
+        labels: Labels of the machine, by name.
+        taints: Key, value and effect of each taint.
+        cpus: Processor cores available to benchpool's workers together: what the machine offers
+            less the requests of other pods; None for no limit. ``memory_gib`` likewise.
+        ready: Whether a worker may be started there; ``note`` gives the reason if not. GPUs of a
+            machine that is not ready are not lost: jobs wait for them.
+        gpus: UUIDs of the GPUs that ``links`` and ``sockets`` describe, in the same order.
+        links: Closeness of each pair of GPUs; larger is closer. Empty if unknown (R12).
+        sockets: CPU socket of each GPU. Empty if unknown.
     """
 
     name: str
@@ -208,7 +209,7 @@ class NodeFacts:
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """An image by its digest; or as it was named, and ``why`` no digest of it is known."""
+    """An image with its digest; without a known digest, the image as named and ``why``."""
 
     image: str
     why: str = ""
@@ -216,9 +217,9 @@ class Pinned:
 
 @dataclass(frozen=True, slots=True)
 class LogChunk:
-    """Bytes of a log from ``offset``; ``ended`` when nothing more will come.
+    """Bytes of a log from ``offset``; ``ended`` when the log is complete.
 
-    ``skipped`` counts bytes that the size bound dropped just before ``offset``.
+    ``skipped`` counts the bytes just before ``offset`` that the size limit dropped.
     """
 
     offset: int
@@ -228,56 +229,56 @@ class LogChunk:
 
     @property
     def next_offset(self) -> int:
-        """Where the following chunk begins."""
+        """Offset of the next chunk."""
         return self.offset + len(self.data)
 
 
 class Runtime(Protocol):
-    """Where workers run."""
+    """Place where workers run."""
 
     async def open(self, expected: Sequence[WorkerId]) -> None:
-        """Find the workers of an earlier service again.
+        """Find the workers that an earlier service started.
 
-        Afterwards ``events`` tells the present state of each expected worker: started, ended
-        (with the exit code its supervisor kept), or ended as lost. A worker that runs and is not
-        expected is ended, or left alone as one of its ``Strangers``.
+        Afterwards ``events`` reports the state of each expected worker: started, ended (with the
+        exit code that its supervisor recorded), or lost. An unexpected worker is stopped, or kept
+        running if the runtime implements ``Strangers``.
         """
 
     async def close(self) -> None:
-        """Let go of everything; workers run on."""
+        """Release all resources; workers continue to run."""
 
     async def devices(self) -> tuple[Device, ...]:
         """Return the GPUs as they are now; cached for at most a few seconds.
 
-        The same tuple again tells at no cost that nothing has changed.
+        Returns the same tuple object while nothing has changed, so callers can compare by identity.
         """
 
     async def nodes(self) -> tuple[NodeFacts, ...]:
-        """Return the machines as they are now, under the same terms as ``devices``.
+        """Return the machines as they are now, cached like ``devices``.
 
-        Of a machine with GPUs that is not among them nothing is known but its GPUs.
+        A machine with GPUs that is missing here is known only by its GPUs.
         """
 
     def denied_devices(self, gpus: Sequence[str]) -> Sequence[tuple[int, int]]:
         """Return the device files that a process of this machine with these GPUs must not open.
 
-        By major and minor number; nothing where machines keep pods apart by themselves.
+        Each is a pair of major and minor number. Empty where the machines isolate pods themselves.
         """
 
     def nodes_for_claim(self, claim: str) -> frozenset[str] | None:
-        """Return where a volume claim can be used, None for everywhere or not known yet."""
+        """Return the nodes that can use a volume claim; None for all nodes or not known yet."""
 
     async def start(self, launch: Launch) -> None:
-        """Start a worker; the outcome comes as an event. Repeating it does nothing."""
+        """Start a worker; the outcome is reported as an event. Repeating the call has no effect."""
 
     async def stop(self, worker: WorkerId, notice: Notice) -> None:
-        """Give notice, then SIGTERM, after the grace SIGKILL to all it started.
+        """Send the notice and SIGTERM, and after the grace period SIGKILL to all its processes.
 
-        Errors: whatever keeps it from being told; the caller repeats it until the worker ends.
+        Raises any error that prevents delivery; the caller repeats the call until the worker ends.
         """
 
     def events(self) -> AsyncIterator[WorkerEvent]:
-        """Yield what happens to workers, in order; one consumer."""
+        """Yield the events of all workers, in order; one consumer."""
 
     async def read_log(self, worker: WorkerId, offset: int, limit: int) -> LogChunk:
         """Return at most ``limit`` bytes from ``offset``; empty when there are none yet."""
@@ -285,71 +286,71 @@ class Runtime(Protocol):
     async def find_log_offset(self, worker: WorkerId, since: float | None) -> int:
         """Return the first offset written at ``since`` (seconds since the epoch) or later.
 
-        None asks for the log's present end.
+        None returns the current end of the log.
         """
 
     async def wait_log(self, worker: WorkerId, offset: int, timeout_s: float) -> bool:
-        """Wait until there are bytes after ``offset`` or the log ended; false on time-out."""
+        """Wait until there are bytes after ``offset`` or the log ended; return False on timeout."""
 
     async def forget(self, job: str) -> None:
         """Delete all files of an ended job."""
 
     async def prune(self, jobs: Sequence[str], part: Part) -> None:
-        """Delete one kind of files of ended jobs, where they are still there; the rest stays."""
+        """Delete one kind of files of ended jobs, where they still exist; keep the others."""
 
 
 @runtime_checkable
 class Stacks(Protocol):
-    """The side of a runtime that looks into running workers."""
+    """Runtime that can inspect running workers."""
 
     async def stacks(self, worker: WorkerId) -> WorkerStacks:
-        """Return what a worker's Python processes are doing; it may take seconds."""
+        """Return the stacks of a worker's Python processes; may take seconds."""
 
 
 @runtime_checkable
 class Leaves(Protocol):
-    """The side of a runtime that can lay files among the results of a job."""
+    """Runtime that can write files among the results of a job."""
 
     async def leave(self, job: str, name: str, text: bytes) -> None:
-        """Lay a file there. Errors: OSError."""
+        """Write a file among the results of a job. Raises OSError."""
 
 
 @runtime_checkable
 class Reachable(Protocol):
-    """The side of a runtime whose workers have addresses and ports of their own.
+    """Runtime whose workers have their own addresses and ports.
 
     Attributes:
-        listen: On what a program there must listen to be reached.
+        listen: Address on which a program in a worker must listen to be reachable.
     """
 
     listen: str
 
     def host_of(self, worker: WorkerId) -> str | None:
-        """Return where a worker that runs is reached; None where that is not known."""
+        """Return the host of a running worker, or None if it is unknown."""
 
 
 @runtime_checkable
 class Strangers(Protocol):
-    """The side of a runtime that leaves workers alone which nobody expected, and tells of them."""
+    """Runtime that reports unexpected workers and leaves them running."""
 
     def strangers(self) -> tuple[Stranger, ...]:
-        """Return those that run now."""
+        """Return the unexpected workers that run now."""
 
     async def adopt(self, worker: WorkerId) -> None:
-        """Expect a worker from now on: ``events`` tells its state, as after ``open``."""
+        """Expect a worker from now on: ``events`` reports its state, as after ``open``."""
 
     async def end(self, worker: WorkerId, notice: Notice) -> None:
-        """Stop a stranger, and return when it is gone."""
+        """Stop an unexpected worker, and return when it has ended."""
 
 
 @runtime_checkable
 class Gates(Protocol):
-    """The side of a runtime that lets notebook servers begin on the GPUs of their leases."""
+    """Runtime that admits notebook servers to the GPUs of their leases."""
 
     async def hold(self, lease: str, slots: tuple[str, ...]) -> None:
-        """Let the server of a lease begin on these GPUs, now or when it comes.
+        """Admit the server of a lease to these GPUs, now or when it appears.
 
-        It is told of every lease in force after a start too; repeating it does nothing.
+        Call it again for every lease in force after a start; repeating the call has no effect.
         """
 
     def release(self, lease: str) -> None:
@@ -358,23 +359,23 @@ class Gates(Protocol):
 
 @runtime_checkable
 class Holding(Protocol):
-    """The side of a runtime that sees whose processes are on a GPU."""
+    """Runtime that knows the processes on a GPU."""
 
     async def holders(self, gpus: Sequence[str]) -> tuple[int, ...] | None:
-        """Return the processes that compute on these GPUs now; None where that is not known."""
+        """Return the processes that compute on these GPUs now, or None if unknown."""
 
 
 @runtime_checkable
 class Hearing(Protocol):
-    """The side of a runtime that hears of its machines, and need not be asked all the time."""
+    """Runtime that is notified of changes to its machines, and so needs no frequent polling."""
 
     async def machines_changed(self) -> None:
-        """Wait until ``devices`` or ``nodes`` may tell something new; one consumer."""
+        """Wait until ``devices`` or ``nodes`` may have changed; one consumer."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartFault:
-    """Why a machine could not start a worker: the number (``errno``), if known, and in words."""
+    """Why a machine could not start a worker: ``errno`` if known, and a text."""
 
     number: int | None
     text: str
@@ -382,15 +383,15 @@ class StartFault:
 
 @runtime_checkable
 class Trials(Protocol):
-    """The side of a runtime whose machines can be tried with a start that is no job's."""
+    """Runtime that can test a machine by starting a worker of its own."""
 
     async def try_start(self, node: str) -> StartFault | None:
-        """Start a worker of our own that ends at once; return why it could not, None if it did."""
+        """Start a test worker that ends at once; return the fault, or None if it started."""
 
 
 @runtime_checkable
 class Results(Protocol):
-    """The side of a runtime whose workers send what they leave, where they cannot lay it down."""
+    """Runtime whose workers upload their results where they cannot write them to a volume."""
 
     def results(self, job: str, worker: int) -> Path | None:
-        """Return the packed results (tar) of a worker of the job's last attempt, None for none."""
+        """Return the packed results (tar) of a worker of the job's last attempt, or None."""

@@ -1,4 +1,4 @@
-"""Pods of others that get their GPUs from this pool, as the service sees them."""
+"""Pods created outside benchpool that get their GPUs from this pool, as the service sees them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Protocol, runtime_checkable
 
 @dataclass(frozen=True, slots=True)
 class AdmittedWorkload:
-    """Pods that are let in together: one job of the pool.
+    """Pods that are admitted together: one job of the pool.
 
     Attributes:
-        job: The id that the job has or is to have; the same pods always have the same.
-        namespace, owner_kind, owner: What made them; a bare pod is its own owner.
-        pods: Their names, by worker.
-        user, project: In whose name and from whose quota.
-        gpus: What each asks for, with cores and GiB; ``resource`` is what its GPUs are called.
-        preemptible: They may be deleted to make room.
-        waiting: All of them stand behind our gate.
-        problem: Why they cannot be counted, a sentence; empty where they can.
+        job: The job's ID, now or once it exists; the same pods always have the same ID.
+        namespace, owner_kind, owner: The object that created the pods; a bare pod owns itself.
+        pods: Names of the pods, by worker.
+        user, project: User of the job, and project whose quota it uses.
+        gpus: GPUs that each pod requests; ``cpus`` and ``memory_gib`` likewise. ``resource`` is
+            the resource name of the GPUs.
+        preemptible: Whether the pods may be deleted to free GPUs for a claimant.
+        waiting: Whether the scheduling gate of every pod is closed.
+        problem: Why the pods cannot be counted, as a sentence; empty if they can.
     """
 
     job: str
@@ -38,22 +39,22 @@ class AdmittedWorkload:
 
 
 class Admits(Protocol):
-    """What lets in pods that others made."""
+    """Admission of pods created outside benchpool."""
 
     def admitted(self) -> tuple[AdmittedWorkload, ...]:
-        """Return those that are there now, and have not ended."""
+        """Return the workloads that exist now and have not ended."""
 
     async def admitted_changed(self) -> None:
-        """Wait until ``admitted`` may tell something new; one consumer."""
+        """Wait until ``admitted`` may have changed; one consumer."""
 
     def say(self, job: str, text: str) -> None:
-        """Say on the pods of a job that wait why they do; returns at once."""
+        """Write the reason for waiting to the waiting pods of a job; returns at once."""
 
 
 @runtime_checkable
 class AdmittingRuntime(Protocol):
-    """A runtime that lets in pods which others made."""
+    """Runtime that admits pods created outside benchpool."""
 
     @property
     def admits(self) -> Admits:
-        """What does so."""
+        """Return the admission of such pods."""

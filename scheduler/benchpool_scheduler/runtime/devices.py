@@ -1,4 +1,4 @@
-"""What the runtime finds of GPUs."""
+"""GPUs as a runtime finds them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from enum import StrEnum
 
 
 class DeviceState(StrEnum):
-    """What the runtime sees of a GPU, apart from our own use of it."""
+    """State of a GPU, apart from its use by benchpool."""
 
     USABLE = "usable"
-    FOREIGN = "foreign"  # a process that we did not start uses it (R1)
+    FOREIGN = "foreign"  # a process not started by benchpool uses it (R1)
     BROKEN = "broken"
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One GPU of a node as found; ``note`` says why it is not usable.
+    """One GPU of a node as found; ``note`` gives the reason if it is unusable.
 
-    ``resource`` is what Kubernetes counts it as; slices of a GPU have names of their own.
+    ``resource`` is its resource name in Kubernetes; MIG slices have resource names of their own.
     """
 
     uuid: str

@@ -1,4 +1,4 @@
-"""The port to what parks kernels: their CUDA state goes to host memory and comes back."""
+"""Port to parking: moving the CUDA state of kernels to host memory and back."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from benchpool_scheduler.core.benches.parking import ParkState
 
 
 class Parkable(Struct, frozen=True):
-    """A process whose CUDA state may go to host memory.
+    """A process whose CUDA state may be moved to host memory.
 
     Attributes:
-        process: Its identity (``worker.process_identity``): a pid alone is soon used again.
-        gpu: The UUID of the GPU where its memory is, and where it comes back.
-        used: Bytes of GPU memory that were in use on it.
+        process: Its identity (``worker.process_identity``), because pids are reused.
+        gpu: UUID of the GPU that holds its memory, and to which it is restored.
+        used: Bytes of GPU memory that were in use on the GPU.
     """
 
     pid: int
@@ -31,7 +31,8 @@ class ParkLook:
     """Whether the kernel on some GPUs may be parked.
 
     Attributes:
-        one: The kernel; None where it may not. ``closed``: why, each gate with number and limit.
+        one: The kernel, or None if it may not be parked. ``closed``: the closed gates, each with
+            number and limit.
     """
 
     one: Parkable | None
@@ -39,23 +40,23 @@ class ParkLook:
 
 
 class Parker(Protocol):
-    """What parks; its answers are the driver's, and no call raises."""
+    """Parking; its answers are the driver's, and no call raises."""
 
     async def look(self, gpus: Sequence[str], counted: int) -> ParkLook:
         """Return the kernel on the GPUs of a bench.
 
         Args:
-            counted: Bytes of host memory counted for images that are being made.
+            counted: Bytes of host memory reserved for images in progress.
         """
 
     async def step(self, state: ParkState, one: Parkable) -> ParkState:
-        """Do what a state asks for, and return the next one.
+        """Run the action of a state, and return the next state.
 
-        One that is parked is asked back where its own bench uses its GPU meanwhile.
+        A parked process is restored if its own bench uses its GPU meanwhile.
         """
 
     async def found(self, one: Parkable, *, holds_gpu: bool) -> ParkState:
-        """Return where a kernel stands, as the driver says."""
+        """Return the state of a kernel, according to the driver."""
 
     async def close(self) -> None:
-        """Let go of the driver."""
+        """Release the driver."""

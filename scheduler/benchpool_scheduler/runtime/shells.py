@@ -1,4 +1,4 @@
-"""The port to shells inside running workers."""
+"""Port to shells inside running workers."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ class ShellChannel(Protocol):
     """A shell and its terminal."""
 
     async def read(self) -> bytes:
-        """Return what it printed, waiting for it; nothing when it has ended."""
+        """Wait for output and return it; return nothing after the shell has ended."""
 
     async def write(self, data: bytes) -> None:
-        """Type into it, waiting until it takes that. Errors: OSError, it has ended."""
+        """Write input, waiting until the shell accepts it. Raises OSError after it has ended."""
 
     def resize(self, rows: int, columns: int) -> None:
-        """Say how large the terminal is now; no harm when it has ended."""
+        """Set the size of the terminal; no effect after the shell has ended."""
 
     async def close(self) -> int | None:
-        """End it, and return its exit code; None where a signal ended it. Repeating is harmless."""
+        """End the shell, and return its exit code, or None after a signal. May be repeated."""
 
 
 @runtime_checkable
 class ShellHosts(Protocol):
-    """The side of a runtime that opens shells inside running workers."""
+    """Runtime that opens shells inside running workers."""
 
     async def shell(self, worker: WorkerId, rows: int, columns: int, term: str) -> ShellChannel:
-        """Open one, with what the worker has: account, variables, folders, bounds.
+        """Open a shell with the account, variables, folders and limits of the worker.
 
-        Errors: OSError; ProcessLookupError where the worker does not run.
+        Raises OSError; ProcessLookupError if the worker does not run.
         """

@@ -1,4 +1,4 @@
-"""The runtime port without processes: workers begin and end when a subclass says so."""
+"""Runtime port without processes: a subclass decides when workers begin and end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def simulated_devices(
 
 
 class SimulatedRuntime:
-    """Keeps which workers are alive, and tells the service of their starts and ends.
+    """Runtime that records live workers, and reports their starts and ends to the service.
 
     Attributes:
         alive: Workers that were started and have not ended.
@@ -43,14 +43,14 @@ class SimulatedRuntime:
         self._known: set[WorkerId] = set()
         self._events: asyncio.Queue[WorkerEvent | None] = asyncio.Queue()
 
-    # ------------------------------------------------------------------ what becomes of workers
+    # ------------------------------------------------------------------ events of workers
 
     def say(self, event: WorkerEvent) -> None:
-        """Tell the service an event as it is."""
+        """Report an event to the service."""
         self._events.put_nowait(event)
 
     def begin(self, worker: WorkerId, at: float = 0.0) -> None:
-        """Let a worker run."""
+        """Report that a worker runs."""
         self.say(WorkerStarted(worker, at))
 
     def end(
@@ -61,14 +61,14 @@ class SimulatedRuntime:
         at: float = 0.0,
         text: str | None = None,
     ) -> None:
-        """Let a worker end."""
+        """Report that a worker has ended."""
         self.alive.discard(worker)
         self.say(WorkerEnded(worker, at, exit_code, by, text))
 
     # ------------------------------------------------------------------ the port
 
     async def open(self, expected: Sequence[WorkerId]) -> None:
-        """Tell of each expected worker whether it runs or is lost."""
+        """Report for each expected worker whether it runs or is lost."""
         self._forget_end()
         for worker in expected:
             if worker in self.alive:
@@ -81,7 +81,7 @@ class SimulatedRuntime:
         self._events.put_nowait(None)
 
     def _forget_end(self) -> None:
-        """Take back the end of a stream that nobody read any more."""
+        """Remove the end marker of a stream that was not read to its end."""
         kept = [self._events.get_nowait() for _ in range(self._events.qsize())]
         for event in kept:
             if event is not None:
@@ -92,15 +92,15 @@ class SimulatedRuntime:
         return self.gpus
 
     async def nodes(self) -> tuple[NodeFacts, ...]:
-        """Return nothing: nodes are counts of GPUs."""
+        """Return nothing: nodes are known only by their GPUs."""
         return ()
 
     def denied_devices(self, gpus: Sequence[str]) -> Sequence[tuple[int, int]]:
-        """Return nothing: there is no device to open."""
+        """Return nothing: there are no device files."""
         return ()
 
     def nodes_for_claim(self, claim: str) -> frozenset[str] | None:
-        """Return that any node will do."""
+        """Return None: every node can use the claim."""
         return None
 
     async def start(self, launch: Launch) -> None:
@@ -112,13 +112,13 @@ class SimulatedRuntime:
         await self.run_worker(launch)
 
     async def run_worker(self, launch: Launch) -> None:
-        """Do what becomes of a worker that is started for the first time: nothing by itself."""
+        """Simulate a worker that is started for the first time; the default does nothing."""
 
     async def stop(self, worker: WorkerId, notice: Notice) -> None:
-        """Give a notice, to which nobody listens."""
+        """Ignore the notice."""
 
     async def events(self) -> AsyncIterator[WorkerEvent]:
-        """Yield what happens, in order, until ``close``."""
+        """Yield the events, in order, until ``close``."""
         while (event := await self._events.get()) is not None:
             yield event
 
@@ -127,11 +127,11 @@ class SimulatedRuntime:
         return LogChunk(offset, b"", ended=worker not in self.alive)
 
     async def find_log_offset(self, worker: WorkerId, since: float | None) -> int:
-        """Return the beginning."""
+        """Return 0."""
         return 0
 
     async def wait_log(self, worker: WorkerId, offset: int, timeout_s: float) -> bool:
-        """Return at once whether the log has ended: nothing is ever written."""
+        """Return at once whether the log has ended, since nothing is written to it."""
         return worker not in self.alive
 
     async def forget(self, job: str) -> None:

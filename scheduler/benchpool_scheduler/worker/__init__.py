@@ -1,20 +1,20 @@
-"""What both runtimes share to run one worker: the standard library only, Python 3.10 or newer.
+"""Code that runs one worker, shared by both runtimes: standard library only, Python 3.10 or newer.
 
-The supervisor runs without site packages, and the agent runs by the Python of a job's own image, so
-nothing here imports anything else of benchpool.
+The supervisor runs without site packages, and the agent runs under the Python of a job's own image.
+Therefore nothing here imports other packages of benchpool.
 
-    worker_id           which worker
-    folders             where everything of a job lies in the state folder
+    worker_id           identity of a worker
+    folders             locations of a job's files in the state folder
     records             the small files of a worker's folder
-    process_identity    which process a number means
-    supervisor          the process that watches over one worker
-    supervisor_process  start one, from a folder or from a zip file
-    shell_terminal      open a shell inside a worker; shell_entry is what becomes it
-    log_files           names and bounds of the files of a log; log_writer and log_reader use them
-    gpu_files           which device files go with which GPUs
-    process_limit       how many processes a worker or a notebook server may have
-    progress            what a worker says of itself
-    metric_lines        what it reports step by step
-    tracker_runs        the runs that it began in trackers
-    rendezvous          what the workers of a gang read to meet
+    process_identity    identity of a process beyond its pid
+    supervisor          the process that watches one worker
+    supervisor_process  start of a supervisor, from a folder or from a zip file
+    shell_terminal      open a shell inside a worker; shell_entry becomes the shell
+    log_files           names and limits of a log's files, for log_writer and log_reader
+    gpu_files           device files of GPUs
+    process_limit       limit for processes of a worker or a notebook server
+    progress            progress that a worker reports
+    metric_lines        values that it reports step by step
+    tracker_runs        runs that it began in trackers
+    rendezvous          variables by which the workers of a gang connect
 """

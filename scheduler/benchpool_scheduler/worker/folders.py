@@ -1,12 +1,12 @@
-"""Where everything of a job lies in the state folder.
+"""Locations of a job's files in the state folder.
 
     objects/ab/abcdef...                 contents of snapshots
-    jobs/JOB/checkpoint, output          the same for all attempts and workers
-    jobs/JOB/attempts/N/worker-I/        records and log of one worker; its own only:
+    jobs/JOB/checkpoint, output          shared by all attempts and workers
+    jobs/JOB/attempts/N/worker-I/        records and log of one worker, and its own:
         exchange/                        notice and progress file
         files/                           its copy of the snapshot
 
-What the worker may write to is apart from the records that we trust.
+Folders that the worker may write to are separate from the trusted records.
 """
 
 from __future__ import annotations
@@ -28,67 +28,67 @@ _WORKER = re.compile(r"worker-(0|[1-9][0-9]{0,5})")
 _ATTEMPT = re.compile(r"[1-9][0-9]{0,8}")
 
 Part = Literal["checkpoints", "results", "logs"]
-"""A kind of files of a job that is kept for a time of its own."""
+"""A kind of files of a job that has its own retention time."""
 
 CARRIED: dict[str, tuple[str, str]] = {
     "checkpoints": ("checkpoint", "checkpoint-*.tar"),
     "results": ("output", "results-*.tar"),
 }
-"""Where a kind of files lies below a job: its folder, and its archives below ``carried``."""
+"""Locations of a kind of files below a job: its folder, and its archives below ``carried``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """Paths below one state folder; pure except where a verb says otherwise."""
+    """Paths below one state folder; pure except for the methods that create, list or delete."""
 
     state: Path
 
     @property
     def jobs(self) -> Path:
-        """All jobs."""
+        """Folder of all jobs."""
         return self.state / "jobs"
 
     @property
     def objects(self) -> Path:
-        """Contents by hash."""
+        """Folder of contents, by hash."""
         return self.state / "objects"
 
     def job(self, job: str) -> Path:
-        """Everything of a job; an id that could lead elsewhere is a ValueError."""
+        """Return the folder of a job. Raises ValueError for an ID that could lead elsewhere."""
         if not _JOB.fullmatch(job):
             raise ValueError(f"{job!r} is not a job id")
         return self.jobs / job
 
     def checkpoint(self, job: str) -> Path:
-        """What every attempt finds again."""
+        """Return the checkpoint folder, shared by all attempts."""
         return self.job(job) / "checkpoint"
 
     def output(self, job: str) -> Path:
-        """What goes back to the submitter."""
+        """Return the folder of results for the submitter."""
         return self.job(job) / "output"
 
     def packed_results(self, job: str, worker: int) -> Path:
-        """Results of a worker that could not go back to the submitter, packed (tar)."""
+        """Return the path of packed results (tar) that could not be copied to the submitter."""
         return self.job(job) / "carried" / f"results-{worker}.tar"
 
     def find_packed_results(self, job: str, worker: int) -> Path | None:
-        """Return the same where it is there, None for none."""
+        """Return the path of packed results if the file exists, or None."""
         packed = self.packed_results(job, worker)
         return packed if packed.is_file() else None
 
     def worker(self, worker: WorkerId) -> Path:
-        """Records and log of one worker."""
+        """Return the folder of one worker's records and log. Raises ValueError."""
         attempt, index = str(worker.attempt), f"worker-{worker.worker}"
         if not _ATTEMPT.fullmatch(attempt) or not _WORKER.fullmatch(index):
             raise ValueError(f"{worker} is not a worker")
         return self.job(worker.job) / "attempts" / attempt / index
 
     def exchange(self, worker: WorkerId) -> Path:
-        """Folder of notice and progress file, which the worker may write to."""
+        """Return the folder of notice and progress file, which the worker may write to."""
         return self.worker(worker) / records.EXCHANGE
 
     def make(self, worker: WorkerId, *, passable: bool) -> Path:
-        """Make the worker's folder; ``passable`` lets other accounts walk through, not look in."""
+        """Create the worker's folder; ``passable`` lets other accounts traverse it, not list it."""
         target = self.worker(worker)
         mode = 0o711 if passable else 0o700
         missing = [self.jobs, *reversed(target.relative_to(self.jobs).parents), target]
@@ -107,7 +107,7 @@ class Folders:
                     yield WorkerId(job, int(attempt), int(name.removeprefix("worker-")))
 
     def lying(self, job: str, part: Part) -> list[Path]:
-        """Return where files of a job's kind lie, of what is there."""
+        """Return the existing paths of one kind of files of a job."""
         if part == "logs":
             return [path for folder in self._logged(job) for path in _log_files(folder)]
         folder_name, archives = CARRIED[part]
@@ -116,7 +116,7 @@ class Folders:
         return [folder, *packed] if os.path.lexists(folder) else packed
 
     def prune(self, jobs: Iterable[str], part: Part) -> None:
-        """Delete one kind of files of jobs, following no link; their records stay."""
+        """Delete one kind of files of jobs, following no link; their records are kept."""
         for job in jobs:
             self._prune(job, part)
 

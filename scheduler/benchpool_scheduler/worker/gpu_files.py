@@ -1,9 +1,9 @@
-"""Which device files a process with some GPUs must not open. Facts come in; ``look`` reads them.
+"""Device files that a process with some GPUs must not open; only ``look`` reads the machine.
 
-A whole GPU is ``/dev/nvidiaN``. A slice of one (MIG) is that file too, and two capabilities, each a
-device of its own below ``/dev/nvidia-caps``: for its GPU instance, and for the compute instance in
-it. The driver lists their numbers in ``nvidia-caps/mig-minors``, also of instances that are not
-made yet, so that one that is made later is denied as well.
+A whole GPU is ``/dev/nvidiaN``. A MIG slice is that file too, and two capabilities, each a device
+of its own below ``/dev/nvidia-caps``: one for its GPU instance, and one for the compute instance in
+it. The driver lists their numbers in ``nvidia-caps/mig-minors``. The list includes instances that
+do not exist yet, so that an instance created later is denied as well.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ class MachineFiles:
     """The GPUs' device files of a machine.
 
     Attributes:
-        gpus: Those of whole GPUs, by the number N of ``/dev/nvidiaN``.
-        capabilities: Those of slices, by the driver's names, such as ``gpu0/gi1/ci0/access``.
+        gpus: Files of whole GPUs, by the number N of ``/dev/nvidiaN``.
+        capabilities: Files of MIG slices, by the driver's names such as ``gpu0/gi1/ci0/access``.
     """
 
     gpus: Mapping[int, Numbers] = field(default_factory=dict)
     capabilities: Mapping[str, Numbers] = field(default_factory=dict)
 
     def all(self) -> frozenset[Numbers]:
-        """Return the numbers of every file: who has no GPU must open none of them."""
+        """Return the numbers of every file; a process without GPUs must open none of them."""
         return frozenset(self.gpus.values()) | frozenset(self.capabilities.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What of a machine's GPUs a UUID stands for.
+    """The GPU or MIG slice with a UUID.
 
     Attributes:
-        gpu: The number N of ``/dev/nvidiaN``. ``slice``: it is a slice of that GPU, by the numbers
-            of its GPU instance and its compute instance (``instances``), None where not told.
+        gpu: The number N of ``/dev/nvidiaN``. ``slice``: it is a MIG slice of that GPU.
+        instances: Numbers of a slice's GPU instance and compute instance, or None if unknown.
     """
 
     gpu: int
@@ -53,7 +53,7 @@ class Part:
     instances: tuple[int, int] | None = None
 
     def capabilities(self) -> tuple[str, ...] | None:
-        """Return the names of the capabilities that it needs; None where that is not known.
+        """Return the names of the capabilities that it needs, or None if unknown.
 
         >>> Part(0, slice=True, instances=(7, 0)).capabilities()
         ('gpu0/gi7/access', 'gpu0/gi7/ci0/access')
@@ -71,16 +71,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class GpuFiles:
-    """The files of a machine, and which GPUs they are."""
+    """The device files of a machine, and the GPU of each UUID."""
 
     machine: MachineFiles = field(default_factory=MachineFiles)
     parts: Mapping[str, Part] = field(default_factory=dict)
 
     def denied(self, given: Sequence[str]) -> list[Numbers]:
-        """Return the files that a process with these GPUs must not open: those of all others.
+        """Return the files that a process with these GPUs must not open: those of all other GPUs.
 
-        Nothing where one of its own has no known file: it could be any of them. Slices are not kept
-        apart from each other where the capabilities of one of its own are not known.
+        Returns nothing if the file of one of its own GPUs is unknown, since it could be any file.
+        Slices are not isolated from each other if the capabilities of one of its own slices are
+        unknown.
 
         >>> files = MachineFiles({0: (195, 0), 1: (195, 1)})
         >>> GpuFiles(files, {"GPU-a": Part(0), "GPU-b": Part(1)}).denied(["GPU-a"])
@@ -106,11 +107,11 @@ class GpuFiles:
 def capability_files(minors: str, devices: str, gpus: Mapping[int, Numbers]) -> dict[str, Numbers]:
     """Return the capabilities of a machine's GPUs from the driver's list and the kernel's.
 
-    Those that are of no one GPU, such as the right to divide GPUs, are among them.
+    Capabilities that belong to no single GPU, such as the right to divide GPUs, are included.
 
     Args:
         minors: The text of ``/proc/driver/nvidia-caps/mig-minors``.
-        devices: The text of ``/proc/devices``, which says the major number.
+        devices: The text of ``/proc/devices``, which contains the major number.
 
     >>> text = "config 1\\ngpu0/gi1/access 12\\ngpu1/gi1/access 147\\n"
     >>> capability_files(text, "Character devices:\\n507 nvidia-caps\\n", {0: (195, 0)})
@@ -128,7 +129,7 @@ def capability_files(minors: str, devices: str, gpus: Mapping[int, Numbers]) -> 
 
 
 def look(dev: str = "/dev", proc: str = "/proc") -> MachineFiles:
-    """Return the files of this machine; nothing where there is no driver."""
+    """Return the files of this machine; nothing without a driver."""
     gpus: dict[int, Numbers] = {}
     try:
         names = os.listdir(dev)
@@ -145,7 +146,7 @@ def look(dev: str = "/dev", proc: str = "/proc") -> MachineFiles:
 
 
 def numbers_of(path: str) -> Numbers | None:
-    """Return major and minor number of a character device; None where there is none.
+    """Return major and minor number of a character device, or None.
 
     >>> numbers_of("/dev/null"), numbers_of("/dev/nothing")
     ((1, 3), None)

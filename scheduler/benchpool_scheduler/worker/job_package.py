@@ -1,6 +1,6 @@
 """The part of ``benchpool`` that every job can import, as one file on its path.
 
-It is made from the sources of the installed package, so that nothing is written twice. Standard
+It is built from the sources of the installed package, so that no code is duplicated. Standard
 library only; the same sources always give the same bytes.
 """
 
@@ -17,14 +17,14 @@ from functools import cache
 from pathlib import Path
 
 PARTS = ("checkpoint/*.py", "metrics/*.py")
-"""What of the package goes along: modules that import nothing but the standard library."""
+"""Modules of the package that are included; they import the standard library only."""
 
 PLACES = {
     "in_jobs.py": "benchpool/__init__.py",
     "job_startup.py": "sitecustomize.py",
     "job_stacks.py": "benchpool_stacks.py",
 }
-"""What stands there under another name: the package's beginning, and that of every Python."""
+"""Modules included under another name: the package's ``__init__``, and Python start-up code."""
 
 NAME = "benchpool.zip"
 EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -32,7 +32,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 @cache
 def content() -> bytes:
-    """Return the file. Errors: OSError where the package's sources are not there."""
+    """Return the file. Raises OSError if the package's sources are missing."""
     package = _package()
     found = {place: (package / name).read_bytes() for name, place in PLACES.items()}
     for pattern in PARTS:
@@ -46,24 +46,24 @@ def content() -> bytes:
 
 
 def place(state: Path) -> Path:
-    """Return where the file lies below a state folder: another content lies elsewhere.
+    """Return the path of the file below a state folder; the path depends on the content.
 
-    Jobs that run while another version starts keep the file that they began with.
+    Running jobs keep the file with which they began when another version starts.
     """
     return state / "python" / hashlib.sha256(content()).hexdigest()[:12] / NAME
 
 
 def lay_down(state: Path) -> None:
-    """Write the file below a state folder. Errors: OSError."""
+    """Write the file below a state folder. Raises OSError."""
     write(place(state), content())
 
 
 def write(target: Path, data: bytes) -> None:
-    """Write the file where it is not there yet; everybody may read it. Errors: OSError."""
+    """Write the file if it does not exist; all accounts may read it. Raises OSError."""
     if target.exists():
         return
     for folder in (target.parent.parent, target.parent):
-        with suppress(FileExistsError):  # who made it decides who reads it
+        with suppress(FileExistsError):  # the creator of an existing folder decides its permissions
             folder.mkdir(parents=True)
             folder.chmod(0o755)
     aside = target.with_name(f".{NAME}.{os.urandom(8).hex()}")
@@ -73,7 +73,7 @@ def write(target: Path, data: bytes) -> None:
 
 
 def on_path(variables: Mapping[str, str], file: str) -> str:
-    """Return a job's ``PYTHONPATH``: what it has been given, then the file.
+    """Return a job's ``PYTHONPATH``: its own value, then the file.
 
     >>> on_path({}, "/s/benchpool.zip"), on_path({"PYTHONPATH": "/mine"}, "/s/benchpool.zip")
     ('/s/benchpool.zip', '/mine:/s/benchpool.zip')
@@ -82,7 +82,7 @@ def on_path(variables: Mapping[str, str], file: str) -> str:
 
 
 def _package() -> Path:
-    """Return the folder of the sources, beside ours in a wheel that is not installed."""
+    """Return the folder of the sources; in a wheel that is not installed, the neighbouring one."""
     spec = importlib.util.find_spec("benchpool")
     if spec is not None and spec.origin is not None:
         return Path(spec.origin).parent

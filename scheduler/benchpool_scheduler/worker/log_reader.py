@@ -1,4 +1,4 @@
-"""Read a bounded log by the offsets of its stream (see ``log_files``)."""
+"""Reading of a log with a size limit, by the offsets of its stream (see ``log_files``)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .log_files import HEAD, MARK, MARKS, PREFIX, mark_interval
 
 
 def pieces(folder: Path) -> list[tuple[int, str]]:
-    """Return (first offset, file name) of what is on disk, in order."""
+    """Return (first offset, file name) of the files on disk, in order."""
     try:
         names = os.listdir(folder)
     except OSError:
@@ -34,7 +34,7 @@ def size(folder: Path) -> int:
 def offset_at(folder: Path, at: float) -> int:
     """Return the first offset that was written at ``at`` (seconds since the epoch) or later.
 
-    It may be a little early, by the time for which one mark stands; never late.
+    It may be early, by at most the interval of one mark; never late.
     """
     try:
         file = records.open_regular(str(folder / MARKS))
@@ -53,9 +53,9 @@ def offset_at(folder: Path, at: float) -> int:
 
 
 def read(folder: Path, offset: int, limit: int) -> tuple[int, bytes]:
-    """Return the first offset at or after ``offset`` that is still there, and bytes from it.
+    """Return the first stored offset at or after ``offset``, and bytes from it.
 
-    A log that is longer than its bound has lost its middle: then the answer begins later.
+    A log above its size limit has lost its middle, so the answer may begin later.
     """
     for _ in range(3):  # a segment may be dropped between listing and opening
         found = pieces(folder)
@@ -77,7 +77,7 @@ def _read(folder: Path, found: list[tuple[int, str]], offset: int, limit: int) -
         data = _bytes(folder / name, start - first, limit)
         if data:
             return start, data
-        # The end of this piece: what follows, perhaps after a gap, is in the next one.
+        # At the end of this file: the next bytes, perhaps after a gap, are in the next file.
     return offset, b""
 
 

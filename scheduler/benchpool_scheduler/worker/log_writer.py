@@ -1,4 +1,4 @@
-"""Write a bounded log, and hold back a worker that prints too fast."""
+"""Writing of a log with a size limit, and rate limiting of the worker's output."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .log_files import BOUND, COARSE_S, HEAD, MARK, MARKS, SEGMENTS, mark_interv
 
 RATE = 32 * 1024 * 1024
 BURST = 64 * 1024 * 1024
-"""Bytes per second, and at once, above which a worker waits for its own output."""
+"""Rate limit of a worker's output in bytes per second, and burst in bytes."""
 
 
 class LogWriter:
-    """Append a stream to the log in ``folder``, never more than about ``bound`` bytes on disk."""
+    """Appends a stream to the log in ``folder``, with at most about ``bound`` bytes on disk."""
 
     def __init__(self, folder: str, bound: int = BOUND) -> None:
         self._folder = folder
@@ -29,7 +29,7 @@ class LogWriter:
         self._next_mark = 0.0
 
     def write(self, data: bytes) -> None:
-        """Append; a full disk drops the bytes but keeps the worker and the offsets."""
+        """Append bytes; on a full disk they are dropped, and the offsets stay correct."""
         self._mark(time.time())
         view = memoryview(data)
         while view:
@@ -48,7 +48,7 @@ class LogWriter:
             view = view[done:]
 
     def say(self, sentence: str) -> None:
-        """Append a line of our own."""
+        """Append a line of benchpool's own."""
         self.write(f"benchpool: {sentence}\n".encode())
 
     def close(self) -> None:
@@ -57,8 +57,8 @@ class LogWriter:
         os.close(self._marks)
 
     def _mark(self, now: float) -> None:
-        """Note when this offset was written, unless a mark stands for it already."""
-        # A clock that was set back begins anew rather than staying silent until then.
+        """Record the time of this offset, unless a mark covers it already."""
+        # After the clock was set back, marks are written again at once.
         if self._next_mark - COARSE_S <= now < self._next_mark:
             return
         with contextlib.suppress(OSError):
@@ -67,7 +67,7 @@ class LogWriter:
             self._marked += 1
 
     def _turn(self) -> bool:
-        """Go on in a new segment, which makes room by dropping the oldest; false if we cannot."""
+        """Start a new segment and drop the oldest one; return False if that fails."""
         name = segment_name(self._offset)
         if len(self._kept) >= SEGMENTS:
             with contextlib.suppress(OSError):
@@ -88,7 +88,7 @@ class LogWriter:
 
 
 class TokenBucket:
-    """Counts tokens over the monotonic clock: how long to wait before taking more."""
+    """Token bucket on the monotonic clock; returns the wait before more may be taken."""
 
     def __init__(self, rate: float, burst: float, now: float) -> None:
         self._rate = rate
@@ -97,11 +97,11 @@ class TokenBucket:
         self._at = now
 
     def take(self, amount: int, now: float) -> None:
-        """Take ``amount``, if need be on credit."""
+        """Take ``amount``, on credit if necessary."""
         self._level = min(self._burst, self._level + (now - self._at) * self._rate) - amount
         self._at = now
 
     def wait(self, now: float) -> float:
-        """Return the seconds until there is something to take; 0 when there is now."""
+        """Return the seconds until tokens are available; 0 if they are now."""
         level = self._level + (now - self._at) * self._rate
         return 0.0 if level > 0 else -level / self._rate + 0.001

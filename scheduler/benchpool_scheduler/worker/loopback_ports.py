@@ -1,4 +1,4 @@
-"""Ports of the loopback for programs that begin to listen a moment later."""
+"""Ports of the loopback for programs that start to listen later."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from collections.abc import Collection
 
 LOOPBACK = "127.0.0.1"
 FIRST, LAST = 22_000, 28_000
-"""Linux gives out ports from 32,768 on to whoever asks for any, as kernels of notebooks do."""
+"""Preferred range of ports.
+
+Linux assigns dynamic ports from 32,768 on, for example to kernels of notebooks.
+"""
 TRIES = 100
 
 
 def free_port(taken: Collection[int] = ()) -> int:
-    """Return a port that nothing listens on now, for a program that will.
+    """Return a port without a listener, for a program that will listen on it.
 
-    Between this look and the program nobody comes to it who asks for any port.
+    A port of the preferred range is not assigned dynamically in the meantime.
 
     Args:
-        taken: Ports that were promised to others.
+        taken: Ports that are reserved for other programs.
 
     Raises:
         OSError: There is none.

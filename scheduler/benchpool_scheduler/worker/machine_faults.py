@@ -1,4 +1,4 @@
-"""Errors that are the machine's and no job's: it has run out of something, or its disk fails."""
+"""Errors caused by the machine rather than by a job: exhausted resources or a failing disk."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ FAULTS = frozenset(
         errno.EIO,
     }
 )
-"""What passes by itself, or when somebody looks after the machine; then the same works again."""
+"""Errors that end by themselves or after maintenance; the same operation can then succeed."""
 
 
 def sentence(number: int) -> str:
-    """Return a fault in words that can stand in a sentence.
+    """Return a clause that describes a fault.
 
     >>> sentence(errno.ENOSPC)
     'the machine could not start a worker (No space left on device)'
@@ -29,7 +29,7 @@ def sentence(number: int) -> str:
 
 
 def number_of(error: BaseException) -> int | None:
-    """Return the number of a fault of the machine, None for every other error.
+    """Return the ``errno`` of a fault of the machine; None for every other error.
 
     >>> import errno
     >>> number_of(OSError(errno.ENOSPC, "full")) == errno.ENOSPC

@@ -1,9 +1,9 @@
-"""What a worker reports of itself step by step: lines that it appends, read with distrust.
+"""Values that a worker reports step by step: appended lines, read as untrusted input.
 
-A line is ``{"at": SECONDS, "step": N, "values": {NAME: NUMBER}}``; ``step`` may be missing, and a
-number may be null where it is not finite. A writer may rename a file that has grown long to
-``metrics.jsonl.before``, in place of the one before, and begin another. The ``metrics`` of a
-progress file that was written anew count as a line without a step.
+A line is ``{"at": SECONDS, "step": N, "values": {NAME: NUMBER}}``. ``step`` may be missing, and a
+number may be null if it is not finite. A writer may rename a long file to ``metrics.jsonl.before``,
+replacing the previous one, and begin a new file. The ``metrics`` of a rewritten progress file count
+as a line without a step.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from . import progress, records
 
 PIECE = 256 * 1024
 VALUES = 1_000
-"""Most bytes that are read at a look, and about the most values that are taken."""
+"""Limits of one read: bytes, and approximate number of values."""
 BEHIND = 8 * 1024 * 1024
-"""Who is behind by more than this goes on with the newest piece: a flood is not kept."""
+"""Backlog in bytes above which the reader skips to the newest piece."""
 LINE = 64 * 1024
-"""Longest line, bytes; what is longer is left out."""
+"""Longest line, in bytes; longer lines are ignored."""
 NAMES = progress.METRICS_LIMIT
 LATEST = 1e11
-"""Times are below this, in seconds since the epoch."""
+"""Upper limit of valid times, in seconds since the epoch."""
 
 
 class ReportedValue(NamedTuple):
-    """A value: ``at`` in seconds since the epoch; None where it is no finite number."""
+    """A value: ``at`` in seconds since the epoch; ``value`` is None if it is not finite."""
 
     name: str
     value: float | None
@@ -39,10 +39,10 @@ class ReportedValue(NamedTuple):
 
 
 class MetricReader:
-    """Reads what is new below an exchange folder; the same again after a restart of the reader.
+    """Reader of new values below an exchange folder; a new reader returns all values again.
 
     Args:
-        speaks: The metrics of the progress file count: it is the gang's first worker.
+        speaks: The metrics of the progress file count: this is the gang's first worker.
     """
 
     def __init__(self, exchange: Path, *, speaks: bool) -> None:
@@ -53,9 +53,9 @@ class MetricReader:
         self._progress: object = None
 
     def read(self) -> list[ReportedValue]:
-        """Return what is new, oldest first: at most a piece; nothing when there is no more.
+        """Return at most one piece of new values, oldest first; nothing if there are none.
 
-        Errors: OSError where the machine cannot read it now.
+        Raises OSError if the machine cannot read the file now.
         """
         found = self._lines()
         written = progress.signature(self._exchange)
@@ -70,13 +70,13 @@ class MetricReader:
         return found
 
     def _lines(self) -> list[ReportedValue]:
-        """Return what whole lines say, from where the last look ended."""
+        """Return the values of complete lines after the end of the last read."""
         current = self._exchange / records.METRICS
         before = self._exchange / records.METRICS_BEFORE
         now = _inode(current)
         if now is not None and now == self._inode:
             return self._piece(current)
-        # It has begun another file: the one before is read to its end first.
+        # The worker has begun a new file: the previous one is read to its end first.
         return self._piece(before) or ([] if now is None else self._piece(current))
 
     def _piece(self, path: Path) -> list[ReportedValue]:
@@ -95,7 +95,7 @@ class MetricReader:
             os.close(file)
         *whole, rest = data.split(b"\n")
         if not whole and len(rest) == PIECE:
-            self._offset += PIECE  # a line without end
+            self._offset += PIECE  # a line that is too long
         found: list[ReportedValue] = []
         for line in whole:
             self._offset += len(line) + 1

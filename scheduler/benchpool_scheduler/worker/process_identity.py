@@ -1,8 +1,8 @@
-"""Which process a number means: a pid alone is soon used again.
+"""Identity of a process: a pid alone is not enough, because it is reused.
 
-A process is (boot id, pid, start time in clock ticks since boot). A zombie still has all three, so
-it counts as gone; but not while other threads of it live, which hold its files and its memory, that
-of GPUs included.
+A process is identified by boot ID, pid and start time in clock ticks since boot. A zombie still has
+all three, and counts as gone. It does not count as gone while other threads of it live, because
+they hold its files and its memory, including that of GPUs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PROC = "/proc"
 
 
 def boot_id() -> str:
-    """Return the kernel's id of this start of the machine; empty where unknown."""
+    """Return the kernel's ID of this boot, or an empty text if unknown."""
     try:
         with open(f"{PROC}/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()
@@ -24,12 +24,12 @@ def boot_id() -> str:
 
 
 def stat_fields(pid: int) -> list[bytes] | None:
-    """Return ``/proc/PID/stat`` from the state on, or None when there is no such process.
+    """Return ``/proc/PID/stat`` from the state on, or None if there is no such process.
 
-    The name in parentheses may hold anything, so what follows its last ``)`` is taken.
+    The name in parentheses may contain any character, so the fields after its last ``)`` are taken.
 
     Raises:
-        OSError: The machine cannot tell now (``machine_faults``): it may well be there.
+        OSError: The machine cannot answer now (``machine_faults``); the process may exist.
     """
     try:
         with open(f"{PROC}/{pid}/stat", "rb") as file:
@@ -41,7 +41,7 @@ def stat_fields(pid: int) -> list[bytes] | None:
 
 
 def start_ticks(pid: int) -> int | None:
-    """Return the start time of a process in clock ticks since boot; None when it is gone."""
+    """Return the start time of a process in clock ticks since boot, or None if it is gone."""
     fields = stat_fields(pid)
     if fields is None or (fields[0] in (b"Z", b"X") and int(fields[17]) <= 1):
         return None
@@ -49,7 +49,7 @@ def start_ticks(pid: int) -> int | None:
 
 
 def identity(pid: int) -> str | None:
-    """Return the identity of a living process as one word; None when it is gone.
+    """Return the identity of a living process as one word, or None if it is gone.
 
     >>> import os
     >>> identity(os.getpid()) == f"{boot_id()}:{os.getpid()}:{start_ticks(os.getpid())}"
@@ -60,13 +60,13 @@ def identity(pid: int) -> str | None:
 
 
 def open_process(pid: int, ticks: object) -> int | None:
-    """Return a descriptor (pidfd) of the process that began at ``ticks``; None when it is gone.
+    """Return a descriptor (pidfd) of the process that began at ``ticks``, or None if it is gone.
 
-    Its start is compared after the descriptor is open: from then on the descriptor means this
-    process for good, whatever becomes of the number. The caller closes it.
+    The start time is compared after the descriptor is open. From then on the descriptor means this
+    process, even if the pid is reused. The caller closes it.
 
     Raises:
-        OSError: The machine cannot tell now (``machine_faults``): it may well live.
+        OSError: The machine cannot answer now (``machine_faults``); the process may live.
     """
     try:
         pidfd = os.pidfd_open(pid)

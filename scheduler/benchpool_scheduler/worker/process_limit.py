@@ -1,4 +1,4 @@
-"""How many processes and threads a worker or a notebook server may have."""
+"""Limit for processes and threads of a worker or a notebook server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ PID_MAX = "/proc/sys/kernel/pid_max"
 
 
 def most_processes() -> int:
-    """Return the bound: half of what the machine may have, at most."""
+    """Return the limit: half of the machine's limit, at most 32,768."""
     try:
         with open(PID_MAX, encoding="ascii") as file:
             return min(MOST_PROCESSES, int(file.read()) // 2)

@@ -1,4 +1,4 @@
-"""What a worker says of itself, and when it last saved: read with distrust."""
+"""Progress that a worker reports, and its last checkpoint: read as untrusted input."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ ENTRIES_LIMIT = 1000
 STEP_LIMIT = 10**15
 
 MANIFEST = "benchpool.json"
-"""Of ``benchpool.checkpoint``, in a folder whose name is its number."""
+"""Manifest of ``benchpool.checkpoint``, in a folder named by its number."""
 STEP_IN_NAME = re.compile(r"checkpoint-([0-9]{1,15})")
-"""As transformers names what it saves."""
+"""Folder names of checkpoints of transformers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedProgress:
-    """A worker's own words; ``fraction`` is between 0 and 1."""
+    """Progress as a worker reports it; ``fraction`` is between 0 and 1."""
 
     fraction: float | None = None
     text: str | None = None
@@ -35,7 +35,7 @@ class ReportedProgress:
 
 
 def read_progress(exchange: Path) -> ReportedProgress | None:
-    """Return what the progress file says; None when it is missing or makes no sense."""
+    """Return the contents of the progress file, or None if it is missing or invalid."""
     value = records.read(str(exchange), records.PROGRESS)
     if value is None:
         return None
@@ -68,7 +68,7 @@ def _number(value: object) -> float | None:
 
 
 def signature(exchange: Path) -> tuple[int, int, int] | None:
-    """Return what changes when the progress file is written again; None when there is none."""
+    """Return a value that changes when the progress file is rewritten, or None without a file."""
     try:
         facts = os.lstat(exchange / records.PROGRESS)
     except OSError:
@@ -78,17 +78,17 @@ def signature(exchange: Path) -> tuple[int, int, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class SavedCheckpoint:
-    """When a job last saved, in seconds since the epoch, and at which step where that is known."""
+    """Time of a job's last save, in seconds since the epoch, and its step if known."""
 
     at: float
     step: int | None = None
 
 
 def last_checkpoint(folder: Path) -> SavedCheckpoint | None:
-    """Return what was last written into the checkpoint folder; None while it is empty.
+    """Return the last save in the checkpoint folder, or None while it is empty.
 
-    Only the folder's own entries count, so that the look stays cheap. Hidden ones do not: they are
-    still being written (``benchpool.checkpoint`` renames what is whole).
+    Only the folder's direct entries count, which keeps the call cheap. Hidden entries are ignored,
+    because they are incomplete (``benchpool.checkpoint`` renames complete ones).
     """
     latest: float | None = None
     newest: tuple[float, str] | None = None
@@ -106,7 +106,7 @@ def last_checkpoint(folder: Path) -> SavedCheckpoint | None:
 
 
 def _step(folder: Path, name: str) -> int | None:
-    """Return at which step a checkpoint was saved, by its name or its manifest."""
+    """Return the step of a checkpoint, from its name or its manifest, or None."""
     named = STEP_IN_NAME.fullmatch(name)
     if named is not None:
         return int(named[1])

@@ -1,9 +1,9 @@
-r"""Progress bars in what a program prints, as tqdm and its like draw them: pure.
+r"""Progress bars in the output of a program, as drawn by tqdm and similar libraries: pure.
 
-    45%|████▌     | 450/1000 [00:45<00:55, 10.0it/s]
+     45%|████▌     | 450/1000 [00:45<00:55, 10.0it/s]
     Epoch 3/8:  45%|████▌     | 450/1000 [00:45<00:55, 10.0it/s, loss=0.31]
 
-What a bar says of the whole program is guessed with care: a share of it is told only for a bar that
+The progress of the whole program is estimated with care. A fraction is returned only for a bar that
 lasts, that is not full, and that is not one of several in a row.
 """
 
@@ -12,16 +12,16 @@ from __future__ import annotations
 import re
 
 TEXT = 120
-"""Characters of a bar's description that are repeated."""
+"""Most characters of a bar's description that are kept."""
 
 OPEN = 16
-"""So many bars are followed at once."""
+"""Most bars that are followed at once."""
 
 REST = 1000
-"""Bytes of a line that is not whole which are kept for the next piece."""
+"""Most bytes of an incomplete line that are kept for the next piece."""
 
 LASTS_S = 3.0
-"""A bar that is drawn for less long says nothing of the program."""
+"""Shortest duration of a bar that counts for the whole program, in seconds."""
 
 _BAR = re.compile(
     r"^(?P<name>.{0,300}?):? {0,8}(?P<percent>\d{1,3})%\|[^|]{0,400}\| *"
@@ -35,12 +35,12 @@ _UNITS = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 
 
 class ProgressBar:
-    """A bar as it stood when it was last drawn.
+    """A bar in its last drawn state.
 
     Attributes:
-        full: 0 to 1, how far it is. ``of``: how much there is, as it was written.
-        text: It in words. ``since``: when it was drawn first. ``again``: it was full before, and
-            began anew.
+        full: Its fraction, 0 to 1. ``of``: its total, as written.
+        text: Its state as a text. ``since``: time when it was drawn first. ``again``: it was full
+            before, and restarted.
     """
 
     __slots__ = ("again", "full", "name", "of", "since", "text")
@@ -54,7 +54,7 @@ class ProgressBar:
         self.again = False
 
     def fraction(self, now: float) -> float | None:
-        """Return how far the program is, 0 to 1; None where the bar does not tell.
+        """Return the progress of the program, 0 to 1, or None if the bar does not show it.
 
         >>> bar = read("Epoch 2/4:  50%|#####     | 5/10 [00:45<00:55,  9.0it/s]")
         >>> bar.fraction(10.0), bar.fraction(1.0)
@@ -73,7 +73,7 @@ class ProgressBar:
 
 
 def read(line: str) -> ProgressBar | None:
-    """Return the bar that a line is; None for another line.
+    """Return the bar in a line, or None.
 
     >>> bar = read("Epoch 3:  45%|####5     | 450/1000 [00:45<00:55, 10.0it/s, loss=0.31]")
     >>> bar.full, bar.text
@@ -97,16 +97,16 @@ def read(line: str) -> ProgressBar | None:
 
 
 class ProgressBars:
-    """Follows the bars in a stream of bytes."""
+    """Tracker of the bars in a stream of bytes."""
 
     def __init__(self) -> None:
         self._rest = b""
         self._open: dict[tuple[str, str], ProgressBar] = {}
 
     def take(self, data: bytes, now: float) -> ProgressBar | None:
-        r"""Take the next piece of what is printed; return the outermost bar when one moved.
+        r"""Process the next piece of output; return the outermost bar if a bar moved.
 
-        Of bars one inside another the outermost was drawn first.
+        Of nested bars, the outermost one was drawn first.
 
         Args:
             now: Seconds of a clock.
@@ -129,7 +129,7 @@ class ProgressBars:
         return next(iter(self._open.values()), None) if moved else None
 
     def _put(self, bar: ProgressBar, now: float) -> bool:
-        """Keep a bar; tell whether it moved."""
+        """Store a bar; return whether it moved."""
         key = (" ".join(_NUMBERS.split(bar.name)).strip(), bar.of)
         before = self._open.get(key)
         if before is not None and before.text == bar.text:
@@ -137,7 +137,7 @@ class ProgressBars:
         began = before is None or bar.full < before.full
         bar.since = now if before is None else before.since
         bar.again = before is not None and (before.again or (began and before.full >= 1.0))
-        # What is full makes room for what is drawn next.
+        # Other full bars are dropped.
         for other in [key_ for key_, it in self._open.items() if it.full >= 1.0 and key_ != key]:
             del self._open[other]
         if before is not None or len(self._open) < OPEN:

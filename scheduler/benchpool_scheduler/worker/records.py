@@ -1,4 +1,4 @@
-"""The small files of a worker's folder, through which the scheduler finds a worker again."""
+"""The small files of a worker's folder, by which the scheduler recovers a worker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import stat
 from . import machine_faults
 
 LIMIT = 64 * 1024
-"""Largest record that is read, bytes."""
+"""Size limit of a record that is read, in bytes."""
 
 PROCESS = "process.json"
 EXIT = "exit.json"
@@ -26,30 +26,30 @@ LOCK = "lock"
 EXCHANGE = "exchange"
 FILES = "files"
 UNDELIVERED = "its results could not be"
-"""Beginning of the clause, in the text of an end, that results did not come home and why."""
+"""Beginning of the clause, in the text of an end, that results were not delivered and why."""
 KEPT = "the pool keeps them"
-"""End of that clause where ``benchpool results`` fetches them."""
+"""End of that clause if ``benchpool results`` can fetch them."""
 VALUES = ".benchpool-values"
-"""Folder, among a job's files, of the values that came with it from a notebook."""
+"""Folder, among a job's files, of the values that a notebook sent with it."""
 
 WHEELS = ".benchpool-wheels"
-"""The same of packages that came along, for the runner to install."""
+"""Folder of packages that a notebook sent, for the runner to install."""
 
 VALUES_VARIABLE = "BENCHPOOL_VALUES_DIR"
-"""Variable that tells a worker where that folder is."""
+"""Variable with the path of the folder of values."""
 
 WHEELS_VARIABLE = "BENCHPOOL_WHEELS_DIR"
 BROUGHT = {VALUES: VALUES_VARIABLE, WHEELS: WHEELS_VARIABLE}
-"""Folders that come with a job wherever it runs, and the variables that name them."""
+"""Folders that accompany a job in any working folder, and the variables that name them."""
 
 
 def write(
     folder: str, name: str, value: dict[str, object], *, durable: bool, uid: int | None = None
 ) -> None:
-    """Write a record whole: readers see the old one, the new one, or none.
+    """Write a record atomically: readers see the old one, the new one, or none.
 
-    Links in place of the file are replaced, never followed. ``durable`` waits for the disk;
-    ``uid`` is the owner when it is not us.
+    A link in place of the file is replaced, never followed. ``durable`` waits for the disk; ``uid``
+    is the owner, if it differs from this process.
     """
     where = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -76,15 +76,16 @@ def write(
 
 
 class Reserve:
-    """Room for a record that must be written whatever becomes of the disk: made early, used once.
+    """Space for a record that must be written even on a full disk: reserved early, used once.
 
-    Its file is there, open and filled, so that neither space nor inode nor descriptor is needed.
+    The file exists, open and filled, so that neither space nor inode nor descriptor is needed
+    later.
     """
 
     SIZE = 4096
 
     def __init__(self, folder: str, name: str) -> None:
-        """Take the room. Errors: OSError."""
+        """Reserve the space. Raises OSError."""
         self._name = name
         self._where = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         self._kept = f".{name}.{os.urandom(8).hex()}"
@@ -93,7 +94,7 @@ class Reserve:
         _write_all(self._file, b" " * self.SIZE)
 
     def write(self, value: dict[str, object], *, durable: bool) -> None:
-        """Write the record into the room; ``durable`` waits for the disk. Errors: OSError."""
+        """Write the record into the space; ``durable`` waits for the disk. Raises OSError."""
         data = json.dumps(value).encode()
         if len(data) > self.SIZE:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
@@ -106,7 +107,7 @@ class Reserve:
         self._close()
 
     def give_back(self) -> None:
-        """Remove it when it was not used."""
+        """Remove the unused file."""
         with contextlib.suppress(OSError):
             os.unlink(self._kept, dir_fd=self._where)
         self._close()
@@ -117,14 +118,14 @@ class Reserve:
 
 
 def _write_all(file: int, data: bytes) -> None:
-    """Write all of it: a disk that fills up takes a part without an error."""
+    """Write all bytes: on a disk that fills up, a single write may be partial without an error."""
     view = memoryview(data)
     while view:
         view = view[os.write(file, view) :]
 
 
 def open_regular(path: str) -> int:
-    """Open a file for reading; a link, pipe or device in its place is an OSError."""
+    """Open a file for reading. Raises OSError for a link, pipe or device in its place."""
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
@@ -133,10 +134,10 @@ def open_regular(path: str) -> int:
 
 
 def read(folder: str, name: str) -> dict[str, object] | None:
-    """Return a record; None when it is missing, damaged, too large or not a plain file.
+    """Return a record, or None if it is missing, damaged, too large or not a regular file.
 
     Raises:
-        OSError: The machine cannot read it now (``machine_faults``): it may well be there.
+        OSError: The machine cannot read it now (``machine_faults``); it may exist.
     """
     try:
         file = open_regular(os.path.join(folder, name))

@@ -1,18 +1,18 @@
-"""What the workers of a gang read to meet (formats, section 7): pure."""
+"""Variables by which the workers of a gang connect (formats, section 7): pure."""
 
 from __future__ import annotations
 
 FOR_TORCHRUN = "PET_"
-"""torchrun takes what its command line leaves open from variables with this beginning."""
+"""Prefix of variables that torchrun reads for options missing on its command line."""
 
 
 def rendezvous(master: str, port: int, workers: int, index: int, processes: int) -> dict[str, str]:
-    """Return what torchrun and others read; ``torchrun train.py`` is then the whole command.
+    """Return the variables for torchrun and others; ``torchrun train.py`` is then enough.
 
-    ``processes`` are those of one worker, one for each GPU. Rank, local rank and the number of all
-    are told where each of several workers is one process. A process alone is not told that it is
-    one of many, since libraries would wait for others; and a worker of several processes is told
-    none of the three, since its own launcher (``torchrun``) tells each process all of them.
+    ``processes`` is the number of processes of one worker, one for each GPU. Rank, local rank and
+    world size are set only for several workers with one process each. A single process gets none of
+    them, because libraries would wait for other processes. A worker with several processes gets
+    none of them either, because its launcher (``torchrun``) sets them for each process.
 
     >>> rendezvous("127.0.0.1", 29500, 2, 1, 1)["WORLD_SIZE"]
     '2'
@@ -34,4 +34,4 @@ def rendezvous(master: str, port: int, workers: int, index: int, processes: int)
 
 
 NAMES = frozenset(rendezvous("", 0, 2, 0, 1))
-"""Every variable that may be set here; a submission sets none of them."""
+"""Every variable that may be set here; a submission may set none of them."""

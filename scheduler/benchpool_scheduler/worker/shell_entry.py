@@ -1,10 +1,10 @@
-"""Becomes a shell inside a running worker: a program (``shell_terminal.entering``) with a terminal.
+"""Program that becomes a shell inside a running worker (``shell_terminal.entering``).
 
-Its words are PID TICKS TERM [CGROUP...]: PID and TICKS are the worker's first process and its start
-time. What that process is in, the shell is in: its cgroups (so its bounds and its GPUs), its
-mounts, its account, its variables and its folder. By a variable of the worker the supervisor knows
-it, and kills it at the worker's end. Standard library only; it imports nothing after it has changed
-its account.
+Its arguments are PID TICKS TERM [CGROUP...]: PID and TICKS are the worker's first process and its
+start time. The shell enters the cgroups of that process (so its limits and its GPUs), its mounts,
+its account, its variables and its folder. A variable of the worker marks the shell, so that the
+supervisor kills it at the worker's end. Standard library only; it imports nothing after it has
+changed its account.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SHELLS = ("/bin/bash", "/bin/sh")
 
 
 class EnteredWorker:
-    """What a shell takes from the worker's first process. Errors: OSError, it has ended."""
+    """Properties of the worker's first process for a shell. Raises OSError if it has ended."""
 
     def __init__(self, pid: int, ticks: int) -> None:
         proc = f"/proc/{pid}"
@@ -40,14 +40,14 @@ class EnteredWorker:
             for name, flag in NAMESPACES
             if os.readlink(f"{proc}/ns/{name}") != os.readlink(f"/proc/self/ns/{name}")
         ]
-        # All of it was read of that very process, if that one is still there.
+        # All of it was read from the same process, if that process still exists.
         with open(f"{proc}/stat", "rb") as file:
             if int(file.read().rpartition(b")")[2].split()[19]) != ticks:
                 raise ProcessLookupError(3, "the worker has ended")
 
 
 def enter(worker: EnteredWorker, groups: list[str]) -> None:
-    """Put the calling process where the worker is, for good. Errors: OSError."""
+    """Move the calling process into the worker, permanently. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     for folder in groups:
         with open(os.path.join(folder, "cgroup.procs"), "w", encoding="ascii") as file:
@@ -65,15 +65,15 @@ def enter(worker: EnteredWorker, groups: list[str]) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Become the shell; where that cannot be, say so in the terminal."""
+    """Become the shell; on failure, report the error in the terminal."""
     pid, ticks, term, *groups = arguments
     try:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         worker = EnteredWorker(int(pid), int(ticks))
         enter(worker, groups)
         os.umask(0o077)
-        # A service that was begun in the background of a script ignores Ctrl-C, and so would all
-        # that it starts.
+        # A service started in the background of a script ignores Ctrl-C, and its children inherit
+        # that.
         for number in (
             signal.SIGINT,
             signal.SIGQUIT,

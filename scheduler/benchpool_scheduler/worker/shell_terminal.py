@@ -1,4 +1,4 @@
-"""What it takes to open a shell inside a running worker, whoever waits for its terminal."""
+"""Opening of a shell inside a running worker, independent of the owner of its terminal."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .supervisor import process_notes
 from .supervisor_process import Program
 
 CHUNK = 64 * 1024
-"""Bytes that are read of a terminal at once, at most."""
+"""Most bytes read from a terminal at once."""
 LEAVES_S = 2.0
-"""A shell whose terminal is gone may take so long to end, seconds."""
+"""Timeout for a shell to end after its terminal was closed, in seconds."""
 
 
 def entering(program: Program, supervisor: int, term: str, *groups: str) -> list[str]:
     """Return the command that becomes a shell inside a worker (``shell_entry``).
 
     Args:
-        program: ``shell_entry``, where it lies. ``supervisor``: the worker's, by its pid.
+        program: The program ``shell_entry``. ``supervisor``: pid of the worker's supervisor.
         groups: Folders of the cgroups that the shell joins.
 
     Raises:
@@ -32,7 +32,7 @@ def entering(program: Program, supervisor: int, term: str, *groups: str) -> list
 
 
 def set_size(terminal: int, rows: int, columns: int) -> None:
-    """Set the size of a terminal. Errors: OSError."""
+    """Set the size of a terminal. Raises OSError."""
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 

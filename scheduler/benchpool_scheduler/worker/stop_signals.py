@@ -1,8 +1,8 @@
-"""Signals to a supervisor. A stop gets through even where no file can be written.
+"""Signals to a supervisor, which request a stop even if no file can be written.
 
-``LOOK`` says that ``stop.json`` is there. The others say the kind of stop alone: its grace is then
-the one that the worker was started with. A supervisor says in ``process.json`` (``heeds``) that it
-knows them, because one of an earlier version would die of them.
+``LOOK`` announces ``stop.json``. The others carry only the kind of stop: the grace period is then
+that of the worker's start. A supervisor lists the supported signals in ``process.json``
+(``heeds``), because one of an earlier version would be killed by them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ LOOK = signal.SIGUSR1
 WORDLESS: dict[str, int] = {"cancel": signal.SIGUSR2, "pause": signal.SIGRTMIN + 4}
 
 HEEDS = sorted(WORDLESS)
-"""What a supervisor writes of itself."""
+"""Supported kinds, as a supervisor writes them to its record."""
 
 
 def kind_of(signals: bytes) -> str | None:
-    """Return the strongest stop among signals that came; None for none.
+    """Return the strongest stop among received signals, or None.
 
     >>> kind_of(bytes([WORDLESS["pause"], WORDLESS["cancel"]])), kind_of(bytes([LOOK]))
     ('cancel', None)

@@ -1,4 +1,4 @@
-"""Start a supervisor as a process of its own: from the installed package, or from a zip file.
+"""Start of a supervisor as a process, from the installed package or from a zip file.
 
 Other programs of ``worker`` are started in the same way.
 """
@@ -26,7 +26,7 @@ SUPERVISOR = "supervisor.run"
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program of ``worker``, and where its modules are.
+    """A program of ``worker``, and the location of its modules.
 
     Attributes:
         root: Folder or zip file that is added to Python's path. ``module``: the one with ``main``.
@@ -37,23 +37,23 @@ class Program:
 
     @classmethod
     def installed(cls, module: str = SUPERVISOR) -> Program:
-        """Return the modules beside this one, below which nothing of the scheduler is imported."""
+        """Return a program of this installation, without access to the scheduler's modules."""
         package = Path(__file__).parent
         return cls(str(package.parent), f"{package.name}.{module}")
 
     @classmethod
     def zipped(cls, path: str, module: str = SUPERVISOR) -> Program:
-        """Return the modules in a zip file that holds them by their whole names."""
+        """Return a program in a zip file that contains the modules under their full names."""
         return cls(path, f"benchpool_scheduler.worker.{module}")
 
     def command(self, *words: str) -> list[str]:
-        """Return what runs it by this Python, with nothing of the user's Python set-up."""
+        """Return the command for this Python, isolated from the user's Python set-up."""
         alone = (sys.executable, "-I", "-S", "-X", "utf8", "-c", BOOT)
         return [*alone, self.root, self.module, *words]
 
 
 def take_lock(folder: Path) -> int | None:
-    """Take the lock of a worker's folder; None while a supervisor lives there."""
+    """Take the lock of a worker's folder; return None while its supervisor lives."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     lock = os.open(folder / records.LOCK, flags, 0o600)
     try:
@@ -67,10 +67,10 @@ def take_lock(folder: Path) -> int | None:
 
 
 def is_locked(folder: Path) -> bool:
-    """Return whether a supervisor lives there.
+    """Return whether a supervisor of this folder lives.
 
     Raises:
-        OSError: The machine cannot tell now (``machine_faults``).
+        OSError: The machine cannot answer now (``machine_faults``).
     """
     try:
         lock = take_lock(folder)
@@ -89,10 +89,10 @@ def spawn(
 ) -> tuple[int, int]:
     """Start a supervisor; return its pid and a pipe that closes when the command runs.
 
-    What it is told travels in an anonymous file: it holds the environment, and so perhaps secrets.
+    The configuration is passed in an anonymous file, because its environment may contain secrets.
 
     Args:
-        folder: The worker's. ``told``: what its ``SupervisorConfig`` reads.
+        folder: The worker's folder. ``told``: the configuration for its ``SupervisorConfig``.
         lock: Descriptor that the supervisor keeps open; ``errors``: its standard error.
     """
     with contextlib.ExitStack() as opened:

@@ -1,8 +1,8 @@
-"""The runs that a worker began in trackers, as its file says: read with distrust.
+"""Runs that a worker began in trackers, from its runs file: read as untrusted input.
 
 The file is ``{"python": PATH, "runs": [RUN]}`` with the newest run last, where a run is
-``{"tracker": NAME, "id": ID, "url": ADDRESS, "open": BOOL}``. A name and an address that a browser
-may follow are shown. What is still open when a worker was killed is closed by a step of its own
+``{"tracker": NAME, "id": ID, "url": ADDRESS, "open": BOOL}``. Only valid names and addresses that a
+browser may follow are shown. Runs left open by a killed worker are closed by a step under its own
 account (``supervisor.last_step``).
 """
 
@@ -18,29 +18,29 @@ from urllib.parse import urlsplit
 from . import records
 
 MOST = 8
-"""At most this many runs of a job are shown: the newest."""
+"""Most runs of a job that are shown: the newest."""
 NAME_LIMIT = 30
 ADDRESS_LIMIT = 1_000
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9 &._-]{{0,{NAME_LIMIT - 1}}}")
 _ADDRESS = re.compile(r"https?://[!#-;=?-\[\]_a-z~]+")
-"""What a browser may follow: no other scheme, no sign that is not ASCII, no quotes, no spaces."""
+"""Addresses that a browser may follow: http or https, ASCII characters, no quotes, no spaces."""
 
 
 class ReportedRun(NamedTuple):
-    """A run in a tracker; ``url`` is where people look at it."""
+    """A run in a tracker; ``url`` is its web page."""
 
     tracker: str
     url: str
 
 
 def read_runs(exchange: Path) -> tuple[ReportedRun, ...]:
-    """Return the runs of the file that have an address, the newest last."""
+    """Return the runs of the file with valid addresses, the newest last."""
     told = ((run.get("tracker"), run.get("url")) for run in _runs(str(exchange)))
     return checked(told)
 
 
 def checked(told: Iterable[tuple[object, object]]) -> tuple[ReportedRun, ...]:
-    """Return what may be shown of names and addresses: the newest, each address once.
+    """Return the valid names and addresses: the newest, each address once.
 
     >>> checked([("mlflow", "http://ml:5000/#/experiments/0/runs/1"), ("x", "javascript:alert(1)")])
     (ReportedRun(tracker='mlflow', url='http://ml:5000/#/experiments/0/runs/1'),)
@@ -55,7 +55,7 @@ def checked(told: Iterable[tuple[object, object]]) -> tuple[ReportedRun, ...]:
 
 
 def safe_address(url: object) -> str | None:
-    """Return an address without user, password and query, where keys often stand; None for others.
+    """Return an address without user, password and query, which may contain keys; None if invalid.
 
     >>> safe_address("https://joe:pw@wandb.ai/joe/p/runs/1?apiKey=s3cret")
     'https://wandb.ai/joe/p/runs/1'
@@ -75,7 +75,7 @@ def safe_address(url: object) -> str | None:
 
 
 def signature(exchange: Path) -> tuple[int, int, int] | None:
-    """Return what changes when the file is written again; None when there is none."""
+    """Return a value that changes when the file is rewritten, or None without a file."""
     try:
         facts = os.lstat(exchange / records.RUNS)
     except OSError:

@@ -1,4 +1,4 @@
-"""Which worker of which job."""
+"""Identity of a worker."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, order=True)
 class WorkerId:
-    """Which process group: the job, its attempt (from 1) and the worker's index (from 0)."""
+    """Identity of a process group: job, attempt (from 1) and index of the worker (from 0)."""
 
     job: str
     attempt: int

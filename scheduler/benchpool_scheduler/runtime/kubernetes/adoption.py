@@ -1,4 +1,4 @@
-"""Finds attempts again after a start, from the API server alone."""
+"""Recovery of attempts after a start, from the API server alone."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from benchpool_scheduler.runtime.kubernetes.raw_objects import RawJob
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """What a start has found.
+    """Result of the recovery after a start.
 
     Attributes:
-        finished: Expected workers that have succeeded, as their Jobs remember; their pods are gone.
-        lost: Expected workers of which nothing is there.
-        unexpected: Names of Jobs that nobody expects: they run on, or their end was heard of.
+        finished: Expected workers that succeeded according to their Jobs; their pods are gone.
+        lost: Expected workers without a Job and without a running pod.
+        unexpected: Names of Jobs without an expected worker: unknown, or their end was reported.
     """
 
     finished: tuple[WorkerId, ...]
@@ -41,9 +41,9 @@ async def adopt(
     expected: Iterable[WorkerId],
     pods: Iterable[PodView],
 ) -> Adopted:
-    """Register the expected workers that are there. Errors: KubeFailure, KubeUnavailable.
+    """Register the expected workers that exist. Raises KubeFailure or KubeUnavailable.
 
-    A worker whose Job was deleted is not lost before its pod is gone.
+    A worker whose Job was deleted is lost only after its pod is gone.
     """
     left = {WorkerId(pod.job, pod.attempt, pod.index): pod for pod in pods if pod.job}
     listed = await connection.list(
@@ -77,13 +77,14 @@ async def adopt(
                 one = WorkerId(worker.job, worker.attempt, index)
                 attempt.workers[index] = WorkerState(one, node, slots, over=one not in wanted)
         if worker not in left and worker.worker in indexes(job.status.completed_indexes):
-            # Its pod was deleted while nobody was there to see that it ended well.
+            # Its pod was deleted while the service was down, after it had succeeded.
             attempt.workers[worker.worker].over = True
             finished.append(worker)
     for worker in lost:
         joining = registry.attempts.get((worker.job, worker.attempt))
         if joining is not None:
-            # Its Job runs without it. Its number stays taken, so that others may join after it.
+            # Its Job runs without it. Its index stays taken, so that other workers can join after
+            # it.
             joining.workers[worker.worker] = WorkerState(worker, "", (), over=True)
     known = {attempt.name for attempt in registry.attempts.values()}
     unexpected = tuple(name for name in jobs if name not in known)
@@ -91,7 +92,7 @@ async def adopt(
 
 
 def indexes(text: str) -> frozenset[int]:
-    """Return the numbers that a Job's status says in short.
+    """Return the indexes in the compressed form of a Job's status.
 
     >>> sorted(indexes("0,2-4")), sorted(indexes(""))
     ([0, 2, 3, 4], [])

@@ -1,7 +1,7 @@
-"""Where agents are answered: notices, logs, progress, and folders on their way.
+"""Server side of the agents' requests: notices, logs, progress, and packed folders.
 
-Agents ask, nobody calls them: a pod needs no open port. A question for a notice is held open, so
-that a notice arrives within milliseconds. What it keeps in memory is only who asks just now.
+Agents send all requests, so a pod needs no open port. A request for a notice is held open, so that
+a notice arrives within milliseconds. Only the requests in progress are kept in memory.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from benchpool_scheduler.runtime.kubernetes.log_spool import LogSpool
 from benchpool_scheduler.worker.folders import Folders
 
 HEARD_S = 5.0
-"""An agent that is between two questions for less than this still listens."""
+"""Longest gap between two polls of an agent that counts as listening, in seconds."""
 MOST_WAIT_S = 55.0
 LOOK_S = 20.0
-"""An agent may take so long to take the stacks of its worker, seconds."""
+"""Timeout for an agent that collects the stacks of its worker, in seconds."""
 
 
 @dataclass(slots=True)
 class _AgentSession:
-    """The questions of one worker's agent.
+    """The polls of one worker's agent.
 
     Attributes:
-        look: Its stacks are asked for. ``told``: the number of this look, once the agent was told;
-            its own count goes on where a scheduler begins anew.
+        look: Pending request for its stacks. ``told``: number of this request, once the agent has
+            received it; the agent's count continues after a restart of the scheduler.
         too_old: The agent is of an earlier version, which opens no shells.
     """
 
@@ -60,7 +60,7 @@ class _AgentSession:
     heard: float = -1e9
 
     def wants_look(self, looked: int) -> bool:
-        """Tell whether stacks are asked for of which an agent with this count was not told."""
+        """Return whether stacks are requested that an agent with this count has not been sent."""
         if self.look is None or self.look.done():
             return False
         return self.told is None or looked < self.told
@@ -68,7 +68,7 @@ class _AgentSession:
 
 @dataclass(frozen=True, slots=True)
 class PendingNotice:
-    """A notice with the seconds that are left of its grace."""
+    """A notice with the rest of its grace period, in seconds."""
 
     kind: str
     grace_s: float
@@ -78,17 +78,17 @@ class PendingNotice:
 
 @dataclass(frozen=True, slots=True)
 class PendingLook:
-    """The worker's stacks are asked for; ``number`` grows with each time."""
+    """A request for the worker's stacks; ``number`` grows with each request."""
 
     number: int
 
 
 class AgentApi:
-    """What agents talk to; every verb is for a worker that has proved who it is.
+    """Requests of agents; callers authenticate the worker first.
 
     Args:
-        folders: Of the scheduler's state folder. ``log_bytes``: bound of one log there.
-        tell: Takes events. ``ended``: tells whether a worker is over.
+        folders: Folders of the scheduler's state. ``log_bytes``: size limit of one log there.
+        tell: Receives events. ``ended``: returns whether a worker has ended.
     """
 
     def __init__(
@@ -109,20 +109,20 @@ class AgentApi:
     # ------------------------------------------------------------------ for the runtime
 
     def notify(self, worker: WorkerId, notice: Notice) -> None:
-        """Give a notice to the worker's agent as soon as it asks."""
+        """Deliver a notice to the worker's agent with its next poll."""
         session = self._session(worker)
         session.notice = (notice, time.monotonic() + notice.grace_s)
         session.news.set()
 
     def listens(self, worker: WorkerId) -> bool:
-        """Tell whether the worker's agent hears notices just now."""
+        """Return whether the worker's agent polls for notices now."""
         session = self._sessions.get(worker)
         return session is not None and (
             session.asking > 0 or time.monotonic() - session.heard < HEARD_S
         )
 
     async def stacks(self, worker: WorkerId) -> WorkerStacks:
-        """Let the worker's agent take its stacks, and return them."""
+        """Request the stacks from the worker's agent, and return them."""
         session = self._session(worker)
         if session.look is None or session.look.done():
             session.look, session.told = asyncio.get_running_loop().create_future(), None
@@ -132,17 +132,17 @@ class AgentApi:
             return await asyncio.wait_for(asyncio.shield(look), LOOK_S)
         except TimeoutError:
             if session.look is look:
-                session.look = None  # the next one is asked for anew
+                session.look = None  # the next call sends a new request
             return WorkerStacks(why=f"Its agent did not answer within {LOOK_S:g} s.")
 
     def looked(self, worker: WorkerId, found: WorkerStacks) -> None:
-        """Take the stacks that an agent has taken."""
+        """Store the stacks that an agent sent."""
         session = self._sessions.get(worker)
         if session is not None and session.look is not None and not session.look.done():
             session.look.set_result(found)
 
     async def shell(self, worker: WorkerId, rows: int, columns: int, term: str) -> AgentShell:
-        """Let the worker's agent open a shell, and return it. Errors: OSError."""
+        """Let the worker's agent open a shell, and return it. Raises OSError."""
         if self._ended(worker):
             raise ProcessLookupError(3, "it does not run")
         session = self._session(worker)
@@ -164,7 +164,7 @@ class AgentApi:
         self.grew(worker)
 
     async def wait_for_growth(self, worker: WorkerId, timeout_s: float) -> None:
-        """Wait until the worker's log grows or ends, at most ``timeout_s``."""
+        """Wait until the worker's log grows or ends, at most ``timeout_s`` seconds."""
         grown = self._grown.setdefault(worker, asyncio.Event())
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
@@ -173,10 +173,10 @@ class AgentApi:
     # ------------------------------------------------------------------ for agents
 
     def admit(self, worker: WorkerId) -> None:
-        """Let a worker that is not over go on. Errors: Forbidden.
+        """Reject the request if its worker has ended. Raises Forbidden.
 
-        What is left of one that is over, or who has its token, must not write over what later
-        attempts of its job have saved, nor fill the disk.
+        A leftover process of an ended worker, or another client with its token, must not fill the
+        disk or overwrite what later attempts of the job have saved.
         """
         if self._ended(worker):
             raise Forbidden(
@@ -193,11 +193,11 @@ class AgentApi:
         looked: int | None = None,
         shell: str | None = None,
     ) -> PendingNotice | PendingLook | PendingShell | None:
-        """Return what the worker shall know and does not, waiting for it; None for nothing.
+        """Wait for a request to the agent that it has not received, and return it, or None.
 
         Args:
-            looked: The newest look that the agent knows of, ``shell`` the last shell; None for an
-                agent of an earlier version, which takes no stacks or opens no shells.
+            looked: Number of the agent's newest request for stacks, ``shell`` its last shell. None
+                for an agent of an earlier version, which takes no stacks or opens no shells.
         """
         session = self._session(worker)
         session.too_old = shell is None
@@ -229,18 +229,18 @@ class AgentApi:
             session.heard = time.monotonic()
 
     def shell_of(self, worker: WorkerId, id_: str) -> AgentShell:
-        """Return an open shell of a worker. Errors: NotFound."""
+        """Return an open shell of a worker. Raises NotFound."""
         session = self._sessions.get(worker)
         if session is None:
             raise gone()
         return session.shells.one(id_)
 
     def append(self, worker: WorkerId, offset: int, data: bytes) -> int:
-        """Take a piece of the log; return where the next one begins. Blocks for the disk."""
+        """Append a piece of the log; return the offset of the next one. Blocks on disk I/O."""
         return self._logs.append(worker, offset, data)
 
     def grew(self, worker: WorkerId) -> None:
-        """Wake who waits for the worker's log."""
+        """Wake all requests that wait for the worker's log."""
         grown = self._grown.pop(worker, None)
         if grown is not None:
             grown.set()
@@ -255,17 +255,17 @@ class AgentApi:
         checkpoint_step: int | None = None,
         runs: tuple[ReportedRun, ...] = (),
     ) -> None:
-        """Take what a worker says of itself."""
+        """Report the progress of a worker."""
         saved = (checkpoint_at, checkpoint_step)
         told = (fraction, text, dict(metrics), *saved)
         self._tell(WorkerProgress(worker, time.time(), *told, runs=runs))
 
     def metrics(self, worker: WorkerId, values: Sequence[ReportedValue]) -> None:
-        """Take values that a worker reports, oldest first."""
+        """Report values of a worker, oldest first."""
         self._tell(WorkerMetrics(worker, time.time(), tuple(values)))
 
     def carried(self, job: str, what: str, index: int) -> Path:
-        """Return where a packed folder of a worker lies, or would lie."""
+        """Return the path of a worker's packed folder, whether or not it exists."""
         return self._folders.job(job) / "carried" / f"{what}-{index}.tar"
 
     def _session(self, worker: WorkerId) -> _AgentSession:

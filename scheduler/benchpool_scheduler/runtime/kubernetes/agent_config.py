@@ -1,7 +1,8 @@
-"""What an agent is told: from a launch to the JSON that lies in its pod; pure.
+"""Configuration of the agent, from a launch to the JSON in its pod: pure.
 
-All workers of an attempt have the same configuration, since they are pods of one template; the
-agent adds what follows from its index. It travels in a Secret: an environment may hold secrets.
+All workers of an attempt have the same configuration, since they are pods of one template. The
+agent adds the values that depend on its index. The configuration is stored in a Secret, because the
+environment may hold secrets.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from benchpool_scheduler.runtime.kubernetes.agent import paths
 from benchpool_scheduler.runtime.kubernetes.cluster_settings import ClusterSettings
 
 MOST_BYTES = 700_000
-"""Of a packed configuration; a Secret holds 1 MiB, in base64."""
+"""Most bytes of a packed configuration; a Secret holds 1 MiB, in base64."""
 
 
 def agent_config(launch: Launch, settings: ClusterSettings, key: str = "") -> dict[str, object]:
-    """Return what the agents of an attempt are told.
+    """Return the configuration of the agents of an attempt.
 
     Args:
-        key: What only the workers of this attempt know, so that they can know each other.
+        key: Secret by which the workers of this attempt authenticate each other.
     """
     at_home = launch.claim is not None
     home = launch.output_dir
@@ -54,16 +55,16 @@ def agent_config(launch: Launch, settings: ClusterSettings, key: str = "") -> di
 
 
 def checkpoint(launch: Launch) -> str:
-    """Return the folder that every attempt finds again: on the home volume where there is one."""
+    """Return the checkpoint folder of all attempts: on the home volume if there is one."""
     if launch.claim is None:
         return paths.CHECKPOINT
     return f"{launch.claim_path.rstrip('/')}/.benchpool/jobs/{launch.worker.job}/checkpoint"
 
 
 def master(launch: Launch, settings: ClusterSettings) -> str:
-    """Return where the gang meets: worker 0's name, which stays whatever its address.
+    """Return the rendezvous host: the DNS name of worker 0, which outlives its address.
 
-    A worker alone meets itself on the loopback.
+    A single worker uses the loopback address.
     """
     if len(launch.nodes) == 1:
         return "127.0.0.1"
@@ -71,13 +72,13 @@ def master(launch: Launch, settings: ClusterSettings) -> str:
 
 
 def host(launch: Launch, index: int, settings: ClusterSettings) -> str:
-    """Return the name of a worker's pod in the cluster's DNS."""
+    """Return the DNS name of a worker's pod in the cluster."""
     name = attempt_name(launch.worker.job, launch.worker.attempt)
     return f"{name}-{index}.{name}.{settings.namespace}.svc"
 
 
 def pack(told: dict[str, object]) -> bytes:
-    """Return a configuration as bytes. Errors: InvalidInput for more files than fit."""
+    """Return a configuration as bytes. Raises InvalidInput if it does not fit."""
     packed = gzip.compress(msgspec.json.encode(told), mtime=0)
     if len(packed) > MOST_BYTES:
         raise InvalidInput(

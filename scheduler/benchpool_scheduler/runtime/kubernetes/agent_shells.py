@@ -1,5 +1,7 @@
-"""Shells in pods, as far as the scheduler has them: what is typed waits for the worker's agent,
-what is printed for the reader. The terminal is in the pod, and so is the shell.
+"""The scheduler's side of shells in pods.
+
+Input waits for the worker's agent, output for the reader. The terminal and the shell are in the
+pod.
 """
 
 from __future__ import annotations
@@ -14,15 +16,15 @@ from benchpool_scheduler.contract.shells import OPENS_S
 from benchpool_scheduler.errors import InvalidInput, NotFound
 
 KEPT_BYTES = 64 * 1024
-"""What is typed and not fetched; who types more waits."""
+"""Most bytes of input that the agent has not fetched; further input waits."""
 CLOSES_S = 5.0
-"""An agent may take so long to end a shell and tell its exit code, seconds."""
+"""Timeout for an agent that ends a shell and reports its exit code, in seconds."""
 MOST_WAIT_S = 25.0
 
 
 @dataclass(frozen=True, slots=True)
 class PendingShell:
-    """A shell is asked for, and the terminal that it is shown in."""
+    """A request for a shell, with the size and type of its terminal."""
 
     shell: str
     rows: int
@@ -32,7 +34,7 @@ class PendingShell:
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """What an agent types into a shell; ``next`` is the offset of what comes after it."""
+    """Input for a shell; ``next`` is the offset of the input after it."""
 
     data: bytes
     next: int
@@ -45,10 +47,10 @@ class AgentShell:
     """A shell in a worker's pod; see ``ShellChannel``.
 
     Args:
-        asked: What its agent is told.
+        asked: The request that its agent receives.
 
     Attributes:
-        heard: The agent has been told of it. ``over``: it has ended, or could not be opened.
+        heard: The agent has received the request. ``over``: the shell ended or failed to open.
     """
 
     def __init__(self, asked: PendingShell) -> None:
@@ -65,7 +67,7 @@ class AgentShell:
         self._changed = asyncio.Event()
 
     async def opening(self) -> AgentShell:
-        """Wait until its agent has opened it. Errors: OSError."""
+        """Wait until the agent has opened the shell, and return it. Raises OSError."""
         try:
             await self._until(lambda: self._opened or self.over, OPENS_S)
         except TimeoutError:
@@ -81,14 +83,14 @@ class AgentShell:
     # ------------------------------------------------------------------ for its reader
 
     async def read(self) -> bytes:
-        """Return what it printed, waiting for it; nothing when it has ended."""
+        """Wait for output and return it; return nothing after the shell has ended."""
         await self._until(lambda: bool(self._printed) or self.over)
         data, self._printed = self._printed, b""
         self._tell()
         return data
 
     async def write(self, data: bytes) -> None:
-        """Type into it. Errors: OSError, it has ended."""
+        """Write input to the shell. Raises OSError after it has ended."""
         await self._until(lambda: len(self._typed) < KEPT_BYTES or self.over)
         if self.over:
             raise BrokenPipeError(32, "the shell has ended")
@@ -96,12 +98,12 @@ class AgentShell:
         self._tell()
 
     def resize(self, rows: int, columns: int) -> None:
-        """Say how large the terminal is now."""
+        """Set the size of the terminal."""
         self._size = (rows, columns)
         self._tell()
 
     async def close(self) -> int | None:
-        """End it and return its exit code; None as well where its agent does not answer in time."""
+        """End the shell and return its exit code, or None if the agent does not answer in time."""
         self._hung_up = True
         self._tell()
         with contextlib.suppress(TimeoutError):
@@ -114,10 +116,10 @@ class AgentShell:
     async def typed(
         self, offset: int, size: tuple[int, int], wait_s: float, *, full: bool
     ) -> Typed:
-        """Return what was typed from an offset on, or another size, waiting for it.
+        """Wait for input from an offset on, or for a new size, and return them.
 
         Args:
-            size: Of the terminal, as the agent knows it. ``full``: it takes nothing typed now.
+            size: Size of the terminal in the agent. ``full``: the terminal accepts no input now.
         """
         if not self._opened:
             self._opened = True
@@ -139,9 +141,10 @@ class AgentShell:
         return Typed(data, self._fetched + len(data), *self._size, self._hung_up or self.over)
 
     async def printed(self, offset: int, data: bytes) -> int:
-        """Take what was printed from an offset on, waiting for room; return where it goes on.
+        """Accept output from an offset on, once earlier output was read; return the next offset.
 
-        Errors: NotFound, nobody reads it any more; InvalidInput, something before it did not come.
+        Raises NotFound if the shell has no reader any more, InvalidInput if earlier output is
+        missing.
         """
         if offset > self._received:
             raise InvalidInput(f"Only {self._received} bytes came before offset {offset}.")
@@ -156,19 +159,19 @@ class AgentShell:
         return self._received
 
     def end(self, exit_code: int | None = None, why: str = "") -> None:
-        """Take its end; only the first one counts."""
+        """Record the end of the shell; only the first call counts."""
         if not self.over:
             self.over, self._exit_code, self._why = True, exit_code, why
             self._tell()
 
     async def _until(self, holds: Callable[[], bool], most_s: float | None = None) -> None:
-        """Wait until something holds of it. Errors: TimeoutError."""
+        """Wait until a condition holds. Raises TimeoutError."""
         async with asyncio.timeout(most_s):
             while not holds():
                 await self._changed.wait()
 
     def _tell(self) -> None:
-        """Wake everybody who waits; who waits from now on waits for the next change."""
+        """Wake all waiting tasks; later waits are for the next change."""
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -180,7 +183,7 @@ class AgentShells:
         self._open: dict[str, AgentShell] = {}
 
     def ask(self, rows: int, columns: int, term: str) -> AgentShell:
-        """Return a shell that the agent is asked for; it is kept until it has ended."""
+        """Return a new shell, requested from the agent; it is kept until it has ended."""
         for id_ in [id_ for id_, shell in self._open.items() if shell.over]:
             del self._open[id_]
         id_ = secrets.token_hex(16)
@@ -188,24 +191,24 @@ class AgentShells:
         return shell
 
     def pending(self, known: str) -> PendingShell | None:
-        """Return one that the agent has not been told of; ``known`` is the last that it has."""
+        """Return the next request for the agent; ``known`` is its last received request."""
         if known in self._open:
             self._open[known].heard = True
         waiting = (it for it in self._open.values() if not (it.heard or it.over))
         return next((it.asked for it in waiting), None)
 
     def one(self, id_: str) -> AgentShell:
-        """Return one of them. Errors: NotFound."""
+        """Return an open shell. Raises NotFound."""
         if id_ not in self._open:
             raise gone()
         return self._open[id_]
 
     def end(self) -> None:
-        """End all, since the worker has ended."""
+        """End all shells, since the worker has ended."""
         for shell in self._open.values():
             shell.end()
 
 
 def gone() -> NotFound:
-    """Return what an agent is told whose shell nobody reads any more."""
+    """Return the error for an agent whose shell has no reader any more."""
     return NotFound("There is no such shell: it has ended.")

@@ -1,7 +1,7 @@
-"""How an agent proves which worker it is: an HMAC of job, attempt and worker.
+"""Authentication of agents: an HMAC of job, attempt and worker.
 
-Nothing is kept: whoever has the scheduler's secret can check. A token says nothing about anything
-but its own worker.
+Nothing is stored: the scheduler's secret is enough to check a token. A token is valid for its own
+worker only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SECRET_BYTES = 32
 
 
 class AgentTokens:
-    """Makes and checks tokens.
+    """Creates and checks tokens.
 
     >>> tokens = AgentTokens(b"0" * 32)
     >>> susans = WorkerId("job", 1, 0)
@@ -33,14 +33,17 @@ class AgentTokens:
         return self._made("worker", worker.job, str(worker.attempt), str(worker.worker))
 
     def of_gang(self, job: str, attempt: int) -> str:
-        """Return what the workers of an attempt know each other by; it opens nothing here."""
+        """Return the key by which the workers of an attempt authenticate each other.
+
+        The scheduler does not accept it as a token.
+        """
         return self._made("gang", job, str(attempt))
 
     def _made(self, *parts: str) -> str:
-        # Lengths go before the parts, so that no two workers give the same text.
+        # Each part is preceded by its length, so that different workers never give the same text.
         text = "".join(f"{len(part)}:{part}" for part in parts)
         return hmac.new(self._secret, text.encode(), hashlib.sha256).hexdigest()
 
     def good(self, worker: WorkerId, token: str) -> bool:
-        """Tell whether a token is that of a worker, in constant time."""
+        """Return whether a token belongs to a worker; takes constant time."""
         return hmac.compare_digest(self.of(worker).encode(), token.encode())

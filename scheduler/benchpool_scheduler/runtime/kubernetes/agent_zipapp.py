@@ -1,10 +1,10 @@
-"""Makes the agent's one file: a zip of its modules and of those of ``worker``.
+"""Build the agent's zip file from its modules and those of ``worker``.
 
     python -m benchpool_scheduler.runtime.kubernetes.agent_zipapp /opt/benchpool/agent.pyz
 
-In it is also the file that puts ``benchpool`` on the path of jobs. The same sources always give
-the same bytes. The packages in between are empty there: nothing of
-the scheduler comes along.
+It also contains the file that puts ``benchpool`` on the path of jobs. The same sources always give
+the same bytes. The packages in between are empty in the zip, so that it contains no code of the
+scheduler.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def files() -> dict[str, bytes]:
-    """Return what is in the zip, by path."""
+    """Return the contents of the zip file, by path."""
     root = PACKAGE.name
     found = {"__main__.py": BEGIN.encode()}
     for shell in SHELLS:
@@ -40,7 +40,7 @@ def files() -> dict[str, bytes]:
 
 
 def write(target: Path) -> None:
-    """Write the zip."""
+    """Write the zip file."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files().items():
             archive.writestr(zipfile.ZipInfo(name, EPOCH), content)

@@ -1,4 +1,4 @@
-"""What is known of attempts and their workers: plain data and the questions asked of it."""
+"""State of attempts and their workers: plain data and queries."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class WorkerState:
     """One worker and its pod.
 
     Attributes:
-        node, slots: Where the core put it.
-        launch: What it is started with; None when an earlier service started it.
-        pod: As last seen; ``gone`` when it is no longer there.
-        expected: Somebody wants to hear of it.
-        opened: Its gate was opened by us; ``opening``: that is under way.
-        asked: What it was told. ``kill_at``: when its pod is deleted if it is still there.
+        node, slots: Its placement, as the core chose it.
+        launch: What it is started with; None if an earlier service started it.
+        pod: Its pod as last seen; ``gone`` if the pod does not exist any more.
+        expected: Its events are reported.
+        opened: The runtime has opened its gate; ``opening``: that is in progress.
+        asked: Notice that was sent. ``kill_at``: time at which a remaining pod is deleted.
         trouble: Why it does not begin, ``since`` when (monotonic seconds).
-        given_back: Why we gave up waiting for it.
+        given_back: Why the runtime stopped waiting for it.
     """
 
     worker: WorkerId
@@ -47,12 +47,12 @@ class WorkerState:
 
     @property
     def gated(self) -> bool:
-        """Whether its pod stands behind our gate."""
+        """Whether the scheduling gate of its pod is closed."""
         return self.pod is not None and names.ADMISSION_GATE in self.pod.gates
 
     @property
     def placement(self) -> str:
-        """Where it goes, as it stands in the Job."""
+        """Its node and slots, as written in the Job."""
         return placement(self.node, self.slots)
 
 
@@ -61,14 +61,14 @@ class AttemptState:
     """One start of a job: an Indexed Job and its pods.
 
     Attributes:
-        begun: Something of it may be there. ``uid``: of the Job; empty before all of it is there.
-        size: Workers that the Job has.
-        wanted: Workers that it shall have.
-        since: When it was begun, ``over_since`` when its last worker ended (monotonic seconds).
-        looked: When we last looked why pods are missing.
-        in_doubt: An earlier service has begun it, and it is not known whether all of it was made:
-            until then no gate is opened.
-        admitted: Its pods are those of others: nothing is made for it.
+        begun: Objects of it may exist. ``uid``: of the Job; empty until all objects exist.
+        size: Number of workers of the Job.
+        wanted: Number of workers that the Job is to have.
+        since: Start of the attempt, ``over_since`` end of its last worker (monotonic seconds).
+        looked: Last check for the cause of missing pods.
+        in_doubt: An earlier service created it, and some of its objects may be missing. Gates
+            stay closed until that is known.
+        admitted: Its pods were created outside benchpool; the runtime creates no objects for it.
     """
 
     job: str
@@ -86,12 +86,12 @@ class AttemptState:
 
     @property
     def name(self) -> str:
-        """The name of its Job, Secret and Service."""
+        """Name of its Job, Secret and Service."""
         return names.attempt_name(self.job, self.number)
 
     @property
     def live(self) -> Iterator[WorkerState]:
-        """The workers that have not ended."""
+        """Workers that have not ended."""
         return (state for state in self.workers.values() if not state.over)
 
     @property
@@ -101,19 +101,19 @@ class AttemptState:
 
     @property
     def whole(self) -> bool:
-        """Whether all workers that it shall have were launched."""
+        """Whether all wanted workers were launched."""
         return all(index in self.workers for index in range(self.wanted))
 
     @property
     def placements(self) -> list[str]:
-        """Where its workers go, by index."""
+        """Placements of its workers, by index."""
         return [self.workers[index].placement for index in range(self.wanted)]
 
     def to_open(self) -> list[WorkerState]:
-        """Return the workers whose gates open now: all that wait, or none (R10).
+        """Return the workers whose gates open now: all waiting workers, or none (R10).
 
-        None before every worker has its pod: a gang that is not whole holds no GPU. None either
-        when one of those that wait is to stop: then the others will be told as well.
+        None before every worker has its pod, since an incomplete gang must not hold GPUs. Also none
+        if a waiting worker is to stop, because the other workers will get a notice as well.
         """
         waiting = [state for state in self.unbegun if not state.opened]
         ready = all(state.gated and state.asked is None for state in waiting)
@@ -121,11 +121,11 @@ class AttemptState:
 
     @property
     def unbegun(self) -> list[WorkerState]:
-        """The workers whose pods are behind their gates, or still to come."""
+        """Workers without a pod or with a closed gate."""
         return [state for state in self.live if state.pod is None or state.gated]
 
     def missing(self) -> list[WorkerState]:
-        """Return the workers whose pods should be there and are not."""
+        """Return the workers whose pods should exist and do not."""
         return [state for state in self.live if state.pod is None]
 
 
@@ -134,13 +134,13 @@ Key = tuple[str, int]
 
 
 class AttemptRegistry:
-    """All attempts that somebody wants to hear of, and some that just ended."""
+    """All attempts whose events are reported, and some that ended recently."""
 
     def __init__(self) -> None:
         self.attempts: dict[Key, AttemptState] = {}
 
     def attempt(self, job: str, number: int, now: float) -> AttemptState:
-        """Return an attempt, which begins now if it is new."""
+        """Return an attempt; create it if it is new."""
         key = (job, number)
         found = self.attempts.get(key)
         if found is None:
@@ -148,12 +148,12 @@ class AttemptRegistry:
         return found
 
     def state(self, worker: WorkerId) -> WorkerState | None:
-        """Return a worker, None for one nobody knows."""
+        """Return a worker, or None if it is unknown."""
         attempt = self.attempts.get((worker.job, worker.attempt))
         return None if attempt is None else attempt.workers.get(worker.worker)
 
     def ended(self, worker: WorkerId) -> bool:
-        """Tell whether a worker is over; one that nobody knows is."""
+        """Return whether a worker has ended; an unknown worker counts as ended."""
         state = self.state(worker)
         return state is None or state.over
 
@@ -165,7 +165,7 @@ class AttemptRegistry:
         return (state.pod.address or None) if state.pod.running else None
 
     def live(self, job: str) -> bool:
-        """Tell whether a job has workers that have not ended."""
+        """Return whether a job has workers that have not ended."""
         return any(a.job == job and not a.over for a in self.attempts.values())
 
     def chosen(self) -> Iterator[str]:

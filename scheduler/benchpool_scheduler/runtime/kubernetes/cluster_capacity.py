@@ -1,4 +1,4 @@
-"""What there is on the cluster, kept as answers that are made again only when something changed."""
+"""GPUs and nodes of the cluster, cached until something changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchpool_scheduler.runtime.kubernetes.node_backoff import NodeBackoff
 
 
 class ClusterCapacity:
-    """GPUs and nodes as the core shall see them.
+    """GPUs and nodes as the core sees them.
 
     Attributes:
         leased: The slots of each lease in force.
@@ -36,16 +36,16 @@ class ClusterCapacity:
         self.leased: dict[str, tuple[str, ...]] = {}
 
     def changed(self) -> None:
-        """Note that the answers must be made again."""
+        """Invalidate the cache."""
         self._devices = self._nodes = None
 
     def opened(self) -> None:
-        """From now on, pods of ours that nobody expects are nobody's."""
+        """From now on, count pods of benchpool that are not expected as foreign."""
         self._opened = True
         self.changed()
 
     def hold(self, lease: str, held: tuple[str, ...]) -> None:
-        """Note the slots of a lease."""
+        """Record the slots of a lease."""
         self.leased[lease] = held
         self.changed()
 
@@ -55,11 +55,11 @@ class ClusterCapacity:
         self.changed()
 
     def refuse(self, node: str, witness: str, text: str) -> None:
-        """Note that a node did not take a job: several witnesses keep others off for a while."""
+        """Record that a node rejected a job; several witnesses make it avoided for a while."""
         self._backoff.add(node, witness, text, time.monotonic())
 
     def leave_alone(self, node: str, text: str) -> None:
-        """Keep a node free of others for a while, each time longer."""
+        """Keep a node free of other jobs for a while, each time longer."""
         self._backoff.leave_alone(node, text, time.monotonic())
 
     def devices(self, cluster: Informers) -> tuple[Device, ...]:
@@ -84,7 +84,7 @@ class ClusterCapacity:
                 out,
                 self._settings.tolerations,
             )
-            # The same tuple again: whoever has it need not compare thousands of GPUs.
+            # Return the same tuple, so that callers need not compare thousands of GPUs.
             self._devices = self._told_devices if found == self._told_devices else found
             self._told_devices = self._devices
         return self._devices
@@ -102,7 +102,7 @@ class ClusterCapacity:
         return (pod for pod in cluster.pods if self._is_ours(pod))
 
     def _nobodys(self, cluster: Informers) -> Iterator[PodUse]:
-        """Yield what pods hold that carry our labels and are not expected: they are ending."""
+        """Yield the requests of ending pods: they carry benchpool's labels and are not expected."""
         for pod in cluster.pods:
             if pod.node and not pod.over and not self._is_ours(pod):
                 yield PodUse(pod.node, pod.requests)

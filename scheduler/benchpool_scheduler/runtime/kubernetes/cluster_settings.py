@@ -1,4 +1,4 @@
-"""What a site says about its cluster; frozen, read once."""
+"""Settings of the site for its cluster; frozen, read once."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ DEFAULT_SIZE = "20Gi"
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """How workers run on this cluster.
+    """Settings of workers on this cluster.
 
     Attributes:
-        namespace: Where the pods of jobs are.
-        image: Of jobs that name none; it needs Python 3.10 or newer, as every image of a job does.
-        agent_image: Holds the agent at ``agent_path``; it is copied into the worker's pod.
-        agent_url: Where agents reach the scheduler, up to and with ``/workers``.
-        run_as: User and group id of the processes in a pod.
+        namespace: Namespace of the pods of jobs.
+        image: Default image of jobs; like every image of a job it needs Python 3.10 or newer.
+        agent_image: Image with the agent at ``agent_path``; it is copied into the worker's pod.
+        agent_url: Address of the scheduler for agents, up to and including ``/workers``.
+        run_as: User and group ID of the processes in a pod.
         pull_policy, pull_secrets: For images of jobs and of the agent.
-        tolerations: Taints that our pods bear, as Kubernetes writes them; nodes with others are
-            not ready for us.
+        tolerations: Tolerations of benchpool's pods, as in Kubernetes. Nodes with other taints are
+            not ready for them.
         scratch, shm: Sizes of the scratch folder and of ``/dev/shm``.
-        cpu_limit: Limit of cores in times of what is asked for, 1 at least; 0 for none.
-        priority_class: Of worker pods; empty for the cluster's default.
-        gpu_prefixes: How resources begin that count GPUs or slices of them.
-        unschedulable_s: A pod that its node refuses for so long is given back.
-        pull_s: The same for an image that cannot be pulled.
-        prepare_s: The same for a pod that does not begin, e.g. because a volume is missing.
-        refused_s: A node that refused several jobs gets no other one for so long, then twice as
-            long.
-        dip_s: GPUs that a node does not report for less than this are not lost.
-        keep_ended_s: Objects of an ended attempt are kept for so long.
-        carry_bytes: Most bytes of a checkpoint or of results that travel through the scheduler.
-        log_bytes: Bound of one worker's log.
-        scheduler_namespace, scheduler_labels: Where the scheduler's own pods are, and by what they
-            are known: they alone reach the ports of services. Without labels no policy says so.
-        listen: On what programs of services listen: every address of their pod.
-        admitted_namespaces: Those in which pods of others get their GPUs from us.
-        workload_hints: What Jobs tell a cluster that schedules workloads itself.
+        cpu_limit: CPU limit as a multiple of the request, at least 1; 0 for no limit.
+        priority_class: Priority class of worker pods; empty for the cluster's default.
+        gpu_prefixes: Beginnings of the names of resources that count GPUs or MIG slices.
+        unschedulable_s: Timeout for a pod that its node rejects, in seconds.
+        pull_s: Timeout for an image that cannot be pulled, in seconds.
+        prepare_s: Timeout for a pod that does not begin, e.g. without its volume, in seconds.
+        refused_s: Seconds for which a node that rejected several jobs gets no other one. The time
+            doubles with each repetition.
+        dip_s: GPUs that a node does not report for less than this are not lost, in seconds.
+        keep_ended_s: Time for which objects of an ended attempt are kept, in seconds.
+        carry_bytes: Most bytes of a checkpoint or of results sent through the scheduler.
+        log_bytes: Size limit of one worker's log, in bytes.
+        scheduler_namespace, scheduler_labels: Namespace and labels of the scheduler's own pods.
+            Only these pods reach the ports of services. Without labels there is no such policy.
+        listen: Address on which programs of services listen: every address of their pod.
+        admitted_namespaces: Namespaces in which pods created outside benchpool get GPUs from it.
+        workload_hints: Metadata of Jobs for a cluster that schedules workloads itself.
     """
 
     namespace: str

@@ -1,4 +1,4 @@
-"""Pods and nodes as the runtime keeps them, trimmed from ``raw_objects``; pure."""
+"""Pods and nodes as the runtime caches them, reduced from ``raw_objects``: pure."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ WORKER = "worker"
 
 @dataclass(frozen=True, slots=True)
 class PodView:
-    """A pod of ours.
+    """A pod that gets its GPUs from benchpool.
 
     Attributes:
-        job, attempt, index: Of a worker; ``job`` is empty for a notebook.
-        user: Whose worker it is, as the scheduler wrote it; empty for a notebook.
-        lease: Id of the lease of a notebook, else empty.
-        gates: Names of the gates that are closed.
-        node: Where it was bound, empty before. ``slots``: what it was given there.
-        leaving: Somebody deletes it. ``why_leaving``: who, where the cluster says so.
-        unschedulable: The kube-scheduler's sentence while it finds no room.
-        waiting: Reason and sentence of the container that cannot begin. ``preparing``: it is the
-            agent's, which comes before the worker's.
-        running: The worker's container runs; ``since`` as the cluster says it.
-        ended: How the worker's container ended; ``begun`` whether it ever began.
-        setup: How an init container failed.
-        affinity: What was asked for before it was pinned; kept while it is behind a gate.
-        address: Its own in the cluster's network; empty before it has one.
-        epoch: Of the leader that wrote it last.
-        foreign: Others made it, and it gets its GPUs from us; ``owned``: by a controller, which
-            makes another when it is gone.
-        version: Its resource version; pods that differ in nothing else are alike.
+        job, attempt, index: The worker's; ``job`` is empty for a notebook.
+        user: User of the worker, as the scheduler wrote it; empty for a notebook.
+        lease: ID of a notebook's lease, else empty.
+        gates: Names of the closed scheduling gates.
+        node: Node to which it is bound, or empty. ``slots``: its slots there.
+        leaving: The pod is being deleted. ``why_leaving``: the reason that the cluster gives.
+        unschedulable: Message of the kube-scheduler while the pod fits on no node.
+        waiting: Reason and message of a container that cannot begin. ``preparing``: it is the
+            agent's init container.
+        running: The worker's container runs; ``since`` is its start as the cluster reports it.
+        ended: State of the terminated worker's container.
+        setup: State of an init container that failed.
+        affinity: Affinity before the pod was pinned to a node; kept while a gate is closed.
+        address: IP address of the pod; empty before it has one.
+        epoch: Epoch of the leader that wrote the pod last.
+        foreign: The pod was created outside benchpool. ``owned``: it has a controller, which
+            creates another one when it is gone.
+        version: Its resource version; ignored in comparisons.
     """
 
     name: str
@@ -86,12 +86,12 @@ class PodView:
 
     @property
     def over(self) -> bool:
-        """Whether nothing of it runs or will ever run."""
+        """Whether it runs nothing and never will."""
         return self.phase in TERMINAL or (self.leaving and not self.node)
 
 
 def keep_pod(pod: RawPod) -> PodView:
-    """Trim a pod of ours."""
+    """Return the cached fields of a pod."""
     meta, status = pod.metadata, pod.status
     labels = meta.labels
     index = labels.get(INDEX) or meta.annotations.get(INDEX) or "0"
@@ -133,14 +133,14 @@ def keep_pod(pod: RawPod) -> PodView:
 
 @dataclass(frozen=True, slots=True)
 class PodUse:
-    """What a pod that is not ours takes of its node."""
+    """Requests of a pod that gets no GPUs from benchpool, on its node."""
 
     node: str
     requests: Mapping[str, float]
 
 
 def keep_use(pod: RawPod) -> PodUse | None:
-    """Trim a pod that is not ours; None when it takes nothing."""
+    """Return the requests of a foreign pod; None if it uses nothing."""
     asked = requests(pod.spec)
     if pod.status.phase in TERMINAL or not pod.spec.node_name or not asked:
         return None
@@ -149,7 +149,7 @@ def keep_use(pod: RawPod) -> PodUse | None:
 
 @dataclass(frozen=True, slots=True)
 class NodeView:
-    """A node, trimmed; quantities in cores, bytes and pieces."""
+    """A node, reduced; quantities in cores, bytes and pieces."""
 
     name: str
     labels: Mapping[str, str]
@@ -162,7 +162,7 @@ class NodeView:
 
 
 def keep_node(node: RawNode) -> NodeView:
-    """Trim a node."""
+    """Return the cached fields of a node."""
     ready = next((c for c in node.status.conditions if c.type == "Ready"), None)
     return NodeView(
         name=node.metadata.name,
@@ -177,7 +177,7 @@ def keep_node(node: RawNode) -> NodeView:
 
 
 def requests(spec: RawPodSpec) -> dict[str, float]:
-    """Return what a pod takes: its containers together, or the largest init container."""
+    """Return the requests of a pod: the sum of its containers, or the largest init container."""
     total: dict[str, float] = {}
     for container in spec.containers:
         _add(total, _asked(container))

@@ -1,7 +1,7 @@
-"""GPUs that others hold by device claims (DRA, ``resource.k8s.io``): pure.
+"""GPUs held by device claims (DRA, ``resource.k8s.io``): pure.
 
-Pods that hold a GPU so ask for no ``nvidia.com/gpu``: only the allocation of their claim tells of
-it. It counts as foreign use of its node. A slice of a GPU counts as the whole of it.
+Pods with such a GPU do not request ``nvidia.com/gpu``: only the allocation of their claim shows it.
+It counts as foreign use of its node. A MIG slice counts as a whole GPU.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from benchpool_scheduler.runtime.kubernetes.cluster_views import PodUse
 
 DRIVER = "gpu.nvidia.com"
 SLICE = "-mig-"
-"""What parts the name of a GPU from that of a slice of it."""
+"""Separator between the name of a GPU and that of its MIG slice."""
 
 
 class Result(Struct, frozen=True, rename="camel"):
-    """A device that was allocated; with ``admin_access`` others may have it too."""
+    """An allocated device; with ``admin_access`` it may be allocated to other claims too."""
 
     driver: str = ""
     pool: str = ""
@@ -53,7 +53,7 @@ class RawDeviceClaim(Struct, frozen=True):
 
 
 def keep_claim(claim: RawDeviceClaim) -> PodUse | None:
-    """Return what a claim takes of its node; None when that is no GPU.
+    """Return the GPUs that a claim uses on its node; None for other devices.
 
     >>> gpus = [Result(DRIVER, "n0", name) for name in ("gpu-0", "gpu-1-mig-1", "gpu-1-mig-2")]
     >>> keep_claim(RawDeviceClaim(ClaimStatus(Allocation(Devices(gpus)))))
@@ -70,7 +70,7 @@ def keep_claim(claim: RawDeviceClaim) -> PodUse | None:
 
 
 def _node(selector: dict[str, Any] | None) -> str | None:
-    """Return the one node that a selector is about; the driver's pools are named after nodes."""
+    """Return the one node that a selector names, or None."""
     for term in (selector or {}).get("nodeSelectorTerms") or ():
         for field in term.get("matchFields") or ():
             if field.get("key") == "metadata.name" and len(field.get("values") or ()) == 1:

@@ -1,10 +1,11 @@
-"""From nodes and pods to GPUs: pure.
+"""GPUs computed from nodes and pods: pure.
 
-The kubelet chooses devices when a pod begins, so that a GPU is a *slot* here: ``node/0`` and so
-on, as many as the node has. A pod of ours holds the slots that its annotation names. Of the
-others, as many as foreign pods ask for are foreign (R1), and as many as the node says are lost are
-broken: the highest ones, since all are alike. A slot that is ours never becomes one of these. On a
-node where nothing of ours may be started all are broken, whoever holds them.
+The kubelet chooses devices when a pod begins. Therefore a GPU is a *slot* here: ``node/0`` and so
+on, as many as the node has. A pod of benchpool holds the slots that its annotation names. The
+remaining slots of a node are assigned by count, from the highest index down, since all are alike.
+First the GPUs that the node reports as lost are broken, then the GPUs that foreign pods request are
+foreign (R1). A slot of benchpool never becomes one of these. On a node that accepts no worker, all
+slots are broken, independent of their holders.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from benchpool_scheduler.runtime import Device, DeviceState
 from benchpool_scheduler.runtime.kubernetes.cluster_views import NodeView, PodUse, PodView
 
 Counted = Mapping[tuple[str, str], int]
-"""Pieces of a resource by node and resource."""
+"""Number of pieces by node and resource."""
 
 SCHEDULING = ("NoSchedule", "NoExecute")
 CORDON = "node.kubernetes.io/unschedulable"
@@ -26,11 +27,11 @@ CORDON = "node.kubernetes.io/unschedulable"
 
 @dataclass(frozen=True, slots=True)
 class GpuHolders:
-    """Whose the GPUs are.
+    """Holders of the GPUs.
 
     Attributes:
-        ours: Slots that our pods hold, or that were chosen for pods that come to be.
-        foreign: GPUs that other pods ask for.
+        ours: Slots that benchpool's pods hold, or that were chosen for pods to be created.
+        foreign: Number of GPUs that other pods request.
     """
 
     ours: frozenset[str] = frozenset()
@@ -40,7 +41,7 @@ class GpuHolders:
     def of(
         cls, pods: Iterable[PodView], others: Iterable[PodUse], chosen: Iterable[str]
     ) -> GpuHolders:
-        """Count. A pod of ours without slots, that somebody else has bound, counts as foreign."""
+        """Count the GPUs; a bound pod of benchpool without slots counts as foreign."""
         ours = set(chosen)
         foreign: dict[tuple[str, str], int] = defaultdict(int)
         for pod in pods:
@@ -61,7 +62,7 @@ def _count(into: dict[tuple[str, str], int], node: str, requests: Mapping[str, f
 
 
 def why_not(node: NodeView, tolerations: Sequence[Mapping[str, str]]) -> str | None:
-    """Return why nothing of ours may be started on a node, None when it may."""
+    """Return why no worker may be started on a node, or None."""
     if not node.ready:
         said = f": {node.why_not_ready}" if node.why_not_ready else ""
         return f"{node.name} is not ready{said}"
@@ -84,10 +85,10 @@ def _bears(toleration: Mapping[str, str], key: str, value: str, effect: str) -> 
 
 
 class SteadyCount:
-    """Keeps the count of a node's GPUs over a dip.
+    """Count of a node's GPUs that ignores short dips.
 
-    A kubelet or device plugin that starts again reports none for about 5 s, while running pods keep
-    theirs. A lower count is believed once it has been there for a while; a higher one at once.
+    A kubelet or device plugin that restarts reports none for about 5 s, while running pods keep
+    their GPUs. A lower count is accepted after a delay, a higher count at once.
 
     >>> steady = SteadyCount(15.0)
     >>> steady.count(("n", "gpu"), 8, 0.0), steady.count(("n", "gpu"), 0, 1.0)
@@ -104,11 +105,11 @@ class SteadyCount:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether some count is kept that is no longer reported."""
+        """Whether a count is kept that is no longer reported."""
         return any(since is not None for _, since in self._known.values())
 
     def count(self, of: tuple[str, ...], reported: int, now: float) -> int:
-        """Return the count to go by; ``now`` in seconds of any clock that never steps."""
+        """Return the accepted count; ``now`` is in seconds of a monotonic clock."""
         known, since = self._known.get(of, (reported, None))
         if reported >= known:
             self._known[of] = (reported, None)
@@ -121,7 +122,7 @@ class SteadyCount:
         return reported
 
     def forget(self, nodes: Iterable[str]) -> None:
-        """Keep nothing of nodes that are gone."""
+        """Forget nodes that are gone."""
         gone = set(nodes)
         for key in [key for key in self._known if key[0] in gone]:
             del self._known[key]
@@ -139,7 +140,7 @@ def devices(
     """Return all GPUs, by node and index.
 
     Args:
-        refused: Nodes that turned away a pod of ours lately, with what they said.
+        refused: Reasons of nodes that recently rejected a worker's pod, by node.
     """
     found: list[Device] = []
     for node in sorted(nodes, key=lambda one: one.name):
@@ -190,7 +191,7 @@ def _of_resource(
 
 
 def _model(node: NodeView, resource: str) -> str:
-    """Return the model as GPU feature discovery labels it, without the maker's name."""
+    """Return the model in the label of GPU feature discovery, without the vendor's name."""
     product = node.labels.get(f"{resource}.product") or node.labels.get(f"{GPU_RESOURCE}.product")
     model = (product or "unknown model").removeprefix("NVIDIA-").removeprefix("Tesla-")
     slice_ = resource.partition("/")[2]

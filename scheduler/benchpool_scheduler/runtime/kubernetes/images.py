@@ -1,9 +1,9 @@
-"""Which image a user's notebook really runs: from the tag that its pod names to a digest (pure).
+"""The image that a user's notebook runs, resolved from a tag to a digest: pure.
 
-A tag may mean another image tomorrow, and on the next node. What the container runtime has started
-stands in the pod's status, as ``REPOSITORY@sha256:...`` where the image came from a registry. An
-image that was loaded into a node by hand has no digest that others could be found by: its id is
-that of its configuration, or the digest of a repository that the loading tool has made up.
+A tag may name another image tomorrow, and on the next node. The pod's status contains the image
+that was started, as ``REPOSITORY@sha256:...`` if it came from a registry. An image that was loaded
+into a node manually has no digest by which other nodes could find it. Its ID is that of its
+configuration, or the digest of a repository that the loading tool invented.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class RawNotebookPod(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ImageView:
-    """What a notebook of ``user`` runs: the image as its pod names it, and what was started."""
+    """A notebook of ``user``: the image as its pod names it, and the image that was started."""
 
     user: str
     image: str
@@ -61,7 +61,7 @@ class ImageView:
 
 
 def keep_image(pod: RawNotebookPod) -> ImageView | None:
-    """Trim a notebook pod; None before its container has begun."""
+    """Return the image of a notebook pod; None before its container has begun."""
     image = next((one.image for one in pod.spec.containers if one.name == NOTEBOOK), "")
     statuses = pod.status.container_statuses
     started = next((one.image_id for one in statuses if one.name == NOTEBOOK), "")
@@ -70,7 +70,7 @@ def keep_image(pod: RawNotebookPod) -> ImageView | None:
 
 
 def pin(image: str, user: str, running: Iterable[ImageView]) -> Pinned:
-    """Return an image by the digest that a notebook of the user runs it with.
+    """Return an image with the digest that a notebook of the user runs.
 
     >>> seen = ImageView("susan", "lab/nb:1", "docker.io/lab/nb@sha256:4f")
     >>> pin("lab/nb:1", "susan", [seen]).image
@@ -95,7 +95,7 @@ def pin(image: str, user: str, running: Iterable[ImageView]) -> Pinned:
 
 
 def _digest(started: str, image: str) -> str | None:
-    """Return the digest of what was started, where it is one of the image's own repository."""
+    """Return the digest of a started image if it is of the named image's repository, or None."""
     repository, at, digest = started.rpartition("://")[2].partition(DIGEST)
     return digest if at and _in_full(repository) == _in_full(_repository(image)) else None
 

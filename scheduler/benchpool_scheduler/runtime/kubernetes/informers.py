@@ -1,4 +1,4 @@
-"""The caches of the cluster that the runtime reads: pods, nodes, volumes; kept by watches."""
+"""Caches of the cluster for the runtime: pods, nodes and volumes, kept current by watches."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class _Reflectors:
     """One cache for each kind of object that the runtime reads.
 
     Attributes:
-        ours: Pods of ours. ``others``: what other pods take of their nodes.
-        admitted: Pods of others that get their GPUs from us.
-        notebooks: The images that running notebooks have.
-        device_claims: GPUs that others hold by device claims.
+        ours: Pods of benchpool. ``others``: requests of foreign pods on their nodes.
+        admitted: Pods created outside benchpool that get their GPUs from it.
+        notebooks: Images of running notebooks.
+        device_claims: GPUs held by device claims.
     """
 
     ours: Reflector[views.PodView]
@@ -53,12 +53,12 @@ class _Reflectors:
 
     @property
     def every(self) -> tuple[Reflector[Any], ...]:
-        """All of them."""
+        """All caches."""
         return tuple(getattr(self, one.name) for one in fields(self))
 
 
 def _reflectors(connection: Connection, namespace: str) -> _Reflectors:
-    """Return the caches, empty; ``namespace`` is where notebooks are."""
+    """Return the caches, empty; ``namespace`` is that of the notebooks."""
     return _Reflectors(
         ours=Reflector(
             connection,
@@ -70,7 +70,7 @@ def _reflectors(connection: Connection, namespace: str) -> _Reflectors:
         others=Reflector(
             connection,
             kinds.PODS,
-            # Also of those without the label; a role of another name is none.
+            # Also matches pods without the label, and pods with an unknown role.
             labels=f"{names.ROLE} notin ({','.join(ROLES)})",
             fields="spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed",
             as_=raw_objects.RawPod,
@@ -107,16 +107,18 @@ def _reflectors(connection: Connection, namespace: str) -> _Reflectors:
 
 
 class Informers:
-    """Keeps what the runtime must know of the cluster.
+    """Caches of the cluster's state.
 
     Args:
-        pod_changed: Told of each pod of ours that is new, changed, or gone (second argument).
-        changed: Told when GPUs or nodes may have changed.
-        namespace: Where notebooks are.
+        pod_changed: Called for each pod of benchpool that is new, changed, or gone (second
+            argument).
+        changed: Called when GPUs or nodes may have changed.
+        namespace: Namespace of the notebooks.
 
     Attributes:
-        news: Set when a node, or what others hold there, has changed. ``admitted_news``: when a
-            pod of others that gets its GPUs from us has. ``admitted_changes``: how often.
+        news: Set when a node, or the use of a node by foreign pods, has changed.
+        admitted_news: Set when a pod created outside benchpool that gets GPUs from it has changed.
+        admitted_changes: Number of such changes.
     """
 
     def __init__(
@@ -136,7 +138,7 @@ class Informers:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Begin, and wait until everything is known once."""
+        """Start the watches, and wait until every kind was listed once."""
         if not self._tasks:
             self._tasks = [asyncio.create_task(self._follow(one)) for one in self._caches.every]
         listed = asyncio.create_task(self._listed.wait())
@@ -147,28 +149,28 @@ class Informers:
         finally:
             listed.cancel()
         for task in done - {listed}:
-            task.result()  # what will not heal, such as rights that are missing
+            task.result()  # raises permanent failures, such as missing permissions
 
     async def close(self) -> None:
-        """End all watches."""
+        """Stop all watches."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     @property
     def pods(self) -> Iterable[views.PodView]:
-        """Pods that get their GPUs from us."""
+        """Pods that get their GPUs from benchpool."""
         admitted = (pod.view for pod in self._caches.admitted.items.values())
         return chain(self._caches.ours.items.values(), admitted)
 
     @property
     def admitted(self) -> Collection[raw_admitted_pods.AdmittedPod]:
-        """Those of them that others made."""
+        """Admitted pods that were created outside benchpool."""
         return self._caches.admitted.items.values()
 
     @property
     def others(self) -> Iterable[views.PodUse]:
-        """What other pods take."""
+        """Requests of foreign pods and of device claims."""
         return chain(self._caches.others.items.values(), self._caches.device_claims.items.values())
 
     @property
@@ -177,11 +179,11 @@ class Informers:
         return self._caches.nodes.items.values()
 
     def node(self, name: str) -> views.NodeView | None:
-        """One node."""
+        """Return a node, or None."""
         return self._caches.nodes.items.get(("", name))
 
     def nodes_for_claim(self, namespace: str, claim: str) -> frozenset[str] | None:
-        """Return where a claim can be used, None for everywhere or not known yet."""
+        """Return the nodes that can use a claim; None for all nodes or not known yet."""
         found = self._caches.claims.items.get((namespace, claim))
         if found is None or not found.volume:
             return None
@@ -189,7 +191,7 @@ class Informers:
         return None if volume is None else volumes.nodes_for(volume, self.nodes)
 
     def home_of(self, namespace: str, user: str) -> str | None:
-        """Return the claim of a user's home that many pods may mount, None for none or several."""
+        """Return the claim of a user's home that many pods may mount; None for none or several."""
         found = [
             name
             for (space, name), claim in self._caches.claims.items.items()
@@ -198,7 +200,7 @@ class Informers:
         return found[0] if len(found) == 1 else None
 
     def pinned(self, user: str, image: str) -> Pinned:
-        """Return an image by the digest that a notebook of the user runs it with."""
+        """Return an image with the digest that a notebook of the user runs."""
         return images.pin(image, user, self._caches.notebooks.items.values())
 
     async def _follow(self, reflector: Reflector[Any]) -> None:
@@ -207,7 +209,7 @@ class Informers:
         except (KubeNotFound, KubeForbidden) as failed:
             if reflector is not self._caches.device_claims:
                 raise
-            # Before Kubernetes 1.34 there is no such kind, or it may be switched off.
+            # The kind does not exist before Kubernetes 1.34, or is disabled.
             log.info("GPUs that pods hold by device claims are not counted: %s", failed)
             self._heard()
             await asyncio.Event().wait()

@@ -1,4 +1,4 @@
-"""Writes what an attempt needs into the API server; each verb may be repeated."""
+"""Writes the objects of an attempt to the API server; each call may be repeated."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ log = logging.getLogger(__name__)
 
 
 class MetaOnly(msgspec.Struct, frozen=True):
-    """An object's metadata alone."""
+    """An object's metadata only."""
 
     metadata: RawMeta
 
 
 class JobWriter:
-    """What the runtime writes into the API server.
+    """Writer of objects to the API server.
 
     Args:
-        epoch: Returns the epoch of our leadership; it is written on all that we write.
+        epoch: Returns the current epoch of leadership, which is written on all objects.
     """
 
     def __init__(
@@ -57,10 +57,11 @@ class JobWriter:
         self._epoch = epoch
 
     async def make(self, attempt: AttemptState, launch: Launch) -> None:
-        """Create Job, Secret and, for a gang, Service and NetworkPolicy; for a service the latter.
+        """Create the objects of an attempt.
 
-        The Job comes first, since it owns the others; its pods wait behind their gates. Errors:
-        KubeFailure, KubeUnavailable.
+        They are a Job and a Secret; for a gang also a Service and a NetworkPolicy, for a service a
+        NetworkPolicy. The Job comes first, since it owns the others. Its pods wait with closed
+        gates. Raises KubeFailure or KubeUnavailable.
         """
         space, epoch = self._settings.namespace, self._epoch()
         packed = self._packed(attempt, launch)
@@ -80,14 +81,15 @@ class JobWriter:
         attempt.uid, attempt.size = uid, size
 
     async def grow(self, attempt: AttemptState, launch: Launch) -> None:
-        """Give a running attempt more workers. Errors: as ``make``."""
+        """Add workers to a running attempt. Raises the errors of ``make``."""
         space, epoch = self._settings.namespace, self._epoch()
         packed = self._packed(attempt, launch)
         wanted = attempt.wanted
         tokens = self._tokens_of(attempt, range(wanted))
         secret = manifests.secret(launch, attempt.uid, packed, tokens, epoch)
-        # Made anew: who may change a Secret may read it, and our account reads none. Workers that
-        # run keep what they have; those that come wait for it.
+        # The Secret is replaced rather than changed: a permission to change a Secret includes
+        # reading it, and the scheduler's account reads none. Running workers keep their copy; new
+        # workers wait for it.
         await self._delete(kinds.SECRETS, attempt.name)
         await self._create(kinds.SECRETS, secret, space)
         if attempt.size == 1:
@@ -99,9 +101,10 @@ class JobWriter:
         attempt.size = wanted
 
     async def open(self, pod: PodView, node: str, slots: Sequence[str]) -> bool:
-        """Pin a pod and open its gate; false when it is another one, open already, or gone.
+        """Pin a pod to its node and open its gate; return whether that was done.
 
-        Errors: KubeFailure, KubeUnavailable.
+        Returns False if the pod was replaced, is open already, is gone, or was written by a later
+        leader. Raises KubeFailure or KubeUnavailable.
         """
         now: PodView | None = pod
         while now is not None and now.uid == pod.uid and names.ADMISSION_GATE in now.gates:
@@ -121,7 +124,8 @@ class JobWriter:
             except KubeNotFound:
                 return False
             except KubeConflict:
-                # Somebody wrote to it since it was seen, or an earlier try of ours has opened it.
+                # The pod was changed since it was read, or an earlier try of this runtime has
+                # opened it.
                 now = await self._pod_now(now)
             else:
                 return True
@@ -138,7 +142,7 @@ class JobWriter:
         return replace(keep_pod(found), job=pod.job, attempt=pod.attempt, index=pod.index)
 
     async def delete_pod(self, pod: PodView, grace_s: int) -> None:
-        """Delete this very pod; one that is gone is no error. Errors: KubeUnavailable, ..."""
+        """Delete this very pod, if it still exists. Raises KubeFailure or KubeUnavailable."""
         try:
             await self._connection.delete(
                 kinds.PODS,
@@ -151,17 +155,17 @@ class JobWriter:
             return
 
     async def delete_job(self, name: str) -> None:
-        """Delete a Job with all it owns; one that is gone is no error."""
+        """Delete a Job with all that it owns, if it exists."""
         await self._delete(kinds.JOBS, name)
 
     async def delete_jobs(self, job: str) -> None:
-        """Delete the Jobs of all attempts of a job. Errors: KubeFailure, KubeUnavailable."""
+        """Delete the Jobs of all attempts of a job. Raises KubeFailure or KubeUnavailable."""
         await self._connection.delete_all(
             kinds.JOBS, namespace=self._settings.namespace, labels=f"{names.JOB}={job}"
         )
 
     async def has_secret(self, name: str) -> bool:
-        """Tell whether an attempt's Secret was made, without a right to read it."""
+        """Return whether an attempt's Secret exists, without permission to read it."""
         body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
         try:
             await self._connection.create(
@@ -180,7 +184,7 @@ class JobWriter:
         try:
             made = await self._connection.create(kinds.JOBS, body, namespace=space, as_=MetaOnly)
         except KubeAlreadyExists:
-            # An earlier try of ours, or another leader: the name stands for this very attempt.
+            # An earlier try or another leader created it: the name identifies this very attempt.
             made = await self._connection.get(
                 kinds.JOBS, attempt.name, namespace=space, as_=MetaOnly
             )

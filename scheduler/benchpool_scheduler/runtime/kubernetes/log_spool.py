@@ -1,8 +1,8 @@
-"""The logs of workers as their agents send them: the same files as on a workstation.
+"""Logs of workers as their agents send them, in the same files as on a workstation.
 
-What is there says how far the log has come, so that a scheduler that was restarted, or another
-replica with an empty folder, is sent what it lacks. A gap is where the agent's own bound dropped
-bytes: it becomes a new segment.
+The files show the length of the log so far, so that agents send missing bytes to a restarted
+scheduler, or to another replica with an empty folder. A gap contains bytes that the agent's own
+limit dropped. It becomes a new segment.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from benchpool_scheduler.worker.log_files import (
 
 
 class LogSpool:
-    """Appends to the logs in the state folder.
+    """Writer of the logs in the state folder.
 
     Args:
-        bound: Bytes of one worker's log on disk: half of it its head, the rest its newest part.
+        bound: Most bytes of one worker's log on disk. Half of it is for the beginning of the log,
+            the rest for its newest part.
     """
 
     def __init__(self, folders: Folders, bound: int) -> None:
@@ -39,9 +40,9 @@ class LogSpool:
         self._segment = max((bound - self._head) // SEGMENTS, 1)
 
     def append(self, worker: WorkerId, offset: int, data: bytes) -> int:
-        """Take bytes from ``offset`` on and return where the next ones go.
+        """Append bytes from ``offset`` on and return the offset of the next ones.
 
-        Bytes that are there already are left out.
+        Bytes that are stored already are skipped.
         """
         folder = self._folders.make(worker, passable=False)
         have = log_reader.size(folder)
@@ -60,7 +61,7 @@ class LogSpool:
         return at
 
     def _place(self, folder: Path, offset: int) -> tuple[str, int]:
-        """Return the file for bytes at ``offset``, and how many may go into it."""
+        """Return the file for bytes at ``offset``, and how many bytes fit into it."""
         found = log_reader.pieces(folder)
         if not found and offset == 0:
             return HEAD, self._head
@@ -83,7 +84,7 @@ class LogSpool:
             (folder / name).unlink(missing_ok=True)
 
     def _mark(self, folder: Path, offset: int) -> None:
-        """Note when this offset came, at most once a second."""
+        """Record the time of this offset, at most once per second."""
         path, now = folder / MARKS, time.time()
         with contextlib.suppress(OSError):
             if path.exists() and now - path.stat().st_mtime < FINE_S:

@@ -1,11 +1,11 @@
-"""From a launch to what the API server is given: pure.
+"""Manifests for the API server, from a launch: pure.
 
-One Indexed Job for an attempt, one Secret with what its agents are told, and for gangs a headless
-Service that gives each worker its name and a NetworkPolicy that lets them reach each other; for a
-replica of a service a NetworkPolicy that lets the scheduler reach its port. Pods are behind our
-gate; they meet the *restricted* pod security standard. ``backoffLimitPerIndex: 0``: no worker is
-ever replaced, and one that ends takes no other with it: who goes when is decided in one place, and
-that is not the Job controller.
+An attempt has one Indexed Job and one Secret with the configuration of its agents. A gang also has
+a headless Service that names each worker, and a NetworkPolicy that connects the workers. A replica
+of a service has a NetworkPolicy that lets the scheduler reach its port. Pods start with a closed
+scheduling gate and meet the *restricted* pod security standard. ``backoffLimitPerIndex: 0``: no
+worker is replaced, and the end of one worker ends no other. The scheduler alone decides which
+worker stops and when, never the Job controller.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from benchpool_scheduler.runtime.kubernetes.written_amounts import cores, gibiby
 Manifest = dict[str, Any]
 
 PLACEMENT = f"{names.GROUP}/placement"
-"""Annotation of a Job: node and slots of each worker, so that a restart can go on from it."""
+"""Annotation of a Job: node and slots of each worker, from which a restart recovers them."""
 
 MARGIN_S = 30
-"""So much longer than the job's own grace a pod may take: its agent sends what is left."""
+"""Time beyond the job's grace period for the agent to send the remaining data, in seconds."""
 
 ANNOTATION_BYTES = 256
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -38,8 +38,8 @@ def job(launch: Launch, places_: Sequence[str], settings: ClusterSettings, epoch
     """Return the Job of an attempt.
 
     Args:
-        launch: Of any of its workers; they differ in their places only.
-        places_: What ``placement`` gives for all of them.
+        launch: Launch of any of its workers; they differ in their placements only.
+        places_: Results of ``placement`` for all workers.
     """
     name = names.attempt_name(launch.worker.job, launch.worker.attempt)
     count = len(launch.nodes)
@@ -70,7 +70,7 @@ def job(launch: Launch, places_: Sequence[str], settings: ClusterSettings, epoch
 
 
 def labels_of(launch: Launch) -> dict[str, str]:
-    """Return the labels of all that belongs to an attempt: ids only."""
+    """Return the labels of all objects of an attempt: IDs only."""
     return {
         names.ROLE: names.ROLE_WORKER,
         names.JOB: launch.worker.job,
@@ -79,7 +79,7 @@ def labels_of(launch: Launch) -> dict[str, str]:
 
 
 def annotations_of(launch: Launch, epoch: int) -> dict[str, str]:
-    """Return what people want to read: any text may be in it, never more than a little."""
+    """Return annotations for readers: any text, truncated."""
     return {
         names.USER: launch.env.get("BENCHPOOL_USER", "")[:ANNOTATION_BYTES],
         names.PROJECT: launch.env.get("BENCHPOOL_PROJECT", "")[:ANNOTATION_BYTES],
@@ -148,7 +148,7 @@ def _worker(launch: Launch, settings: ClusterSettings) -> Manifest:
         "name": WORKER,
         "image": launch.image or settings.image,
         "imagePullPolicy": settings.pull_policy,
-        # -I: nothing of the image's or the user's Python set-up gets in front of the agent.
+        # -I isolates the agent from the Python set-up of the image and of the user.
         "command": ["python3", "-I", paths.AGENT],
         "securityContext": CONFINED,
         "resources": resources(launch, settings),
@@ -157,7 +157,10 @@ def _worker(launch: Launch, settings: ClusterSettings) -> Manifest:
 
 
 def resources(launch: Launch, settings: ClusterSettings) -> Manifest:
-    """Return what a worker asks for; GPUs and memory are limits too, cores where a site says so."""
+    """Return a worker's requests and limits.
+
+    GPUs and memory are limits too, processor cores only if the site sets a limit.
+    """
     gpus, cpus, memory = len(launch.gpus), launch.cpus, launch.memory_gib
     asked: dict[str, str] = {}
     limits: dict[str, str] = {}
@@ -173,7 +176,7 @@ def resources(launch: Launch, settings: ClusterSettings) -> Manifest:
 
 
 def resource_of(slots: Sequence[str]) -> str:
-    """Return what the slots of a worker are counted as. Errors: ValueError for a mixture.
+    """Return the resource name of a worker's slots. Raises ValueError for several kinds.
 
     >>> resource_of(("n0/0", "n0/1")), resource_of(("n0/mig-1g.10gb/2",))
     ('nvidia.com/gpu', 'nvidia.com/mig-1g.10gb')
@@ -197,7 +200,7 @@ def _volumes(launch: Launch, name: str, settings: ClusterSettings) -> list[Manif
 
 
 def owned_by(name: str, uid: str) -> list[Manifest]:
-    """Return owner references to a Job: what it owns goes with it."""
+    """Return owner references to a Job; owned objects are deleted with it."""
     return [{"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid}]
 
 
@@ -222,14 +225,14 @@ def secret(
 
 
 def token_files(tokens: Mapping[int, str]) -> dict[str, bytes]:
-    """Return tokens as the files that the workers find."""
+    """Return tokens by the names of the files in which workers find them."""
     return {paths.TOKEN.format(index=i): token.encode() for i, token in tokens.items()}
 
 
 def service(launch: Launch, uid: str, epoch: int) -> Manifest:
     """Return the headless Service that names the workers of a gang.
 
-    Names exist before a worker is ready: they meet in order to become so.
+    Names exist before a worker is ready, because the workers must connect to become ready.
     """
     name = names.attempt_name(launch.worker.job, launch.worker.attempt)
     return {
@@ -250,17 +253,17 @@ def service(launch: Launch, uid: str, epoch: int) -> Manifest:
 
 
 def peers(launch: Launch, uid: str, epoch: int) -> Manifest:
-    """Return the NetworkPolicy by which the workers of a gang reach each other, and nobody else.
+    """Return the NetworkPolicy that lets only the workers of a gang reach each other.
 
-    The site's own policies deny what none allows; where there are none, this one denies others.
+    It also denies all other traffic to them, even on a site without policies of its own.
     """
     return _policy(launch, uid, epoch, {"from": [_pods_of(launch)]})
 
 
 def entrance(launch: Launch, uid: str, settings: ClusterSettings, epoch: int) -> Manifest:
-    """Return the NetworkPolicy by which the scheduler alone reaches the port of a service.
+    """Return the NetworkPolicy that lets only the scheduler reach the port of a service.
 
-    Where the site has no policies of its own, this one denies others.
+    It also denies all other traffic to the pod, even on a site without policies of its own.
     """
     space = {"matchLabels": {"kubernetes.io/metadata.name": settings.scheduler_namespace}}
     scheduler = {
@@ -272,7 +275,7 @@ def entrance(launch: Launch, uid: str, settings: ClusterSettings, epoch: int) ->
 
 
 def _policy(launch: Launch, uid: str, epoch: int, ingress: Manifest) -> Manifest:
-    """Return what lets into the pods of an attempt, and nothing else does."""
+    """Return a policy that allows one kind of ingress to the pods of an attempt, and no other."""
     name = names.attempt_name(launch.worker.job, launch.worker.attempt)
     return {
         "apiVersion": "networking.k8s.io/v1",
@@ -296,7 +299,7 @@ def _pods_of(launch: Launch) -> Manifest:
 
 
 def placement(node: str, slots: Sequence[str]) -> str:
-    """Return where a worker goes, as it stands in the Job's annotation.
+    """Return the placement of a worker, as in the Job's annotation.
 
     >>> placement("n0", ("n0/0", "n0/1")), placement("n0", ())
     ('n0=n0/0,n0/1', 'n0=')
@@ -318,17 +321,17 @@ def placements(text: str) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def opening(pod: PodView, node: str, slots: Sequence[str], epoch: int) -> Manifest:
-    """Return the one strategic merge patch that pins a pod to a node and opens its gate.
+    """Return the strategic merge patch that pins a pod to a node and opens its gate.
 
-    By ``matchFields`` the kube-scheduler looks at that one node only. It is for the pod as it was
-    seen: a second patch meets another version and changes nothing. Errors: ValueError when our
-    gate is open already.
+    ``matchFields`` limits the kube-scheduler to that one node. The patch holds the pod's resource
+    version, so a second patch conflicts and changes nothing. Raises ValueError if the gate is open
+    already.
     """
     if names.ADMISSION_GATE not in pod.gates:
         raise ValueError(f"{names.ADMISSION_GATE} is not in {pod.gates}")
     given: dict[str, str | None] = {names.SLOTS: ",".join(slots), names.EPOCH: str(epoch)}
-    # Nobody applies pods of ours: keeping their books costs each later write of the
-    # kube-scheduler and the kubelet too, and one empty entry ends it (KEP-555).
+    # Managed fields are removed by one empty entry (KEP-555). Nothing applies these pods, and the
+    # bookkeeping slows each later write of the kube-scheduler and the kubelet.
     more: Manifest = {"managedFields": [{}]}
     if pod.foreign:
         given |= {names.WORKER: str(pod.index), names.REASON: None}
@@ -348,9 +351,9 @@ def opening(pod: PodView, node: str, slots: Sequence[str], epoch: int) -> Manife
 
 
 def pinned(affinity: Mapping[str, Any] | None, node: str) -> Manifest:
-    """Return an affinity that allows one node only, of those that it allowed before.
+    """Return an affinity that allows one node only, within the nodes that it allowed before.
 
-    Terms are alternatives, so each gets the node; what is preferred stays.
+    Terms are alternatives, so each gets the node. Preferences are kept.
 
     >>> pinned(None, "n0")["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
     [{'matchFields': [{'key': 'metadata.name', 'operator': 'In', 'values': ['n0']}]}]
@@ -367,7 +370,7 @@ def pinned(affinity: Mapping[str, Any] | None, node: str) -> Manifest:
 
 
 def growing(launch: Launch, places_: Sequence[str], epoch: int) -> Manifest:
-    """Return the merge patch that gives a Job more workers."""
+    """Return the merge patch that adds workers to a Job."""
     count = len(launch.nodes)
     return {
         "metadata": {"annotations": {PLACEMENT: ";".join(places_), names.EPOCH: str(epoch)}},

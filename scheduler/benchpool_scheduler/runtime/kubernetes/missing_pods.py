@@ -1,4 +1,4 @@
-"""Why the pods of an attempt are not there, from the API server alone."""
+"""Reasons for missing pods of an attempt, from the API server alone."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from benchpool_scheduler.runtime.kubernetes.pod_status import TEXT_LIMIT, Troubl
 from benchpool_scheduler.runtime.kubernetes.raw_objects import RawEvent, RawJob
 
 PATIENCE_S = 60.0
-"""Pods that are still missing after this, without anybody saying why, will not come."""
+"""Time after which missing pods without a known reason are given up, in seconds."""
 IDLE_PATIENCE_S = 600.0
-"""A Job controller that has thousands of Jobs to begin may take this long to come to one."""
+"""Time that a Job controller with thousands of new Jobs may need to begin one, in seconds."""
 
 
 async def finished(
     connection: Connection, settings: ClusterSettings, attempt: AttemptState
 ) -> frozenset[int]:
-    """Return the workers that have succeeded, as their Job remembers when their pods are gone.
+    """Return the workers that succeeded according to their Job, even if their pods are gone.
 
-    Errors: KubeFailure, KubeUnavailable.
+    Raises KubeFailure or KubeUnavailable.
     """
     try:
         job = await connection.get(
@@ -38,10 +38,10 @@ async def finished(
 async def why_missing(
     connection: Connection, settings: ClusterSettings, attempt: AttemptState, now: float
 ) -> Trouble | None:
-    """Return why an attempt's pods are not there; None while they may still come.
+    """Return why an attempt's pods are missing; None while they may still appear.
 
-    A pod that a policy or a quota refuses does not fail its Job: only events tell of it.
-    Errors: KubeFailure, KubeUnavailable.
+    A pod that a policy or a quota rejects does not fail its Job: only events report it. Raises
+    KubeFailure or KubeUnavailable.
     """
     try:
         job = await connection.get(
@@ -79,7 +79,7 @@ async def why_missing(
 
 
 def _blocked(job: RawJob) -> str:
-    """Return what the Job controller says of scheduling objects that it cannot use (KEP-5547)."""
+    """Return the Job controller's message about unusable scheduling objects (KEP-5547)."""
     said = (
         it.message or it.reason
         for it in job.status.conditions

@@ -1,7 +1,7 @@
-"""What the API server says when a quota or a limit range of the namespace lets nothing in: pure.
+"""Messages of the API server about quotas and limit ranges of the namespace: pure.
 
-Such a refusal is about room in the namespace, not about the job: it waits. The API server has no
-other form for it than a sentence; these are of ``resourcequota`` and ``limitranger`` in
+Such a rejection is caused by the namespace rather than by the job, so the job waits. The API server
+reports it only as a sentence. The patterns match ``resourcequota`` and ``limitranger`` in
 kubernetes/plugin/pkg/admission.
 """
 
@@ -22,7 +22,7 @@ SPECIFIED_BY = {
     "limits.memory": "--memory",
     "requests.memory": "--memory",
 }
-"""By which option of a job its pods come to specify what a quota may want."""
+"""Options of a job that specify the resources a quota may require, by resource."""
 BOUNDS = re.compile(
     r"(?:maximum|minimum) [\w./-]+ usage per \w+ is [^,\]]+(?:, but (?:limit|request) is [^,\]]+)?"
     r"|[\w./-]+ max limit to request ratio per \w+ is [^,\]]+(?:, but provided ratio is [^,\]]+)?"
@@ -30,7 +30,7 @@ BOUNDS = re.compile(
 
 
 def no_room(said: str, namespace: str) -> str | None:
-    """Return why the namespace lets nothing in, with name and numbers; None for another refusal.
+    """Return why the namespace rejects a pod, with name and numbers; None for other rejections.
 
     >>> no_room(
     ...     'pods "w" is forbidden: exceeded quota: team, requested: pods=1,requests.memory=8Gi, '

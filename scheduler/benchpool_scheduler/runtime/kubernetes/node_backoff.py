@@ -1,8 +1,8 @@
-"""Nodes that turned pods away: pure, but that it remembers.
+"""Backoff for nodes that rejected pods: pure, with a memory.
 
-A job that a node does not take says something about that job, which then tries other nodes. Several
-witnesses say something about the node: it is left alone for a while, each time for longer. A
-witness is a job, or a user where any job of theirs could bring it about (``pod_status.witness``).
+One rejected job may be at fault itself, so it tries other nodes. Rejections by several witnesses
+count against the node: it is avoided for a while, each time longer. A witness is a job, or a user
+if any of the user's jobs could cause the rejection (``pod_status.witness``).
 """
 
 from __future__ import annotations
@@ -10,20 +10,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 SEVERAL = 3
-"""Refusals that at least this many witnesses tell of are the node's own doing."""
+"""Number of witnesses from which on rejections count against the node."""
 REMEMBERED_S = 600.0
-"""Refusals that are further apart have nothing to do with each other."""
+"""Time for which a rejection counts, in seconds."""
 LONGEST_S = 600.0
-"""No node is left alone for longer, however often it refuses."""
+"""Longest time for which a node is avoided, in seconds."""
 
 
 @dataclass(slots=True)
 class _Node:
-    """What is known of one node.
+    """State of one node.
 
     Attributes:
-        witnesses: Those who told of a refusal, with when.
-        until: It is left alone until then, ``length_s`` long; ``text`` is what it said.
+        witnesses: Time of the last rejection by each witness.
+        until: End of the time for which the node is avoided, ``length_s`` long; ``text`` is the
+            message of the last rejection.
     """
 
     length_s: float
@@ -32,17 +33,17 @@ class _Node:
     text: str = ""
 
     def forget(self, now: float) -> bool:
-        """Forget what is long past; tell whether anything is left."""
+        """Forget old rejections; return whether anything is left."""
         self.witnesses = {who: at for who, at in self.witnesses.items() if now - at < REMEMBERED_S}
         return bool(self.witnesses) or self.lately(now)
 
     def lately(self, now: float) -> bool:
-        """Tell whether it is left alone, or was lately: for as long again it is on probation."""
+        """Return whether the node is avoided, or on probation for an equal time afterwards."""
         return self.until > 0.0 and now < self.until + self.length_s
 
 
 class NodeBackoff:
-    """Which nodes get no pod of ours at the moment; all times in seconds of a steady clock.
+    """Nodes that get no pod at the moment; all times in seconds of a monotonic clock.
 
     >>> refusals = NodeBackoff(60.0)
     >>> for witness in ("a", "a", "b"):
@@ -54,7 +55,7 @@ class NodeBackoff:
     ({'n': 'n did not take c'}, {})
 
     Args:
-        first_s: Seconds that a node is left alone at first; each next time is twice as long.
+        first_s: Seconds for which a node is avoided at first; each repetition doubles the time.
     """
 
     def __init__(self, first_s: float) -> None:
@@ -62,7 +63,7 @@ class NodeBackoff:
         self._nodes: dict[str, _Node] = {}
 
     def add(self, node: str, witness: str, text: str, now: float) -> None:
-        """Note that a node did not take a job."""
+        """Record that a node rejected a job."""
         known = self._node(node)
         again = known.until <= now and known.lately(now)
         known.forget(now)
@@ -71,7 +72,7 @@ class NodeBackoff:
             self.leave_alone(node, text, now)
 
     def leave_alone(self, node: str, text: str, now: float) -> None:
-        """Leave a node alone from now on; one that is left alone stays so no longer for that."""
+        """Avoid a node from now on; no effect on a node that is avoided already."""
         known = self._node(node)
         if now < known.until:
             return
@@ -81,7 +82,7 @@ class NodeBackoff:
         known.witnesses.clear()
 
     def out(self, now: float) -> dict[str, str]:
-        """Return the nodes that are left alone, each with what it said."""
+        """Return the avoided nodes with their messages."""
         for name in [name for name, known in self._nodes.items() if not known.forget(now)]:
             del self._nodes[name]
         return {name: known.text for name, known in self._nodes.items() if now < known.until}

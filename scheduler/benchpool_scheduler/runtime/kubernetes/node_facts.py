@@ -1,4 +1,4 @@
-"""What nodes are besides their GPUs, and where volumes can be used: pure."""
+"""Facts about nodes besides their GPUs: pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def node_facts(
     others: Iterable[PodUse],
     tolerations: Sequence[Mapping[str, str]],
 ) -> tuple[NodeFacts, ...]:
-    """Return the nodes by name; what pods that are not ours ask for is taken off."""
+    """Return the nodes by name, less the requests of foreign pods."""
     cpus: dict[str, float] = defaultdict(float)
     memory: dict[str, float] = defaultdict(float)
     for use in others:

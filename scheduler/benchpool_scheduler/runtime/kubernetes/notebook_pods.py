@@ -1,4 +1,4 @@
-"""Notebook pods: opened on the slots of their leases, and told of when no node takes them."""
+"""Notebook pods: admitted to the slots of their leases, and checked for nodes that reject them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ log = logging.getLogger(__name__)
 
 
 class NotebookPods:
-    """The notebook pods that are there, by their leases.
+    """The existing notebook pods, by lease.
 
     Args:
-        why_not: Tells why nothing of ours may be started on a node.
+        why_not: Returns why no pod may be started on a node, or None.
     """
 
     def __init__(
@@ -42,14 +42,14 @@ class NotebookPods:
         self._pods: dict[str, PodView] = {}
 
     def hold(self, lease: str, slots: tuple[str, ...]) -> None:
-        """Let the pod of a lease begin on these slots, now or when it comes."""
+        """Admit the pod of a lease to these slots, now or when it appears."""
         self._capacity.hold(lease, slots)
         pod = self._pods.get(lease)
         if pod is not None:
             self._look_at(pod)
 
     def pod_changed(self, pod: PodView, gone: bool) -> None:
-        """Take a notebook's pod as it is now, or was last."""
+        """Process the current or last state of a notebook's pod."""
         if gone:
             self._pods.pop(pod.lease, None)
             return
@@ -64,9 +64,9 @@ class NotebookPods:
             self._queue.ask(("room", pod.uid), partial(self._wait, pod, held))
 
     async def _wait(self, pod: PodView, held: tuple[str, ...]) -> None:
-        """Leave a node alone that cannot take the notebook it was chosen for.
+        """Avoid a node that cannot run the notebook for which it was chosen.
 
-        A start of a server tries one node alone: the next one finds this node left out.
+        A start of a server tries only one node, so the next start tries another one.
         """
         await asyncio.sleep(self._settings.unschedulable_s)
         now = self._pods.get(pod.lease)

@@ -1,6 +1,6 @@
-"""Watches pods and tells what became of their workers.
+"""Watch of pods that reports what happens to their workers.
 
-A pod whose worker is to stop is deleted; a worker whose pod does not begin is given back.
+The pod of a worker that is to stop is deleted. A worker whose pod does not begin is given up.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ log = logging.getLogger(__name__)
 
 TICK_S = 1.0
 MISSING_S = 15.0
-"""A pod that should be there is looked for after this; while others still come, much later."""
+"""Delay before a missing pod is looked for, in seconds; longer while other pods still appear."""
 WHILE_OTHERS_COME = 4
 MOST_LOOKS = 5
-"""At most this many are looked for in one turn: the API server keeps no index of events."""
+"""Most attempts to look for in one tick, since the API server keeps no index of events."""
 AGENT_SLACK_S = 60.0
-"""Seconds beyond the grace that an agent that heard a notice has to send the rest."""
+"""Time beyond the grace period for an agent to send the remaining data, in seconds."""
 QUICK_S = 5
-"""Grace of pods whose command does not run."""
+"""Grace period of pods whose command does not run, in seconds."""
 
 
 class PodMonitor:
-    """Follows the pods of all known attempts.
+    """Watch of the pods of all known attempts.
 
     Args:
-        tell: Takes events. ``take_up``: goes on with an attempt whose pods have come.
-        why_not: Tells why nothing of ours may be started on a node.
+        tell: Receives events. ``take_up``: continues an attempt whose pods have appeared.
+        why_not: Returns why no pod may be started on a node, or None.
     """
 
     def __init__(
@@ -81,21 +81,21 @@ class PodMonitor:
         self._came = -math.inf
 
     def pod_changed(self, pod: PodView, gone: bool) -> None:
-        """Take a worker's pod as it is now, or was last."""
+        """Process the current or last state of a worker's pod."""
         attempt = self._registry.attempts.get((pod.job, pod.attempt))
         state = None if attempt is None else attempt.workers.get(pod.index)
         ours = pod.namespace == self._settings.namespace
         if attempt is None and ours and ADMISSION_GATE in pod.gates and not gone:
-            # Of an attempt that ended before we began, whose Job has made another pod for one that
-            # was deleted; or a leader before us was stopped in a write, and went on after we began.
+            # Either its attempt ended before this start, and the Job replaced a deleted pod. Or an
+            # earlier leader was suspended during a write, and continued after this one began.
             name = attempt_name(pod.job, pod.attempt)
             log.info("%s is not under way, and its pod waits in vain: it is deleted", name)
             self._queue.ask(("unknown", name), partial(self._job_writer.delete_job, name))
             return
         if attempt is None or state is None or state.over or not (ours or pod.foreign):
-            return  # of another namespace only what was bound to its worker by us
+            return  # in other namespaces only pods that were bound to their workers
         if state.pod is not None and state.pod.uid != pod.uid:
-            return  # a second pod of one worker stays behind its gate
+            return  # the gate of a worker's second pod stays closed
         if state.pod is None:
             self._came = time.monotonic()
         state.pod, state.gone = pod, gone
@@ -134,7 +134,7 @@ class PodMonitor:
             self._take_up(attempt)
 
     def end(self, state: WorkerState, end: pod_status.WorkerEnd) -> None:
-        """Tell of a worker's end, once."""
+        """Report a worker's end, once."""
         state.over = True
         state.trouble = state.kill_at = None
         if end.by is EndedBy.NOT_TAKEN:
@@ -170,14 +170,14 @@ class PodMonitor:
         self._queue.ask(state.worker, partial(self._job_writer.delete_pod, pod, grace_s))
 
     def give_back(self, state: WorkerState, trouble: pod_status.Trouble) -> None:
-        """Give up waiting for a worker to begin; it has ended when its pod is gone."""
+        """Stop waiting for a worker to begin; it has ended when its pod is gone."""
         log.warning("%s is given back: %s", state.worker, trouble.text)
         state.given_back = trouble
         if state.pod is None or (state.pod.foreign and state.gated):
             self.end(state, pod_status.WorkerEnd(None, trouble.by, trouble.text))
             attempt = self._registry.attempts.get((state.worker.job, state.worker.attempt))
             if attempt is not None and attempt.over:
-                # Its pods may still come, and would wait behind their gates for nobody.
+                # Its pods may still appear, and would wait with closed gates forever.
                 self._ask(attempt, self.remove)
         else:
             self._delete(state, state.pod, QUICK_S)
@@ -206,7 +206,7 @@ class PodMonitor:
                 if now - attempt.over_since > self._settings.keep_ended_s:
                     self._ask(attempt, self.remove)
             elif attempt.admitted:
-                continue  # nobody but its owner makes its pods
+                continue  # only its owner creates its pods
             elif looks and attempt.uid and now - attempt.looked > patience_s:
                 attempt.looked = now
                 if attempt.missing():
@@ -224,9 +224,9 @@ class PodMonitor:
             self.give_back(state, trouble)
 
     async def _look_for(self, attempt: AttemptState) -> None:
-        """Find out why pods of an attempt are not there, and give it back if they will not come.
+        """Find out why pods of an attempt are missing, and give up pods that will not appear.
 
-        One may have ended well and be gone since the pods were listed at the start.
+        A worker may have succeeded and its pod may be gone since the pods were listed at the start.
         """
         ended_well = await finished(self._connection, self._settings, attempt)
         for state in attempt.missing():
@@ -240,12 +240,12 @@ class PodMonitor:
                 self.give_back(state, trouble)
 
     async def remove(self, attempt: AttemptState) -> None:
-        """Delete an ended attempt's Job with all it owns."""
+        """Delete an ended attempt's Job with all that it owns."""
         await self._job_writer.delete_job(attempt.name)
         self._registry.attempts.pop((attempt.job, attempt.number), None)
 
     def watch(self, worker: WorkerId) -> None:
-        """Look at a worker again in time."""
+        """Check a worker at every tick."""
         self._watched.add(worker)
 
     def _ask(

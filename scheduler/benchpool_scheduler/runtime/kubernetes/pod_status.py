@@ -1,9 +1,9 @@
-"""What a pod says about its worker: pure.
+"""The state of a worker, from its pod: pure.
 
-``end_of`` tells how a worker has ended, from its pod's last state; ``trouble_of`` what keeps a
-worker from beginning, for how long that is borne, and whose fault it is. A worker that never began
-because of its node is ``NOT_TAKEN``: its job tries other nodes. Other ends that are not the job's
-own doing are ``LOST``: the job queues again by itself.
+``end_of`` returns how a worker has ended, from its pod's last state. ``trouble_of`` returns why a
+worker does not begin, how long that is tolerated, and what is at fault. A worker that never began
+because of its node is ``NOT_TAKEN``: its job tries other nodes. Other ends that the job did not
+cause are ``LOST``: the job is queued again automatically.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FOR_GOOD = (
     "no such image",
     "invalid reference",
 )
-"""What says that an image will never come, however often it is pulled."""
+"""Words of messages about images that cannot be pulled by a retry."""
 
 OF_THE_NODE = (
     "deadline exceeded",
@@ -49,19 +49,19 @@ OF_THE_NODE = (
     "device or resource busy",
     "stale file handle",
 )
-"""What says that a container was not made because of its node, slow mounts among it."""
+"""Words of messages about containers that failed because of their node, including slow mounts."""
 
 OF_THE_JOB = frozenset({"pull", "slow", "slow-container"})
-"""Troubles that a job can bring about on any node: by its image, or by a volume of its user's."""
+"""Troubles that a job can cause on any node: by its image, or by a volume of its user."""
 
 PULL = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")
 NOT_KNOWN = ("ContainerStatusUnknown", "Unknown")
-"""A node says this of a container that it has lost sight of; the exit code with it is made up."""
+"""Reasons of a container that its node lost track of; the reported exit code is invented."""
 TEXT_LIMIT = 600
 
 
 class TerminationMessage(Struct, frozen=True):
-    """What an agent leaves with its pod."""
+    """Termination message of an agent."""
 
     exit_code: int | None = None
     by: str = EndedBy.LOST
@@ -74,7 +74,7 @@ class TerminationMessage(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class WorkerEnd:
-    """How a worker has ended; ``cause`` and ``traceback`` as in ``runtime.WorkerEnded``."""
+    """The end of a worker; ``cause`` and ``traceback`` as in ``runtime.WorkerEnded``."""
 
     exit_code: int | None
     by: EndedBy
@@ -86,12 +86,12 @@ class WorkerEnd:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why a worker does not begin.
+    """The reason why a worker does not begin.
 
     Attributes:
-        kind: A word by which the same trouble is known again.
-        bear_s: It is given back when it has lasted so long.
-        by: How it ends then.
+        kind: Word that identifies the kind of trouble over time.
+        bear_s: Time after which the worker is given up, in seconds.
+        by: How the worker ends then.
     """
 
     kind: str
@@ -103,16 +103,16 @@ class Trouble:
 def end_of(
     pod: PodView, *, gone: bool, asked: bool, given_back: Trouble | None
 ) -> WorkerEnd | None:
-    """Return how a worker has ended, None while its pod may still run.
+    """Return how a worker has ended, or None while its pod may still run.
 
     Args:
-        gone: The pod is no longer there; ``pod`` is how it was last.
-        asked: We told the worker to stop. ``given_back``: we gave up waiting for it to begin.
+        gone: The pod does not exist any more; ``pod`` is its last state.
+        asked: The worker was sent a notice. ``given_back``: the runtime stopped waiting for it.
     """
     if not gone and not pod.over:
         return None  # its container may have ended, but the node has not freed its GPUs yet
     if given_back is not None:
-        # A container that never began is told as ended with code 137 when its pod is deleted.
+        # A deleted pod reports code 137 for a container that never began.
         return WorkerEnd(None, given_back.by, given_back.text)
     taken = gone or pod.leaving or pod.why_leaving is not None
     if pod.ended is not None:
@@ -128,17 +128,17 @@ def end_of(
         text = f"{pod.node} could not put the agent into its pod (exit code "
         text = f"{text}{pod.setup.exit_code}): {said}"[:TEXT_LIMIT]
         return WorkerEnd(None, EndedBy.NOT_TAKEN, text)
-    # An init container that is killed with its pod says 137 too: whoever took the pod ended it.
+    # An init container killed with its pod also reports 137, so its code is not its own failure.
     return WorkerEnd(None, EndedBy.LOST, _why_lost(pod), cause=_evicted(pod))
 
 
 def _evicted(pod: PodView) -> EndCause | None:
-    """Return that its node put the pod out for want of memory or disk, where it did."""
+    """Return the cause EVICTED if the node evicted the pod for lack of memory or disk, or None."""
     return EndCause.EVICTED if pod.reason == "Evicted" else None
 
 
 def _ended(pod: PodView, ended: ContainerTerminated, *, asked: bool, taken: bool) -> WorkerEnd:
-    """Return the agent's own words, else what the cluster saw."""
+    """Return the end in the agent's termination message, else the end that the cluster reports."""
     at = seconds(ended.finished_at)
     if ended.reason == "OOMKilled":
         text = "it ran out of memory: its pod needed more than it asked for"
@@ -147,10 +147,10 @@ def _ended(pod: PodView, ended: ContainerTerminated, *, asked: bool, taken: bool
     if words is not None:
         by = EndedBy(words.by) if words.by in set(EndedBy) else EndedBy.LOST
         if by is EndedBy.MACHINE_FAULT:
-            # Its node keeps the job off for a while; one machine has its own way (``Drain``).
+            # The backoff of nodes handles this fault; a single machine uses ``Drain``.
             return WorkerEnd(None, EndedBy.NOT_TAKEN, f"{pod.node}: {words.text}", at)
         if asked and by is EndedBy.LOST:
-            # Its agent did not hear our notice, only that its pod must go, which we wanted.
+            # Its agent received the SIGTERM of the deletion, but not the notice that caused it.
             return WorkerEnd(words.exit_code, EndedBy.NOTICE, None, words.ended or at)
         cause = _evicted(pod) if by is EndedBy.LOST else cause_of(words.cause)
         end = WorkerEnd(words.exit_code, by, words.text, words.ended or at)
@@ -168,7 +168,7 @@ def _ended(pod: PodView, ended: ContainerTerminated, *, asked: bool, taken: bool
 
 
 def _not_made(pod: PodView, ended: ContainerTerminated, at: float | None) -> WorkerEnd:
-    """Return whose fault it is that the worker's container was made and could not be started."""
+    """Return the end of a worker whose container was created and could not be started."""
     said = ended.message or ended.reason
     if of_the_node(said):
         text = f"{pod.node} could not start its container: {said}"
@@ -178,7 +178,7 @@ def _not_made(pod: PodView, ended: ContainerTerminated, at: float | None) -> Wor
 
 
 def of_the_node(said: str) -> bool:
-    """Tell whether a node speaks of itself when it could not make a container.
+    """Return whether a message about a failed container names a cause in the node.
 
     >>> of_the_node("context deadline exceeded"), of_the_node("exec: python3: not found")
     (True, False)
@@ -187,7 +187,7 @@ def of_the_node(said: str) -> bool:
 
 
 def termination_message(text: str) -> TerminationMessage | None:
-    """Return what an agent left, None when it left nothing that makes sense."""
+    """Return the termination message of an agent, or None if there is no valid one."""
     try:
         return msgspec.json.decode(text, type=TerminationMessage)
     except (msgspec.DecodeError, ValueError):
@@ -204,10 +204,10 @@ def _why_lost(pod: PodView) -> str:
 
 
 def witness(pod: PodView | None, job: str, given_back: Trouble | None) -> str:
-    """Return who says that a node takes nothing: a job, or for all of its jobs together a user.
+    """Return the witness of a rejection by a node: the job, or the user for all of the user's jobs.
 
-    An image that nobody can pull is refused by every node, and a job may forge its agent's last
-    words: however many jobs of one user say so, others need not hear of it.
+    An image that cannot be pulled is rejected by every node, and a job may forge its agent's
+    termination message. Therefore any number of such rejections of one user counts once.
     """
     forged = pod is not None and pod.ended is not None
     own_doing = given_back.kind in OF_THE_JOB if given_back is not None else forged
@@ -217,15 +217,15 @@ def witness(pod: PodView | None, job: str, given_back: Trouble | None) -> str:
 def trouble_of(
     pod: PodView, settings: ClusterSettings, node: str, why_not: str | None
 ) -> Trouble | None:
-    """Return what keeps an opened pod from running, None when nothing is known to.
+    """Return why an admitted pod is not running, or None.
 
     Args:
-        node: Where it was put. ``why_not``: why nothing of ours may be started there.
+        node: Node chosen for it. ``why_not``: why no pod may be started there.
     """
     if pod.gates or pod.running or pod.over or pod.leaving:
         return None
     if pod.unschedulable is not None and not pod.node:
-        # The kube-scheduler's own sentence is mostly about nodes that it was not to look at.
+        # The kube-scheduler's own message is mostly about nodes that it was not to consider.
         text = f"{node} cannot take it: {why_not or pod.unschedulable}"[:TEXT_LIMIT]
         return Trouble("unschedulable", text, settings.unschedulable_s, EndedBy.NOT_TAKEN)
     if pod.waiting is not None and pod.waiting[0] in PULL:
@@ -237,7 +237,10 @@ def trouble_of(
 
 
 def _not_begun(pod: PodView, reason: str, message: str, settings: ClusterSettings) -> Trouble:
-    """Return whose fault it is that a container is not made: the agent's is never the job's."""
+    """Return the trouble of a container that is not created.
+
+    The job is never at fault for the agent's container.
+    """
     if pod.preparing or of_the_node(message):
         which = "the agent's" if pod.preparing else "its"
         text = f"{pod.node} cannot start {which} container ({reason}): {message}"[:TEXT_LIMIT]
@@ -261,7 +264,7 @@ def _pull(pod: PodView, message: str, reason: str, settings: ClusterSettings) ->
 
 
 def seconds(text: str | None) -> float | None:
-    """Return a time of Kubernetes as seconds since the epoch.
+    """Return a time of Kubernetes in seconds since the epoch, or None.
 
     >>> seconds("1970-01-01T00:01:00Z"), seconds(None), seconds("soon")
     (60.0, None, None)

@@ -1,4 +1,4 @@
-"""What the API server's JSON is decoded into: the few fields that matter, others unread."""
+"""Types for decoding the API server's JSON: only the fields that are used."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RawResources(Struct, frozen=True):
 
 
 class RawContainer(Struct, frozen=True, rename="camel"):
-    """A container of a spec; init containers with ``restartPolicy: Always`` stay."""
+    """A container of a spec; init containers with ``restartPolicy: Always`` are sidecars."""
 
     name: str = ""
     resources: RawResources = RawResources()
@@ -61,20 +61,20 @@ class RawCondition(Struct, frozen=True, rename="camel"):
 
 
 class ContainerRunning(Struct, frozen=True, rename="camel"):
-    """A container runs."""
+    """State of a running container."""
 
     started_at: str | None = None
 
 
 class ContainerWaiting(Struct, frozen=True):
-    """A container cannot run yet."""
+    """State of a container that cannot run yet."""
 
     reason: str = ""
     message: str = ""
 
 
 class ContainerTerminated(Struct, frozen=True, rename="camel"):
-    """A container has ended."""
+    """State of a container that has ended."""
 
     exit_code: int = 0
     signal: int = 0
@@ -85,7 +85,7 @@ class ContainerTerminated(Struct, frozen=True, rename="camel"):
 
 
 class ContainerState(Struct, frozen=True):
-    """One of three, or none."""
+    """At most one of three states."""
 
     running: ContainerRunning | None = None
     waiting: ContainerWaiting | None = None
@@ -151,7 +151,7 @@ class RawNode(Struct, frozen=True):
 
 
 class RawJobStatus(Struct, frozen=True, rename="camel"):
-    """``status`` of a Job; ``startTime`` is set when the Job controller first looks at it."""
+    """``status`` of a Job; ``startTime`` is set when the Job controller first processes it."""
 
     conditions: list[RawCondition] = []
     start_time: str | None = None
@@ -166,7 +166,7 @@ class RawJob(Struct, frozen=True):
 
     @property
     def over(self) -> bool:
-        """Whether it will make no more pods."""
+        """Whether it will create no more pods."""
         return any(
             one.type in ("Complete", "Failed") and one.status == "True"
             for one in self.status.conditions

@@ -1,8 +1,8 @@
-"""Workers as pods of a cluster: the Kubernetes side of the runtime port.
+"""Workers as pods of a cluster: the Kubernetes implementation of the runtime port.
 
-What runs is known from the API server, not from memory: Jobs say which attempts there are and where
-their workers go, pods how far each came. Nothing here decides when to start or stop. Everything
-that must be done is done again until it is done; a call of the port never waits for the cluster.
+The state is read from the API server rather than kept in memory. Jobs list the attempts and the
+placements of their workers; pods show the progress of each worker. This module decides nothing.
+Actions are repeated until they succeed; a call of the port never waits for the cluster.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ log = logging.getLogger(__name__)
 
 
 class KubernetesRuntime:
-    """Run workers as pods; see the port for the contract of each verb.
+    """Runs workers as pods; see the port for the contract of each method.
 
     Args:
         connection: To the API server; closed by the owner.
-        state: The state folder, for logs and what agents send.
-        secret: At least 32 bytes, the same in every replica; agents' tokens are made with it.
-        epoch: Returns the epoch of our leadership.
+        state: The state folder, for logs and data from agents.
+        secret: At least 32 bytes, the same in every replica; the key of the agents' tokens.
+        epoch: Returns the current epoch of leadership.
     """
 
     def __init__(
@@ -120,12 +120,12 @@ class KubernetesRuntime:
 
     @property
     def writes(self) -> int:
-        """Number of writes that the API server has taken from us."""
+        """Number of writes that the API server has accepted from this process."""
         return self._connection.writes
 
     @property
     def namespace(self) -> str:
-        """Where workers and notebooks are."""
+        """Namespace of workers and notebooks."""
         return self._settings.namespace
 
     @property
@@ -135,13 +135,13 @@ class KubernetesRuntime:
 
     @property
     def seen_pods(self) -> Iterable[PodView]:
-        """Pods of ours as last seen."""
+        """Pods of benchpool as last seen."""
         return self._informers.pods
 
     # --------------------------------------------------------------------------- life
 
     async def open(self, expected: Sequence[WorkerId]) -> None:
-        """Find the workers of an earlier service again, and end those nobody expects."""
+        """Find the workers of an earlier service, and stop the unexpected ones."""
         await self._informers.start()
         pods = list(self._informers.pods)
         found = await adopt(self._connection, self._settings, self._registry, expected, pods)
@@ -161,7 +161,7 @@ class KubernetesRuntime:
         self._ticker = asyncio.create_task(self._monitor.run())
 
     async def close(self) -> None:
-        """Let go of everything; workers run on."""
+        """Release all resources; workers continue to run."""
         if self._ticker is not None:
             self._ticker.cancel()
         await self._queue.close()
@@ -169,53 +169,53 @@ class KubernetesRuntime:
         self._events.put_nowait(None)
 
     async def events(self) -> AsyncIterator[WorkerEvent]:
-        """Yield what happens to workers, in order, until ``close``; one consumer."""
+        """Yield the events of all workers, in order, until ``close``; one consumer."""
         while (event := await self._events.get()) is not None:
             yield event
 
     async def devices(self) -> tuple[Device, ...]:
-        """Return the GPUs as they are now; the same tuple again while nothing has changed."""
+        """Return the GPUs as they are now; the same tuple object while nothing has changed."""
         await self._informers.start()
         return self._capacity.devices(self._informers)
 
     async def nodes(self) -> tuple[NodeFacts, ...]:
-        """Return the nodes as they are now, under the same terms."""
+        """Return the nodes as they are now; the same tuple object while nothing has changed."""
         await self._informers.start()
         return self._capacity.nodes(self._informers)
 
     async def machines_changed(self) -> None:
-        """Wait until a node, or what others hold there, has changed; one consumer."""
+        """Wait until a node, or its use by foreign pods, has changed; one consumer."""
         await self._informers.news.wait()
         self._informers.news.clear()
 
     def denied_devices(self, gpus: Sequence[str]) -> Sequence[tuple[int, int]]:
-        """Return nothing: a pod sees what the kubelet gives it."""
+        """Return nothing: a pod sees only the devices that the kubelet gives it."""
         return ()
 
     def nodes_for_claim(self, claim: str) -> frozenset[str] | None:
-        """Return where a claim can be used; ``NAMESPACE/NAME``, or a name beside the jobs."""
+        """Return the nodes that can use a claim: ``NAMESPACE/NAME``, or a name beside the jobs."""
         namespace, _, name = claim.rpartition("/")
         return self._informers.nodes_for_claim(namespace or self._settings.namespace, name)
 
     def results(self, job: str, worker: int) -> Path | None:
-        """Return the packed results that a worker has sent, None for none."""
+        """Return the packed results that a worker has sent, or None."""
         packed = self.agent_api.carried(job, "results", worker)
         return packed if packed.is_file() else None
 
     def home_of(self, user: str) -> str | None:
-        """Return the claim of a user's home, where jobs may mount it beside the user's server."""
+        """Return the claim of a user's home, if jobs may mount it along with the user's server."""
         return self._informers.home_of(self._settings.namespace, user)
 
     def pinned(self, user: str, image: str) -> Pinned:
-        """Return an image by the digest that a notebook of the user runs it with."""
+        """Return an image with the digest that a notebook of the user runs."""
         return self._informers.pinned(user, image)
 
     # --------------------------------------------------------------------------- start
 
     async def start(self, launch: Launch) -> None:
-        """Start a worker; the outcome comes as an event. Repeating it does nothing.
+        """Start a worker; the outcome is reported as an event. Repeating the call has no effect.
 
-        A gang is made when all its workers were launched. Errors: InvalidInput.
+        A gang is created when all its workers were launched. Raises InvalidInput.
         """
         worker, now = launch.worker, time.monotonic()
         if launch.gpus:
@@ -237,9 +237,9 @@ class KubernetesRuntime:
             self._ask(attempt, self._take_up)
 
     async def _take_up(self, attempt: AttemptState) -> None:
-        """Make what an attempt lacks, and open its gates when it is whole."""
+        """Create the missing objects of an attempt, and open its gates when it is complete."""
         if attempt.in_doubt:
-            return  # it is taken up when it is known that all of it was made
+            return  # continued when all its objects are known to exist
         lacking = not attempt.uid or attempt.size < attempt.wanted
         if lacking and not attempt.admitted and not await self._make(attempt):
             return
@@ -249,10 +249,10 @@ class KubernetesRuntime:
             state.opened = state.opened or done
 
     async def _take_up_again(self, attempt: AttemptState) -> None:
-        """Go on with an attempt of an earlier service; one that was half made is given back.
+        """Continue an attempt of an earlier service; give it up if it is incomplete.
 
-        A Secret is made before any gate is opened: where there is none, no worker has begun whose
-        pod is behind its gate or still to come.
+        The Secret is created before any gate is opened. Without it, no worker with a closed gate or
+        without a pod has begun.
         """
         if attempt.unbegun and not await self._was_made(attempt):
             text = "the scheduler was restarted before its pods could begin"
@@ -270,14 +270,14 @@ class KubernetesRuntime:
             return False
 
     async def _make(self, attempt: AttemptState) -> bool:
-        """Create or enlarge the Job; false when there is nothing to be made."""
+        """Create or enlarge the Job; return False if nothing was created."""
         if all(state.asked is not None for state in attempt.live) and not attempt.uid:
             for state in list(attempt.live):
                 self._monitor.end(state, WorkerEnd(None, EndedBy.NOTICE, "it was stopped before"))
             if attempt.begun:
                 await self.job_writer.delete_job(attempt.name)
             return False
-        # The newest one knows of all workers.
+        # The newest launch covers all workers.
         known = [state.launch for state in attempt.live if state.launch is not None]
         launch = max(known, key=lambda one: len(one.nodes), default=None)
         if launch is None or not attempt.whole:
@@ -294,7 +294,7 @@ class KubernetesRuntime:
         return True
 
     async def _not_made(self, attempt: AttemptState, refused: Exception) -> None:
-        """Give back what lacks something that the API server did not take; who runs, runs on."""
+        """Give up workers without objects that the API server rejected; others keep running."""
         full = no_room(str(refused), self._settings.namespace)
         text = (full or f"the cluster does not take it: {refused}")[:TEXT_LIMIT]
         by = EndedBy.NO_ROOM if full else EndedBy.COULD_NOT_START
@@ -302,7 +302,7 @@ class KubernetesRuntime:
         for state in list(attempt.live):
             if state.pod is None:
                 self._monitor.end(state, WorkerEnd(None, by, text))
-            elif not attempt.size:  # its Job was made, and its pods wait for what was not
+            elif not attempt.size:  # its Job exists, and its pods wait for missing objects
                 self._monitor.give_back(state, Trouble("not-made", text, 0.0, by))
         if attempt.begun and not attempt.size:
             await self.job_writer.delete_job(attempt.name)
@@ -324,23 +324,23 @@ class KubernetesRuntime:
     # --------------------------------------------------------------------------- benches
 
     async def hold(self, lease: str, slots: tuple[str, ...]) -> None:
-        """Let the notebook pod of a lease begin on these slots, now or when it comes.
+        """Admit the notebook pod of a lease to these slots, now or when it appears.
 
-        Call it for every lease in force after a start too; repeating it does nothing.
+        Call it again for every lease in force after a start; repeating the call has no effect.
         """
         self._notebooks.hold(lease, slots)
 
     def release(self, lease: str) -> None:
-        """Forget a lease; until its pod is gone, its slots are nobody's."""
+        """Forget a lease; its slots count as foreign use until its pod is gone."""
         self._capacity.release(lease)
 
     # --------------------------------------------------------------------------- stop
 
     async def stop(self, worker: WorkerId, notice: Notice) -> None:
-        """Give notice, then SIGTERM, after the grace SIGKILL to all it started.
+        """Send the notice and SIGTERM, and after the grace period SIGKILL to all its processes.
 
-        The agent does that by itself when it hears the notice, so that its pod stays with what it
-        has to say; one that does not hear is told by the kubelet.
+        The agent does this itself when it receives the notice, so that its pod keeps the
+        termination message. If the agent does not poll, the kubelet ends the pod.
         """
         state = self._registry.state(worker)
         if state is None or state.over:
@@ -356,11 +356,11 @@ class KubernetesRuntime:
         attempt = self._registry.attempts[worker.job, worker.attempt]
         if not attempt.uid:
             self._ask(attempt, self._take_up)
-        if state.pod is not None:  # it may be seen before the making of its Job was answered
+        if state.pod is not None:  # may exist before the request that created its Job was answered
             self._monitor.stop(state, state.pod)
 
     async def forget(self, job: str) -> None:
-        """Delete all that is kept of an ended job."""
+        """Delete all data of an ended job. Raises Refused if the job runs."""
         if self._registry.live(job):
             raise Refused("the files of a running job cannot be deleted; cancel it first")
         self._queue.ask(("forget", job), partial(self.job_writer.delete_jobs, job))
@@ -369,7 +369,7 @@ class KubernetesRuntime:
         await asyncio.to_thread(self._folders.remove, job)
 
     async def prune(self, jobs: Sequence[str], part: Part) -> None:
-        """Delete one kind of files of ended jobs; what lies on volumes of users is theirs."""
+        """Delete one kind of files of ended jobs; files on users' volumes are kept."""
         over = [job for job in jobs if not self._registry.live(job)]
         await asyncio.to_thread(self._folders.prune, over, part)
 

@@ -1,4 +1,4 @@
-"""Where a volume claim can be used: pure."""
+"""Nodes on which a volume claim can be used: pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 from benchpool_scheduler.runtime.kubernetes.cluster_views import NodeView
 
 WHOSE = "hub.jupyter.org/username"
-"""Annotation that KubeSpawner writes on claims and pods; its label of this name is escaped."""
+"""Annotation that KubeSpawner writes on claims and pods. The label of this name is escaped."""
 MANY = "ReadWriteMany"
 
 
@@ -52,9 +52,9 @@ class RawVolume(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
-    """A claim: the volume it is bound to, empty before, and how it may be mounted.
+    """A claim: its bound volume, or empty, and its access modes.
 
-    ``user`` is whose home it is, as the Hub has written on it; empty for others.
+    ``user`` is the owner of a home, from the Hub's annotation; empty for other claims.
     """
 
     volume: str
@@ -69,26 +69,26 @@ class ClaimView:
 
 @dataclass(frozen=True, slots=True)
 class VolumeView:
-    """A volume: the terms of which a node must meet one; none where any will do."""
+    """A volume: alternative terms of which a node must meet one; empty allows all nodes."""
 
     terms: tuple[Mapping[str, Any], ...]
 
 
 def keep_claim(claim: RawClaim) -> ClaimView:
-    """Trim a claim."""
+    """Return the cached fields of a claim."""
     written = claim.metadata.annotations or {}
     return ClaimView(claim.spec.volume_name, tuple(claim.spec.access_modes), written.get(WHOSE, ""))
 
 
 def keep_volume(volume: RawVolume) -> VolumeView:
-    """Trim a volume."""
+    """Return the cached fields of a volume."""
     affinity = volume.spec.node_affinity
     required = (affinity.required if affinity else None) or {}
     return VolumeView(tuple(required.get("nodeSelectorTerms") or ()))
 
 
 def nodes_for(volume: VolumeView, nodes: Iterable[NodeView]) -> frozenset[str] | None:
-    """Return the nodes that a volume allows, None for all."""
+    """Return the nodes that a volume allows, or None for all."""
     if not volume.terms:
         return None
     return frozenset(
@@ -104,7 +104,7 @@ def _meets(node: NodeView, term: Mapping[str, Any]) -> bool:
 
 
 def _holds(one: Mapping[str, Any], has: Mapping[str, str]) -> bool:
-    """Tell whether a requirement holds; comparisons of numbers count as not met.
+    """Return whether a requirement holds; comparisons of numbers count as not met.
 
     >>> _holds({"key": "zone", "operator": "In", "values": ["a", "b"]}, {"zone": "b"})
     True

@@ -1,4 +1,4 @@
-"""Repeats actions until they succeed, while the API server may be away."""
+"""Queue of actions that are repeated while the API server is unavailable."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from benchpool_scheduler.kube import KubeUnavailable
 log = logging.getLogger(__name__)
 
 AGAIN_S = (0.5, 15.0)
-"""After the API server was away: at first, and at most."""
+"""Delay after the API server was unavailable, in seconds: the first and the longest."""
 
 Action = Callable[[], Coroutine[None, None, None]]
 
 
 class WorkQueue:
-    """One task for each thing that is under way.
+    """One task for each key.
 
-    Asked again for something that is under way, it is done once more afterwards: what was asked
-    for in between may have come too late for the first time.
+    A request for a key in progress is executed afterwards, because it may have come too late for
+    the current execution.
     """
 
     def __init__(self) -> None:
@@ -28,14 +28,14 @@ class WorkQueue:
         self._again: dict[Hashable, Action] = {}
 
     def ask(self, key: Hashable, action: Action) -> None:
-        """Do something, one at a time for each key; returns at once."""
+        """Run an action, one at a time for each key; returns at once."""
         if key in self._tasks:
             self._again[key] = action
             return
         self._tasks[key] = asyncio.create_task(self._until_done(key, action))
 
     async def close(self) -> None:
-        """Leave everything as it is."""
+        """Cancel all actions."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -56,7 +56,7 @@ class WorkQueue:
                 log.exception("%s failed", key)
             following = self._again.pop(key, None)
             if following is None:
-                # In the same step as the look above: what is asked from now on begins anew.
+                # No await after the check above: a later request starts a new task.
                 del self._tasks[key]
                 return
             action = following

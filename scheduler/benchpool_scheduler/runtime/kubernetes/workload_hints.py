@@ -1,7 +1,7 @@
-"""What the Job of an attempt tells of its gang, where the cluster schedules workloads itself.
+"""Gang hints in the Job of an attempt, for clusters that schedule workloads themselves.
 
-Since 1.36 Kubernetes knows gangs (``Workload``, ``PodGroup``) and the Job controller makes such
-objects. benchpool decides who starts where, so nothing is told by default (docs/decisions/0107).
+Since 1.36 Kubernetes supports gangs (``Workload``, ``PodGroup``), and the Job controller creates
+such objects. benchpool decides the placement, so the default adds no hints (docs/decisions/0107).
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ Manifest = dict[str, Any]
 
 
 class WorkloadHints(Protocol):
-    """The port: what is added to the spec of the Job of an attempt."""
+    """Port: additions to the spec of an attempt's Job."""
 
     def job_fields(self, workers: int) -> Manifest:
-        """Return fields of a Job's ``spec`` for a gang of so many workers."""
+        """Return fields of a Job's ``spec`` for a gang with this number of workers."""
         ...
 
 
 class NoHints:
-    """Nothing: the Job controller then makes a group with the policy ``basic``, if any."""
+    """No hints: the Job controller then creates a group with the policy ``basic``, if any."""
 
     def job_fields(self, workers: int) -> Manifest:
         """Return nothing.
@@ -32,13 +32,13 @@ class NoHints:
 
 
 class GangHints:
-    """``spec.scheduling`` as KEP-5547 has it: bound together, and pushed out together.
+    """``spec.scheduling`` of KEP-5547: workers are bound together and evicted together.
 
-    For clusters from 1.37 on with the gate ``WorkloadWithJob``; others drop the field unread.
+    For clusters from 1.37 on with the gate ``WorkloadWithJob``; other versions ignore the field.
     """
 
     def job_fields(self, workers: int) -> Manifest:
-        """Return the gang; a single worker is none.
+        """Return the fields for a gang; none for a single worker.
 
         >>> GangHints().job_fields(2)["scheduling"]["schedulingPolicy"]
         {'gang': {'minCount': 2}}

@@ -1,4 +1,4 @@
-"""Amounts as Kubernetes writes them; pure."""
+"""Amounts in the notation of Kubernetes: pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ GIB = 2.0**30
 
 
 def cores(amount: float) -> str:
-    """Return processor cores as Kubernetes writes them.
+    """Return processor cores in the notation of Kubernetes.
 
     >>> cores(0.5), cores(2)
     ('500m', '2000m')
@@ -17,7 +17,7 @@ def cores(amount: float) -> str:
 
 
 def gibibytes(amount: float) -> str:
-    """Return memory as Kubernetes writes it.
+    """Return memory in the notation of Kubernetes.
 
     >>> gibibytes(1.5)
     '1536Mi'

@@ -1,4 +1,4 @@
-"""How workers of this machine ended: by their records, or by what the machine says of them."""
+"""Ends of workers of this machine, from their records or from the state of the machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOST_TEXT = "its machine was restarted, or the process that watched over it was 
 GONE_TEXT = "its folder is not in the state folder; whatever may have run of it was ended"
 
 AGAIN_S = (0.1, 5.0)
-"""Pause after a fault of the machine before something is tried again: the first, the longest."""
+"""Delay before a retry after a fault of the machine, in seconds: the first and the longest."""
 
 SWEEP_S = 0.02
 LAST_LINES = 4096
@@ -33,7 +33,7 @@ WORDS = frozenset(str(word) for word in EndedBy)
 
 
 async def patiently(work: Callable[[], T], *, in_thread: bool = False) -> T:
-    """Return what ``work`` returns; a fault of the machine is waited for. Other errors are its."""
+    """Return the result of ``work``; retry after faults of the machine. Other errors propagate."""
     pause = AGAIN_S[0]
     while True:
         try:
@@ -59,7 +59,7 @@ def record(by: EndedBy, text: str, fault: int | None = None) -> dict[str, object
 
 
 def event(worker: WorkerId, end: dict[str, object]) -> WorkerEnded:
-    """Return what a record says; what makes no sense is a loss."""
+    """Return the event for a record; an unknown kind of end counts as lost."""
     code, at, text = end.get("exit_code"), end.get("ended"), end.get("text")
     by, fault = end.get("by"), end.get("fault")
     return WorkerEnded(
@@ -75,7 +75,7 @@ def event(worker: WorkerId, end: dict[str, object]) -> WorkerEnded:
 
 
 def could_not_start(error: OSError) -> dict[str, object]:
-    """Return the record of a start that this process could not make."""
+    """Return the record of a start that failed in this process."""
     fault = machine_faults.number_of(error)
     if fault is not None:
         return record(EndedBy.MACHINE_FAULT, machine_faults.sentence(fault), fault)
@@ -85,20 +85,19 @@ def could_not_start(error: OSError) -> dict[str, object]:
 
 
 def put_on_record(folders: Folders, worker: WorkerId, end: dict[str, object]) -> None:
-    """Write the record of an end, where the disk takes it."""
-    # A disk that takes no record must not keep the service from hearing of the end.
+    """Write the record of an end, if the disk accepts it."""
+    # A full disk must not prevent the service from learning of the end.
     with contextlib.suppress(OSError):
         folder = folders.make(worker, passable=False)
         records.write(str(folder), records.EXIT, end, durable=True)
 
 
 def lose(folders: Folders, worker: WorkerId, status: int | None) -> dict[str, object] | None:
-    """Return the end of a worker in whose folder no supervisor lives, and put it on record.
+    """Return and record the end of a worker without a supervisor, or None if one has begun.
 
-    None: one has begun there meanwhile. It is done under the lock by which supervisors begin: of a
-    service before us that is just starting one, either that is seen here, or the record there.
-
-    Errors: OSError when the machine cannot tell now what runs.
+    The lock by which supervisors begin is held meanwhile. If an earlier service is starting a
+    supervisor, either the supervisor is seen here, or it sees the record. Raises OSError if the
+    machine cannot list its processes now.
     """
     lock: int | None = -1
     gone = not folders.worker(worker).exists()
@@ -120,17 +119,17 @@ def lose(folders: Folders, worker: WorkerId, status: int | None) -> dict[str, ob
 def without_record(
     folders: Folders, worker: WorkerId, status: int | None, *, gone: bool = False
 ) -> dict[str, object]:
-    """Return the end of a worker whose supervisor left none, and kill what it left.
+    """Return the end of a worker whose supervisor left no record, and kill its processes.
 
-    A supervisor that could write nothing before it began says the fault as its exit status; one
-    whose interpreter could not begin leaves a line.
+    A supervisor that could write nothing before it began reports the fault as its exit status. If
+    its interpreter could not begin, it leaves a line of error output.
 
     Args:
-        status: The supervisor's exit status, None where a signal ended it or nobody knows.
-        gone: Its folder was not there, as after a loss of the disk: it may run all the same, and
-            nobody else may be given its GPUs before it has ended.
+        status: The supervisor's exit status; None after a signal or if unknown.
+        gone: Its folder is missing, as after the loss of a disk. The worker may run nevertheless,
+            and its GPUs are not assigned again before it has ended.
 
-    Errors: OSError when the machine cannot tell now what runs.
+    Raises OSError if the machine cannot list its processes now.
     """
     folder = folders.worker(worker)
     if gone:
@@ -150,7 +149,7 @@ def without_record(
 
 
 def _group(process: Mapping[str, object]) -> cgroups.Group | None:
-    """Return the cgroups that a supervisor wrote down; an earlier version had one alone."""
+    """Return the cgroups that a supervisor recorded; an earlier version recorded only one."""
     one, every = process.get("group"), process.get("groups")
     folders = every if isinstance(every, list) and every else [one]
     known = [folder for folder in folders if isinstance(folder, str)]

@@ -1,4 +1,4 @@
-"""The environment of a worker (formats, section 7): pure."""
+"""Environment of a worker (formats, section 7): pure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from benchpool_scheduler.worker.rendezvous import rendezvous
 
 
 def environment(launch: Launch, folders: Folders) -> dict[str, str]:
-    """Return all that the worker finds: what the launch says, and what this runtime adds.
+    """Return the environment of a worker: the launch's variables and this runtime's.
 
-    Python's output is unbuffered unless the launch says otherwise, so that the log is live.
+    Python's output is unbuffered unless the launch sets it otherwise, so that the log is live.
     """
     return {
         "PYTHONUNBUFFERED": "1",
@@ -25,7 +25,7 @@ def environment(launch: Launch, folders: Folders) -> dict[str, str]:
 
 
 def tag(worker: WorkerId, folders: Folders) -> str:
-    """Return the one variable, as ``NAME=value``, that no other worker has."""
+    """Return the variable, as ``NAME=value``, that identifies the processes of a worker."""
     return f"BENCHPOOL_NOTICE_FILE={folders.exchange(worker) / records.NOTICE}"
 
 
@@ -44,6 +44,6 @@ def _places(launch: Launch, folders: Folders) -> Mapping[str, str]:
 
 
 def _rendezvous(launch: Launch) -> Mapping[str, str]:
-    """On one machine the gang meets on the loopback."""
+    """Return the rendezvous variables; on one machine the gang uses the loopback address."""
     gang, processes = len(launch.nodes), max(1, len(launch.gpus))
     return rendezvous("127.0.0.1", launch.port, gang, launch.worker.worker, processes)

@@ -1,8 +1,8 @@
-"""The GPUs of this machine: the one door to NVML, and simulated ones.
+"""GPUs of this machine: the only module that calls NVML, and simulated GPUs.
 
-NVML is asked with distrust: the library may be missing, older than its binding, updated under our
-feet, or lose a GPU while we look. None of that is an error here; it is a state of a device, or an
-empty list with a note for ``benchpool doctor``.
+NVML may be missing, older than its binding, or updated while this process runs, and it may lose a
+GPU during a call. None of these conditions is an error here: each becomes a state of a device, or
+an empty list with a note for ``benchpool doctor``.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ _ANCESTORS = 64
 _UNKNOWN_MEMORY: Mapping[str, int] = {"A100": 81920, "H100": 81559, "H200": 143771, "V100": 32768}
 
 Ours = Callable[[int, str], bool]
-"""Whether a process (pid) uses a GPU (UUID) that we gave to it."""
+"""Function that returns whether a process (pid) uses a GPU (UUID) that benchpool gave to it."""
 
 
 class DeviceSource(Protocol):
-    """Where GPUs come from; never raises."""
+    """Source of GPUs; never raises."""
 
     def devices(self) -> tuple[Device, ...]:
         """Return the GPUs as they are now."""
 
     def processes(self, uuid: str) -> tuple[int, ...] | None:
-        """Return the pids that compute on a GPU; None where that is not told."""
+        """Return the pids that compute on a GPU, or None if unknown."""
 
     def links(self) -> GpuLinks:
-        """Return how the GPUs hang together, empty where that is not known."""
+        """Return the links between the GPUs; empty if unknown."""
 
     def device_files(self) -> GpuFiles:
-        """Return the device files of the GPUs, those that are known."""
+        """Return the known device files of the GPUs."""
 
     @property
     def note(self) -> str:
-        """Return a sentence for doctor: what was found, or why nothing."""
+        """Sentence for ``benchpool doctor``: the GPUs found, or why there are none."""
 
 
 # ------------------------------------------------------------------------------- simulated
@@ -57,7 +57,7 @@ class DeviceSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SimulatedSource:
-    """GPUs that only exist in the books; their UUIDs are the same at every start."""
+    """GPUs without hardware; their UUIDs are the same at every start."""
 
     count: int
     model: str = "A100"
@@ -72,20 +72,20 @@ class SimulatedSource:
         )
 
     def processes(self, uuid: str) -> tuple[int, ...]:
-        """Return nothing: nobody else can use them."""
+        """Return nothing: no process can use them."""
         return ()
 
     def links(self) -> GpuLinks:
-        """Return nothing: they hang nowhere."""
+        """Return nothing: they have no links."""
         return GpuLinks()
 
     def device_files(self) -> GpuFiles:
-        """Return nothing: there is no device to open."""
+        """Return nothing: they have no device files."""
         return GpuFiles()
 
     @property
     def note(self) -> str:
-        """Return that they are simulated."""
+        """Sentence that they are simulated."""
         return f"{self.count} simulated GPUs of model {self.model}; no job really computes on them"
 
 
@@ -118,11 +118,11 @@ class NvmlSource:
 
     @property
     def note(self) -> str:
-        """Return what was found, or why nothing."""
+        """Sentence with the GPUs found, or why there are none."""
         return self._note
 
     def devices(self) -> tuple[Device, ...]:
-        """Return what NVML lists; GPUs that it listed before and lost are broken."""
+        """Return the devices that NVML lists; GPUs that disappeared are broken."""
         try:
             self._connect()
             found = self._list()
@@ -131,14 +131,14 @@ class NvmlSource:
             self._note = f"NVML does not answer: {error}"
             return self._lost(frozenset(), str(error))
         if any(device.state is DeviceState.BROKEN for device in found):
-            self._disconnect()  # handles go stale with a GPU that was reset
+            self._disconnect()  # handles become stale when a GPU is reset
         self._known |= {device.uuid: device for device in found}
         self._note = f"{len(found)} GPUs found through NVML"
         lost = self._lost(frozenset(device.uuid for device in found), "NVML lists it no longer")
         return (*found, *lost)
 
     def processes(self, uuid: str) -> tuple[int, ...] | None:
-        """Return the pids that compute on a GPU; None when NVML does not tell."""
+        """Return the pids that compute on a GPU, or None if NVML does not report them."""
         try:
             self._connect()
             return _told_pids(pynvml.nvmlDeviceGetHandleByUUID(uuid))
@@ -146,7 +146,7 @@ class NvmlSource:
             return None
 
     def links(self) -> GpuLinks:
-        """Return how the GPUs hang together; slices are not told apart from their GPU."""
+        """Return the links between the GPUs; a MIG slice has those of its GPU."""
         try:
             self._connect()
             count = pynvml.nvmlDeviceGetCount()
@@ -156,7 +156,7 @@ class NvmlSource:
             return GpuLinks()
 
     def device_files(self) -> GpuFiles:
-        """Return the files of GPUs and slices."""
+        """Return the device files of GPUs and MIG slices."""
         try:
             self._connect()
             count = pynvml.nvmlDeviceGetCount()
@@ -178,7 +178,7 @@ class NvmlSource:
             yield str(pynvml.nvmlDeviceGetUUID(one)), Part(gpu, slice=True, instances=known)
 
     def _connect(self) -> None:
-        """Start NVML once and keep it: starting may take seconds on an idle machine."""
+        """Start NVML once and keep it open: a start may take seconds on an idle machine."""
         if not self._connected:
             pynvml.nvmlInit()
             self._connected = True
@@ -201,7 +201,7 @@ class NvmlSource:
         return found
 
     def _slices(self, parent: Any, index: int) -> list[Device] | None:
-        """Return the MIG slices of a GPU, each a GPU of its own (R1); None when not divided."""
+        """Return the MIG slices of a GPU, each a GPU of its own (R1); None without MIG."""
         handles = self._slice_handles(parent)
         return None if handles is None else [self._device(handle, index) for handle in handles]
 
@@ -210,7 +210,7 @@ class NvmlSource:
         if mode is None or mode[0] != pynvml.NVML_DEVICE_MIG_ENABLE:
             return None
         most = _quiet(pynvml.nvmlDeviceGetMaxMigDeviceCount, parent) or 0
-        # Slice numbers have holes.
+        # Slice numbers have gaps.
         handles = [
             _quiet(pynvml.nvmlDeviceGetMigDeviceHandleByIndex, parent, i) for i in range(most)
         ]
@@ -256,7 +256,7 @@ class NvmlSource:
 
 
 def _quiet(ask: Callable[..., Any], *arguments: Any) -> Any:
-    """Return NVML's answer, or None when this GPU or driver does not give one."""
+    """Return NVML's answer, or None if this GPU or driver does not support the call."""
     try:
         return ask(*arguments)
     except pynvml.NVMLError_GpuIsLost:
@@ -305,7 +305,7 @@ def _hanging(handles: Sequence[Any]) -> GpuLinks:
 
 
 def _nvlinks(handle: Any) -> Mapping[str, int]:
-    """Return how many active NVLinks of a GPU end at which bus address."""
+    """Return the number of a GPU's active NVLinks by the bus address of their other end."""
     found: dict[str, int] = {}
     for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
         if _quiet(pynvml.nvmlDeviceGetNvLinkState, handle, link) != pynvml.NVML_FEATURE_ENABLED:
@@ -317,7 +317,7 @@ def _nvlinks(handle: Any) -> Mapping[str, int]:
 
 
 def _bus(pci: Any) -> str:
-    """Return a bus address; the driver writes it in several ways."""
+    """Return a bus address in lower case; the driver uses several spellings."""
     return os.fsdecode(pci.busId).lower()
 
 
@@ -325,7 +325,7 @@ def _bus(pci: Any) -> str:
 
 
 def started_by_us(pid: int, uuid: str) -> bool:
-    """Return whether a process, or one above it, was given this GPU by benchpool."""
+    """Return whether benchpool gave this GPU to a process or one of its ancestors."""
     return given_to(pid, uuid) is not None
 
 
@@ -335,10 +335,10 @@ def on_a_bench(pid: int, uuid: str) -> bool:
 
 
 def given_to(pid: int, uuid: str) -> Literal["bench", "job"] | None:
-    """Return what a process, or one above it, was given this GPU for; None for no such thing.
+    """Return the kind of work for which a process or an ancestor was given this GPU, or None.
 
-    Workers and notebook servers carry the UUID in ``CUDA_VISIBLE_DEVICES`` and one of our own
-    variables from their start, which a process cannot take on later.
+    Workers and notebook servers start with the UUID in ``CUDA_VISIBLE_DEVICES`` and with a variable
+    of benchpool. The check reads the initial environment, which a process cannot change later.
     """
     for _ in range(_ANCESTORS):
         if pid <= 1:
@@ -368,6 +368,6 @@ def _parent(pid: int) -> int:
 
 
 def find_devices(node: str = NODE) -> NvmlSource | None:
-    """Return the machine's own GPUs, or None when there are none (then simulate some)."""
+    """Return the machine's own GPUs, or None if there are none."""
     source = NvmlSource(node)
     return source if source.devices() else None

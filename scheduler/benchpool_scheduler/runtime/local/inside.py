@@ -1,4 +1,4 @@
-"""What is done inside the running workers of this machine: looks, shells, files of our own."""
+"""Actions inside running workers of this machine: stacks, shells, and files in the results."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ WRITE = 'umask 077; cat > ".$1" && mv -f ".$1" "$1"'
 
 
 class LocalInside:
-    """Inside workers; ``running`` are those that have a living supervisor."""
+    """Actions inside workers; ``running`` are the workers with a living supervisor."""
 
     def __init__(self, running: Mapping[WorkerId, RunningWorker], folders: Folders) -> None:
         self._running = running
         self._folders = folders
 
     async def stacks(self, worker: WorkerId) -> WorkerStacks:
-        """Return what a worker's Python processes are doing; it may take seconds."""
+        """Return the stacks of a worker's Python processes; may take seconds."""
         run = self._running.get(worker)
         if run is None or run.let_go:
             return WorkerStacks(why="It does not run.")
@@ -38,16 +38,16 @@ class LocalInside:
         return msgspec.convert(found, WorkerStacks)
 
     async def shell(self, worker: WorkerId, rows: int, columns: int, term: str) -> ShellChannel:
-        """Open a shell inside a worker. Errors: OSError."""
+        """Open a shell inside a worker. Raises OSError."""
         run = self._running.get(worker)
         if run is None or run.let_go:
             raise ProcessLookupError(3, "it does not run")
         return await shells.open_shell(run, rows, columns, term)
 
     async def leave(self, job: str, name: str, text: bytes) -> None:
-        """Write a file into the output folder of a job. Errors: OSError.
+        """Write a file into the output folder of a job. Raises OSError.
 
-        The folder's owner may put anything there: their account writes, never ours.
+        The folder's owner controls its contents, so the write uses the owner's account.
         """
         folder = self._folders.output(job)
         owner = os.lstat(folder)

@@ -1,4 +1,4 @@
-"""Cgroups that nobody is in any more: left by supervisors that were killed, and removed here."""
+"""Removal of empty cgroups that killed supervisors left."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EVERY_S = 600.0
 
 
 async def keep_swept() -> None:
-    """Remove them now and from time to time, for ever."""
+    """Remove empty cgroups now and every ten minutes, forever."""
     while True:
         with contextlib.suppress(OSError):
             await asyncio.to_thread(cgroups.sweep_empty)

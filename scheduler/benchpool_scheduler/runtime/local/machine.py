@@ -1,6 +1,6 @@
-"""This machine as a node: its processor cores, its memory, and how its GPUs hang together.
+"""This machine as a node: its processor cores, its memory, and the links of its GPUs.
 
-Pure but for what the system says of memory and processors; the driver is asked in ``gpus``.
+Pure except for the system's facts about memory and processors. ``gpus`` queries the driver.
 """
 
 from __future__ import annotations
@@ -19,19 +19,22 @@ WORD_BITS = 64
 GIB = 1024**3
 
 NVLINK = 10
-"""What one NVLink between two GPUs is worth; no path over PCIe is closer."""
+"""Closeness per NVLink between two GPUs; larger than any path over PCIe."""
 
 PCIE: Mapping[int, int] = {0: 6, 10: 5, 20: 4, 30: 3, 40: 2, 50: 1}
-"""Closeness by the driver's word for the nearest common ancestor: one board, one switch, several
-switches, one host bridge, one NUMA node, the whole machine."""
+"""Closeness by the driver's level of the nearest common ancestor.
+
+The levels are one board, one switch, several switches, one host bridge, one NUMA node, the whole
+machine.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class GpuLinks:
-    """How GPUs hang together, in the order of ``gpus``; empty where nothing is known (R12).
+    """Links of GPUs, in the order of ``gpus``; empty if unknown (R12).
 
     Attributes:
-        links: How close two of them are; larger is closer. ``sockets``: the CPU socket of each.
+        links: Closeness of each pair; larger is closer. ``sockets``: CPU socket of each GPU.
     """
 
     gpus: tuple[str, ...] = ()
@@ -40,7 +43,7 @@ class GpuLinks:
 
 
 def closeness(ancestor: int | None, nvlinks: int) -> int:
-    """Return how close two GPUs are: NVLinks first, then the way over PCIe.
+    """Return the closeness of two GPUs: NVLinks first, then the path over PCIe.
 
     >>> closeness(50, nvlinks=4) > closeness(10, nvlinks=0) > closeness(50, nvlinks=0)
     True
@@ -51,10 +54,10 @@ def closeness(ancestor: int | None, nvlinks: int) -> int:
 
 
 def nvlinks_between(peers: Mapping[str, Mapping[str, int]], one: str, other: str) -> int:
-    """Return how many NVLinks join two GPUs, straight or through a switch.
+    """Return the number of NVLinks that join two GPUs, directly or through a switch.
 
     Args:
-        peers: By bus address of a GPU: how many of its links end at which address.
+        peers: Number of a GPU's links by the address of their other end, by the GPU's bus address.
 
     >>> peers = {"a": {"b": 2, "switch": 4}, "b": {"a": 2, "switch": 6}, "c": {}}
     >>> nvlinks_between(peers, "a", "b"), nvlinks_between(peers, "a", "c")
@@ -78,7 +81,7 @@ def first_core(affinity: Iterable[int]) -> int | None:
 
 
 def socket_of(core: int | None, folder: Path = Path("/sys/devices/system/cpu")) -> int | None:
-    """Return the CPU socket of a processor, None where the system does not say."""
+    """Return the CPU socket of a processor core, or None if unknown."""
     if core is None:
         return None
     try:
@@ -88,12 +91,12 @@ def socket_of(core: int | None, folder: Path = Path("/sys/devices/system/cpu")) 
 
 
 def memory_gib() -> float:
-    """Return the machine's memory."""
+    """Return the machine's memory, in GiB."""
     return psutil.virtual_memory().total / GIB
 
 
 def cores() -> int:
-    """Return the processors that this process, and so its workers, may use."""
+    """Return the number of cores that this process, and so its workers, may use."""
     return len(os.sched_getaffinity(0))
 
 
@@ -101,7 +104,8 @@ def facts(name: str, links: GpuLinks, known: Sequence[str]) -> NodeFacts:
     """Return this machine as a node.
 
     Args:
-        links: As the driver told them. ``known``: the GPUs there are; of others nothing is told.
+        links: Links as the driver reports them; ignored unless all their GPUs are known.
+        known: UUIDs of the machine's GPUs.
     """
     told = bool(links.gpus) and set(links.gpus) <= set(known)
     kept = links if told else GpuLinks()

@@ -1,4 +1,4 @@
-"""This machine as last seen: the driver is asked beside the loop, and may hang."""
+"""Last state of this machine; the driver is queried in a thread, since it may hang."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .machine import GpuLinks, facts
 
 
 class ObservedMachine:
-    """The GPUs of this machine, and it as a node.
+    """The GPUs of this machine, and the machine as a node.
 
     Args:
-        source: Where the GPUs come from.
-        devices_s: How long a list of devices is good. ``driver_s``: how long the driver may take
-            before the last list is used instead.
+        source: Source of the GPUs.
+        devices_s: Cache lifetime of the list of devices, in seconds.
+        driver_s: Timeout for the driver, after which the last list is used, in seconds.
     """
 
     def __init__(self, source: DeviceSource, devices_s: float, driver_s: float) -> None:
@@ -33,7 +33,7 @@ class ObservedMachine:
         self._nodes: tuple[NodeFacts, ...] = ()
 
     async def devices(self) -> tuple[Device, ...]:
-        """Return the GPUs as they are now; what was last seen while the driver hangs."""
+        """Return the GPUs as they are now, or as last seen while the driver hangs."""
         at, known = self._devices
         if known is not None and time.monotonic() - at <= self._devices_s:
             return known
@@ -46,13 +46,13 @@ class ObservedMachine:
         found = await asyncio.to_thread(self._source.devices)
         there = frozenset(device.uuid for device in found)
         if there != self._links[0]:
-            # How they hang together does not change while the machine runs.
+            # The links do not change while the machine runs.
             self._links = there, await asyncio.to_thread(self._source.links)
             self._files = await asyncio.to_thread(self._source.device_files)
         self._devices = (time.monotonic(), found)
 
     async def holders(self, gpus: Sequence[str]) -> tuple[int, ...] | None:
-        """Return the processes on these GPUs; None where the driver hangs or does not tell."""
+        """Return the processes on these GPUs, or None if the driver hangs or lacks them."""
         asked = asyncio.to_thread(lambda: [self._source.processes(gpu) for gpu in gpus])
         try:
             found = await asyncio.wait_for(asked, self._driver_s)
@@ -62,7 +62,7 @@ class ObservedMachine:
         return None if len(told) < len(gpus) else tuple(sorted({pid for it in told for pid in it}))
 
     def denied(self, gpus: Sequence[str]) -> list[Numbers]:
-        """Return the devices that a process with these GPUs must not open: those of all others."""
+        """Return the devices of all other GPUs, which a process with these GPUs must not open."""
         return self._files.denied(gpus)
 
     async def nodes(self) -> tuple[NodeFacts, ...]:

@@ -1,6 +1,6 @@
-"""Processes of jobs whose folder is gone, as after a loss of the disk.
+"""Processes of jobs whose folder is gone, as after the loss of a disk.
 
-No start of benchpool finds such a job again, whether it runs or not.
+No later start of benchpool can find such a job, whether it runs or not.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Orphan:
     """A process of a worker that has no folder.
 
     Attributes:
-        job: Id of its job.
+        job: ID of its job.
         name: Name of its job.
     """
 
@@ -29,9 +29,10 @@ class Orphan:
 
 
 def find(state: Path) -> list[Orphan]:
-    """Return the processes of a state folder's jobs whose folder is not there, by pid.
+    """Return the processes of a state folder's jobs whose folder is missing, by pid.
 
-    What cleared its environment, or runs under another account, is not found without root.
+    Without root permissions, processes of other accounts are not found. A process that cleared its
+    environment is never found.
     """
     jobs = re.escape(str(Folders(state.absolute()).jobs))
     notice = re.compile(rf"({jobs}/([a-z0-9]+)/attempts/\d+/worker-\d+)/exchange/{records.NOTICE}")

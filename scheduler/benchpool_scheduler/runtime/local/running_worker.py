@@ -1,4 +1,4 @@
-"""What the local runtime keeps of a worker that has a living supervisor."""
+"""State of a worker with a living supervisor, in the local runtime."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .supervisors import SupervisorHandle
 
 @dataclass(slots=True)
 class RunningWorker:
-    """A worker that has a living supervisor."""
+    """A worker with a living supervisor."""
 
     worker: WorkerId
     folder: Path
@@ -44,14 +44,14 @@ class RunningWorker:
     def look(
         self, exchange: Path, saved: SavedCheckpoint | None, *, at: float, over: bool
     ) -> Iterator[WorkerProgress | WorkerMetrics]:
-        """Yield what is new of its own words, and a checkpoint that is written whole.
+        """Yield new progress, new values and a new complete checkpoint.
 
         Args:
-            at: The present time. ``over``: nobody is left who could write, so all of it is told.
-                A checkpoint that still changes is not whole: it counts when it is the same at the
-                next look, or when it is over.
+            at: The present time, in epoch seconds. ``over``: the worker has ended, so everything is
+                reported. A checkpoint that still changes is incomplete: it counts when it is
+                unchanged at the next look, or when the worker has ended.
 
-        Errors: OSError where the machine cannot read them now.
+        Raises OSError if the machine cannot read the files now.
         """
         if self.metrics is None:
             self.metrics = MetricReader(exchange, speaks=self.worker.worker == 0)
@@ -77,7 +77,7 @@ class RunningWorker:
         return True
 
     def _reported(self, at: float) -> WorkerProgress:
-        """Return what it said last, and when the job last saved."""
+        """Return the last progress of the worker, and its last checkpoint."""
         said, saved = self.progress, self.checkpoint
         saved_at, step = (None, None) if saved is None else (saved.at, saved.step)
         told = (said.fraction, said.text, said.metrics)

@@ -1,8 +1,8 @@
-"""Workers as processes of this machine: the local side of the runtime port.
+"""Workers as processes of this machine: the local implementation of the runtime port.
 
-What runs is known from the workers' folders, not from memory: each worker has a supervisor that
-outlives us, a lock that says it lives, and records that say how far it came. Nothing here decides
-when to start or stop.
+The state is read from the workers' folders rather than kept in memory. Each worker has a supervisor
+that outlives the service, a lock that shows that it lives, and records of its progress. This module
+does not decide when to start or stop.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ from .running_worker import RunningWorker
 from .sandbox import Sandbox
 
 PROGRESS_S, LOG_S, INTRODUCTION_S = 1.0, 0.05, 10.0
-"""Seconds between looks at progress, at logs; for a supervisor to say who it is."""
+"""Poll intervals for progress and logs, and timeout for introductions, in seconds."""
 
 
 class LocalRuntime:
-    """Run workers on this machine; see the port for the contract of each verb.
+    """Runs workers on this machine; see the port for the contract of each method.
 
     Args:
         state: The state folder.
-        devices: Where the GPUs come from. ``sandbox``: how workers are kept from each other.
-        log_bytes: Bound of one worker's log on disk.
-        devices_s: How long a list of devices is good. ``driver_s``: how long the driver may take
-            before the last list is used instead.
+        devices: Source of the GPUs. ``sandbox``: isolation of workers from each other.
+        log_bytes: Size limit of one worker's log on disk, in bytes.
+        devices_s: Cache lifetime of the list of devices, in seconds.
+        driver_s: Timeout for the driver, after which the last list is used, in seconds.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class LocalRuntime:
     # --------------------------------------------------------------------------- life
 
     async def open(self, expected: Sequence[WorkerId]) -> None:
-        """Find the workers of an earlier service again, also those that nobody expects."""
+        """Find the workers of an earlier service, including unexpected ones."""
         self._ticker = asyncio.create_task(self._look_at_progress())
         self._ticker.add_done_callback(self._ticker_ended)
         for worker in expected:
@@ -104,7 +104,7 @@ class LocalRuntime:
                 await self._find(worker, expected=False)
 
     async def close(self) -> None:
-        """Let go of everything; workers run on."""
+        """Release all resources; workers continue to run."""
         if self._ticker is not None:
             self._ticker.cancel()
         for task in self._tasks:
@@ -115,9 +115,9 @@ class LocalRuntime:
         self._events.put_nowait(None)
 
     async def events(self) -> AsyncIterator[WorkerEvent]:
-        """Yield what happens to workers, in order, until ``close``; one consumer.
+        """Yield the events of all workers, in order, until ``close``; one consumer.
 
-        Errors: whatever ended the part that looks at them.
+        Raises the error that ended the background task which checks them.
         """
         while (event := await self._events.get()) is not None:
             if isinstance(event, BaseException):
@@ -125,7 +125,7 @@ class LocalRuntime:
             yield event
 
     async def devices(self) -> tuple[Device, ...]:
-        """Return the GPUs as they are now; what was last seen while the driver hangs."""
+        """Return the GPUs as they are now, or as last seen while the driver hangs."""
         return await self._machine.devices()
 
     async def nodes(self) -> tuple[NodeFacts, ...]:
@@ -133,20 +133,20 @@ class LocalRuntime:
         return await self._machine.nodes()
 
     def nodes_for_claim(self, claim: str) -> frozenset[str] | None:
-        """Return that any node will do: there is one."""
+        """Return None: there is only one node."""
         return None
 
-    # --------------------------------------------------------------------------- strangers
+    # --------------------------------------------------------------------------- unexpected workers
 
     def strangers(self) -> tuple[Stranger, ...]:
-        """Return the workers that run and that nobody expects."""
+        """Return the running workers that are not expected."""
         found = [run for run in self._running.values() if not run.expected]
         for run in found:
             run.stranger = run.stranger or strangers.describe(run.worker, run.folder)
         return tuple(run.stranger for run in found if run.stranger is not None)
 
     async def adopt(self, worker: WorkerId) -> None:
-        """Expect a worker from now on; what it is now comes as an event."""
+        """Expect a worker from now on; its state is reported as an event."""
         run = self._running.get(worker)
         if worker in self._unknown:
             self._unknown[worker] = True
@@ -158,7 +158,7 @@ class LocalRuntime:
         self._tell_started(run)
 
     async def end(self, worker: WorkerId, notice: Notice) -> None:
-        """Stop a stranger, and return when it is gone."""
+        """Stop an unexpected worker, and return when it has ended."""
         run = self._running.get(worker)
         if run is not None:
             with contextlib.suppress(OSError):
@@ -168,7 +168,7 @@ class LocalRuntime:
     # --------------------------------------------------------------------------- start
 
     async def start(self, launch: Launch) -> None:
-        """Start a worker; the outcome comes as an event. Repeating it does nothing."""
+        """Start a worker; the outcome is reported as an event. Repeating the call has no effect."""
         worker = launch.worker
         if worker in self._running or worker in self._unknown:
             return
@@ -185,7 +185,7 @@ class LocalRuntime:
             self._watch(started)
 
     def _spawn(self, launch: Launch) -> RunningWorker | None:
-        """Start a supervisor; None when this worker was started before."""
+        """Start a supervisor; return None if this worker was started before."""
         worker = launch.worker
         passable = launch.account is not None and os.geteuid() == 0
         folder = self._folders.make(worker, passable=passable)
@@ -203,21 +203,21 @@ class LocalRuntime:
             os.close(lock)
 
     async def try_start(self, node: str) -> StartFault | None:
-        """Start a worker of our own that ends at once; return why it could not."""
+        """Start a test worker that ends at once; return the fault, or None if it started."""
         return await trial.try_start(self._folders)
 
     async def stop(self, worker: WorkerId, notice: Notice) -> None:
-        """Give notice, then SIGTERM, after the grace SIGKILL to all it started.
+        """Send the notice and SIGTERM, and after the grace period SIGKILL to all its processes.
 
-        Errors: OSError where the notice could not be written. Its kind is told all the same, and
-        the grace is that of the worker's start; to be repeated until the worker has ended.
+        Raises OSError if the notice was not written. The stop is then sent by signal, with the
+        grace period of the worker's start. Repeat the call until the worker has ended.
         """
         run = self._running.get(worker)
         if worker in self._unknown:
             supervisors.request_stop(self._folders.worker(worker), notice)
         if run is None or run.let_go:
             return
-        # Before it has introduced itself a signal would kill it; it looks by itself then.
+        # A signal would kill a supervisor that is not ready; it reads the request by itself then.
         run.introduced |= (run.folder / records.PROCESS).exists()
         try:
             supervisors.request_stop(run.folder, notice)
@@ -229,7 +229,7 @@ class LocalRuntime:
             run.handle.look()
 
     async def forget(self, job: str) -> None:
-        """Delete all files of an ended job."""
+        """Delete all files of an ended job. Raises Refused if the job runs."""
         if any(worker.job == job for worker in (*self._running, *self._unknown)):
             raise Refused("the files of a running job cannot be deleted; cancel it first")
         await asyncio.to_thread(self._folders.remove, job)
@@ -242,15 +242,15 @@ class LocalRuntime:
     # --------------------------------------------------------------------------- logs
 
     async def read_log(self, worker: WorkerId, offset: int, limit: int) -> LogChunk:
-        """Return at most ``limit`` bytes from ``offset``, or from where the log goes on."""
+        """Return at most ``limit`` bytes from ``offset``, or from the next stored byte."""
         return await self._logs.read(worker, offset, limit)
 
     async def find_log_offset(self, worker: WorkerId, since: float | None) -> int:
-        """Return the first offset written at ``since`` or later; None: the present end."""
+        """Return the first offset written at ``since`` or later; None returns the current end."""
         return await self._logs.offset_at(worker, since)
 
     async def wait_log(self, worker: WorkerId, offset: int, timeout_s: float) -> bool:
-        """Wait until there are bytes after ``offset`` or the log ended; false on time-out."""
+        """Wait until there are bytes after ``offset`` or the log ended; return False on timeout."""
         return await self._logs.wait(worker, offset, timeout_s)
 
     def _log_ended(self, worker: WorkerId) -> bool:
@@ -260,10 +260,10 @@ class LocalRuntime:
     # --------------------------------------------------------------------------- watching
 
     async def _find(self, worker: WorkerId, *, expected: bool) -> None:
-        """Connect to a worker by what its folder says: it runs, it ended, or it is lost.
+        """Connect to a worker by the state in its folder: it runs, it ended, or it is lost.
 
-        One whose supervisor has not said yet who it is may begin at any moment: it is waited for,
-        after a while beside other work.
+        A supervisor that has not introduced itself may begin at any moment, so it is waited for.
+        After a timeout the wait continues in a background task.
         """
         folder = self._folders.worker(worker)
         try:
@@ -297,7 +297,7 @@ class LocalRuntime:
         self._follow(run)
 
     def _follow(self, run: RunningWorker) -> None:
-        """Hear of its start and end; where the machine cannot arrange that now, soon."""
+        """Watch for its start and end; try again later if the machine cannot arrange that now."""
         loop = asyncio.get_running_loop()
         try:
             loop.add_reader(run.handle.pidfd, self._supervisor_ended, run)
@@ -308,7 +308,7 @@ class LocalRuntime:
 
     async def _follow_soon(self, run: RunningWorker) -> None:
         await asyncio.sleep(ends.AGAIN_S[0])
-        if not run.let_go:  # it may have ended meanwhile, and its descriptor be another's
+        if not run.let_go:  # it may have ended meanwhile, and its descriptor been reused
             self._follow(run)
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
@@ -332,7 +332,7 @@ class LocalRuntime:
 
     def _command_started(self, run: RunningWorker) -> None:
         self._close_ready(run)
-        with contextlib.suppress(OSError):  # what cannot be read now is looked at again
+        with contextlib.suppress(OSError):  # unreadable files are read again later
             self._tell_started(run)
 
     def _tell_started(self, run: RunningWorker) -> None:
@@ -346,7 +346,7 @@ class LocalRuntime:
         self._begin(self._conclude(run, self._let_go(run)))
 
     async def _conclude(self, run: RunningWorker, status: int | None) -> None:
-        """Tell how a worker ended, whose supervisor has."""
+        """Report the end of a worker whose supervisor has ended."""
         await ends.patiently(partial(self._tell_started, run))
         read = partial(records.read, str(run.folder), records.EXIT)
         if (end := await ends.patiently(read)) is None:
@@ -360,7 +360,7 @@ class LocalRuntime:
             self._events.put_nowait(ends.event(run.worker, end))
 
     async def _lose(self, worker: WorkerId, status: int | None, expected: bool) -> None:
-        """Kill what a dead supervisor left, then tell that the worker is lost, or never began."""
+        """Kill the processes of a dead supervisor, then report the worker as lost."""
         look = partial(ends.lose, self._folders, worker, status)
         end = await ends.patiently(look, in_thread=True)
         run = self._running.pop(worker, None)
@@ -396,5 +396,5 @@ class LocalRuntime:
 
 
 async def _pause(_: WorkerId, most_s: float) -> None:
-    """Supervisors write logs without telling: look again soon."""
+    """Wait until the next look, since supervisors write logs without notification."""
     await asyncio.sleep(min(LOG_S, most_s))

@@ -1,6 +1,6 @@
-"""How workers of one machine are kept from each other: what each supervisor is told of it.
+"""Isolation of workers of one machine from each other: the supervisor's settings.
 
-The supervisor does what the kernel lets it; ``benchpool doctor`` says what that is.
+The supervisor applies what the kernel supports; ``benchpool doctor`` reports it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ GIB = 1024**3
 
 
 class Sandbox:
-    """What holds for workers.
+    """Isolation settings for workers.
 
     Args:
-        level: ``auto``: bounds on memory, processor, processes and devices, no rights by setuid
+        level: ``auto``: limits on memory, processor, processes and devices, no rights by setuid
             programs, and private folders for workers that run as their user's own account.
-            ``full``: private folders for all. ``off``: nothing of it.
-        denied: The devices that a worker with these GPUs must not open.
-        log_bytes: Bound of its log on the disk.
+            ``full``: private folders for all workers. ``off``: no isolation.
+        denied: Returns the devices that a worker with these GPUs must not open.
+        log_bytes: Size limit of a worker's log on disk, in bytes.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Sandbox:
         self._log_bytes = log_bytes
 
     def told(self, launch: Launch) -> dict[str, object]:
-        """Return what the worker's supervisor is told of it."""
+        """Return the isolation settings for the worker's supervisor."""
         bounded: dict[str, object] = {"log_bytes": self._log_bytes}
         if self._level == "off":
             return bounded

@@ -1,4 +1,4 @@
-"""A shell inside a worker of this machine: a terminal here, a process that enters the worker."""
+"""Shell inside a worker of this machine: a terminal here, and a process that enters the worker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROGRAM = Program.installed("shell_entry")
 
 
 async def open_shell(run: RunningWorker, rows: int, columns: int, term: str) -> LocalShell:
-    """Open a shell inside a running worker. Errors: OSError."""
+    """Open a shell inside a running worker. Raises OSError."""
     record = records.read(str(run.folder), records.PROCESS) or {}
     groups = record.get("groups")
     joined = [str(one) for one in groups] if isinstance(groups, list) else []
@@ -52,19 +52,19 @@ class LocalShell:
         self._closed = False
 
     async def read(self) -> bytes:
-        """Return what it printed; nothing at its end."""
+        """Wait for output and return it; return nothing after the shell has ended."""
         loop = asyncio.get_running_loop()
         while not self._closed:
             try:
                 return os.read(self._master, shell_terminal.CHUNK)
             except BlockingIOError:
                 await self._until(loop.add_reader, loop.remove_reader)
-            except OSError:  # nobody has the terminal open any more
+            except OSError:  # no process has the terminal open any more
                 return b""
         return b""
 
     async def write(self, data: bytes) -> None:
-        """Type into it. Errors: OSError."""
+        """Write input to the shell. Raises OSError."""
         loop = asyncio.get_running_loop()
         while data:
             if self._closed:
@@ -75,13 +75,16 @@ class LocalShell:
                 await self._until(loop.add_writer, loop.remove_writer)
 
     def resize(self, rows: int, columns: int) -> None:
-        """Say how large the terminal is now."""
+        """Set the size of the terminal."""
         if not self._closed:
             with contextlib.suppress(OSError):
                 shell_terminal.set_size(self._master, rows, columns)
 
     async def close(self) -> int | None:
-        """End it: its terminal hangs up, and what heeds that not is killed."""
+        """Hang up the terminal, and kill the shell if it ignores that; return its exit code.
+
+        None stands for the exit code after a signal.
+        """
         if not self._closed:
             self._closed = True
             os.close(self._master)

@@ -1,7 +1,7 @@
-"""What a worker is that runs and that nobody knows: as its folder and its process say.
+"""Description of an unexpected worker, from its folder and its process.
 
-The service lays a note into the folder of each attempt (``Launch.origin``). A worker from before
-there were such notes is known by the variables of its process.
+The service writes a description into the folder of each attempt (``Launch.origin``). An attempt
+without one, started by an earlier version, is described by the variables of its process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_BYTES = 32 * 2**20
 
 
 def note_origin(folder: Path, origin: bytes) -> None:
-    """Lay the note into the folder of a worker's attempt, once; what fails costs only the note."""
+    """Write the description into the folder of a worker's attempt, once; ignore errors."""
     target = folder.parent / ORIGIN
     if not origin or target.exists():
         return
@@ -33,7 +33,7 @@ def note_origin(folder: Path, origin: bytes) -> None:
 
 
 def describe(worker: WorkerId, folder: Path) -> Stranger:
-    """Return what is known of a worker that runs."""
+    """Return the description of a running worker."""
     process = records.read(str(folder), records.PROCESS) or {}
     since, pid = process.get("started"), process.get("pid")
     found = _child(pid, str(process.get("tag"))) if isinstance(pid, int) else None
@@ -58,7 +58,7 @@ def _origin(folder: Path) -> bytes:
 
 
 def _child(supervisor: int, tag: str) -> tuple[Mapping[str, str], tuple[str, ...], str] | None:
-    """Return variables, command and folder of the process that a supervisor started."""
+    """Return variables, command and folder of the process that a supervisor started, or None."""
     try:
         children = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
     except OSError:

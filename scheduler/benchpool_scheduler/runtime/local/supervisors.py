@@ -1,4 +1,4 @@
-"""Start supervisors, and know them again by boot id, pid and start time."""
+"""Start of supervisors, and their identification by boot ID, pid and start time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .environment import environment, tag
 from .sandbox import Sandbox
 
 LOOK_S = 0.05
-"""Seconds between two looks whether a supervisor has said who it is."""
+"""Poll interval for a supervisor to introduce itself, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class SupervisorHandle:
     """A living supervisor: its pid and a descriptor that becomes readable at its end.
 
     Attributes:
-        heeds: It knows the signals that say a stop without a file.
+        heeds: It supports the signals that request a stop without a file.
     """
 
     pid: int
@@ -43,11 +43,11 @@ class SupervisorHandle:
     heeds: bool = True
 
     def look(self) -> None:
-        """Make it look at ``stop.json``; no harm when it has just ended."""
+        """Make it read ``stop.json``; no effect if it has just ended."""
         self._send(stop_signals.LOOK)
 
     def stop(self, kind: str) -> None:
-        """Tell it to stop its worker, without a word; one of an earlier version cannot know."""
+        """Request a stop by a signal; for an earlier version, only make it read ``stop.json``."""
         self._send(stop_signals.WORDLESS[kind] if self.heeds else stop_signals.LOOK)
 
     def _send(self, number: int) -> None:
@@ -55,10 +55,10 @@ class SupervisorHandle:
             signal.pidfd_send_signal(self.pidfd, number)
 
     def reap(self) -> int | None:
-        """Let go of an ended one, and return its exit status.
+        """Release an ended supervisor, and return its exit status.
 
-        None for one that a signal ended, that lives, or that an earlier service started: that one
-        is not our child.
+        None if a signal ended it, if it lives, or if an earlier service started it, so that it is
+        not a child of this process.
         """
         pid, status = 0, 0
         with contextlib.suppress(ChildProcessError):
@@ -68,9 +68,9 @@ class SupervisorHandle:
 
 
 def supervisor_config(launch: Launch, folders: Folders, sandbox: Sandbox) -> dict[str, object]:
-    """Return what a supervisor is told; the file on the path of every job is laid down first.
+    """Return the configuration of a supervisor; write the file on the path of every job first.
 
-    Errors: OSError.
+    Raises OSError.
     """
     worker = launch.worker
     job_package.lay_down(folders.state)
@@ -101,11 +101,12 @@ def start(folder: Path, told: Mapping[str, object], lock: int) -> tuple[Supervis
     try:
         pid, ready = supervisor_process.spawn(program, folder, told, lock=lock, errors=errors)
     finally:
-        os.close(errors)  # its number is free for the descriptor of the process
+        os.close(errors)  # so that the descriptor of the process can use its number
     try:
         return SupervisorHandle(pid, os.pidfd_open(pid)), ready
     except OSError:
-        # One that we cannot watch must not run. It has not begun; until we reap it, it has its pid.
+        # A supervisor that cannot be watched must not run. It has not begun, and it keeps its pid
+        # until it is reaped.
         os.close(ready)
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
@@ -113,7 +114,7 @@ def start(folder: Path, told: Mapping[str, object], lock: int) -> tuple[Supervis
 
 
 def request_stop(folder: Path, notice: Notice) -> None:
-    """Write what a worker's supervisor shall stop it for. Errors: OSError."""
+    """Write the request to stop a worker for its supervisor. Raises OSError."""
     request: dict[str, object] = {
         "kind": notice.kind,
         "grace_s": notice.grace_s,
@@ -124,7 +125,7 @@ def request_stop(folder: Path, notice: Notice) -> None:
 
 
 def find(process: Mapping[str, object]) -> SupervisorHandle | None:
-    """Return the supervisor that wrote a process record, if it still lives."""
+    """Return the supervisor that wrote a process record, or None if it has ended."""
     pid = process.get("pid")
     if process.get("boot_id") != process_identity.boot_id() or not isinstance(pid, int):
         return None
@@ -133,9 +134,10 @@ def find(process: Mapping[str, object]) -> SupervisorHandle | None:
 
 
 async def living(folder: Path, patience_s: float) -> SupervisorHandle | None:
-    """Return the supervisor that lives in a worker's folder; None where none does.
+    """Return the living supervisor of a worker's folder, or None.
 
-    Errors: TimeoutError, one lives there that has not said for so long who it is. It may yet begin.
+    Raises TimeoutError if it has not introduced itself after ``patience_s`` seconds; it may still
+    begin.
     """
     last = time.monotonic() + patience_s
     while await ends.patiently(partial(supervisor_process.is_locked, folder)):

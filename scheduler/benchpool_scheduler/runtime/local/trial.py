@@ -1,4 +1,4 @@
-"""A start of our own, by which it is told whether the machine can start workers again."""
+"""Test start of a worker, which shows whether the machine can start workers again."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .sandbox import Sandbox
 
 NAME = ".trial"
 ROOM = 1 << 20
-"""Bytes that must fit on the disk beside the records of a worker."""
+"""Bytes that must fit on the disk in addition to the records of a worker."""
 
 PIECE = 1 << 16
 PATIENCE_S, REAP_S = 30.0, 0.2
-"""How long a trial may take, and its end when it is killed."""
+"""Timeout for a trial, and delay before a killed trial is reaped, in seconds."""
 
 TOO_LONG = f"a start that should end at once had not ended after {PATIENCE_S:.0f} s"
 COMMAND = ("sh", "-c", ":")
 
 
 async def try_start(folders: Folders) -> StartFault | None:
-    """Start a worker that ends at once, beside the jobs; return why that did not work."""
+    """Start a worker that ends at once, outside the jobs; return the fault, or None."""
     folder = folders.jobs / NAME
     try:
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The stacks of a worker's Python processes: taken on the spot, told as plain data. ``taking``.
+"""Stacks of a worker's Python processes, as plain data. Entry point: ``taking``.
 
-Standard library only: in a pod the agent takes them, on one machine the service.
+Standard library only: the agent takes them in a pod, the service on one machine.
 """

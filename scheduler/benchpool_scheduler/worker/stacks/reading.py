@@ -1,4 +1,4 @@
-"""What py-spy and ``faulthandler`` write, as the same plain data: pure.
+"""Parsers of the output of py-spy and ``faulthandler``, with the same plain data as result: pure.
 
 >>> said = '''Thread 7 (idle): "MainThread"
 ...     wait (threading.py:320)
@@ -30,7 +30,7 @@ _FAULT_FRAME = re.compile(r'  File "(?P<file>.*)", line (?P<line>\d+) in (?P<nam
 
 
 def of_py_spy(text: str) -> Threads:
-    """Return what ``py-spy dump`` says."""
+    """Return the threads in the output of ``py-spy dump``."""
     found: Threads = []
     for line in text.splitlines():
         thread, frame = _SPY_THREAD.match(line), _SPY_FRAME.fullmatch(line)
@@ -42,7 +42,7 @@ def of_py_spy(text: str) -> Threads:
 
 
 def of_faulthandler(text: str) -> Threads:
-    """Return what ``faulthandler`` writes for all threads."""
+    """Return the threads in the output of ``faulthandler``."""
     found: Threads = []
     for line in text.splitlines():
         thread, frame = _FAULT_THREAD.match(line), _FAULT_FRAME.fullmatch(line)

@@ -1,8 +1,9 @@
-"""Takes the stacks of the Python processes below a supervisor, and says where that cannot be.
+"""Taking of stacks of the Python processes below a supervisor.
 
-py-spy first, where it is installed and may look into the processes (``ptrace``), as their own
-account. Else ``faulthandler``: the process writes them itself, at a signal that it has arranged at
-its start (``benchpool.job_stacks``). One that has not is never sent the signal, which would end it.
+py-spy is tried first, under the account of the processes, if it is installed and has the permission
+to read them (``ptrace``). Otherwise ``faulthandler`` is used: the process writes its stacks itself,
+on a signal for which it installed a handler at its start (``benchpool.job_stacks``). A process
+without the handler is never sent the signal, which would end it.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from . import reading
 
 NAME = "benchpool-stacks"
 FROM_FIRST = 6
-"""By these a process that writes its stacks is known; as in ``benchpool.job_stacks``."""
+"""Name of the file and number of the signal for stacks, as in ``benchpool.job_stacks``."""
 
 SPY_S, WRITE_S, LOOK_S = 10.0, 2.0, 0.01
-"""py-spy may take so long, and a process to write; seconds between two looks at what it writes."""
+"""Timeouts for py-spy and for a process to write, and poll interval for its output, in seconds."""
 
 SPY_ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
 MOST_PROCESSES, MOST_BYTES = 64, 256 * 1024
@@ -33,11 +34,11 @@ PYTHON = b"python"
 
 
 def take(root: int) -> dict[str, object]:
-    """Return the stacks of what lives below a process, as JSON takes it. Blocks for seconds.
+    """Return the stacks of the processes below a process, in JSON types. Blocks for seconds.
 
-    ``processes`` are those with Python stacks: ``pid``, ``command``, ``by`` (``py-spy`` or
-    ``faulthandler``) and ``threads``, each a name and its frames. ``why`` is a sentence where there
-    are none, or where py-spy might not look.
+    ``processes`` lists those with Python stacks: ``pid``, ``command``, ``by`` (``py-spy`` or
+    ``faulthandler``) and ``threads``, each a name and its frames. ``why`` is a sentence if there
+    are none, or if py-spy lacked permission.
     """
     spy, processes, refused = shutil.which("py-spy"), list[object](), ""
     seen = 0
@@ -86,7 +87,7 @@ def _command(pid: int) -> bytes:
 
 
 def _spied(spy: str, pid: int) -> tuple[reading.Threads, str]:
-    """Return what py-spy says, or why it says nothing; it runs as the account of the process."""
+    """Return the stacks from py-spy, or its error; it runs under the account of the process."""
     try:
         owner = os.stat(f"/proc/{pid}")
         drop = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []}
@@ -97,7 +98,7 @@ def _spied(spy: str, pid: int) -> tuple[reading.Threads, str]:
             check=False,
             stdin=subprocess.DEVNULL,
             cwd="/",
-            env=SPY_ENVIRONMENT,  # the owner may read that of a process of theirs
+            env=SPY_ENVIRONMENT,  # readable for the owner of the process
             **(drop if os.geteuid() == 0 and owner.st_uid else {}),  # type: ignore[call-overload]
         )
     except (OSError, subprocess.SubprocessError) as error:
@@ -114,7 +115,7 @@ def _spied(spy: str, pid: int) -> tuple[reading.Threads, str]:
 
 
 def _memory(pid: int) -> str | None:
-    """Return where a process writes its stacks; None for one that has not arranged it."""
+    """Return the file to which a process writes its stacks; None without a signal handler."""
     number = signal.SIGRTMIN + FROM_FIRST
     with contextlib.suppress(OSError):
         if _catches(pid, number):
@@ -137,7 +138,7 @@ def _named(folder: str) -> Iterator[str]:
 
 
 def _written(pid: int, memory: str) -> reading.Threads:
-    """Let a process write its stacks, and return them; nothing where it does not in time."""
+    """Let a process write its stacks, and return them; return nothing on timeout."""
     ticks = process_identity.start_ticks(pid)
     try:
         file = os.open(memory, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
@@ -166,7 +167,7 @@ def _written(pid: int, memory: str) -> reading.Threads:
 
 
 def _sizes(file: int, begin: int) -> Iterable[int | None]:
-    """Yield None until the file has grown and rests, then its size; it ends without where not."""
+    """Yield None until the file has grown and is stable, then its size; end on timeout."""
     last, deadline = begin, time.monotonic() + WRITE_S
     while time.monotonic() < deadline:
         time.sleep(LOOK_S)

@@ -1,4 +1,4 @@
-"""Results that cannot be copied home, packed into one file that the scheduler keeps."""
+"""Results that cannot be delivered, packed into one file that the scheduler keeps."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     import tarfile
 
 SKIPPED_FOLDERS = frozenset({"__pycache__", ".ipynb_checkpoints", ".git"})
-"""Folders that are no results."""
+"""Folders that are not results."""
 
 
 class Archive:
-    """A file that takes packed results, and is visible only when it is whole.
+    """A file for packed results, visible only when it is complete.
 
     Args:
-        path: Where it goes; None for nowhere.
+        path: Final path of the file; None for no file.
     """
 
     def __init__(self, path: str | None) -> None:
@@ -29,13 +29,13 @@ class Archive:
         if path is None:
             return
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        # Without it the results are still in the folder of the job.
+        # Without the file, the results are still in the folder of the job.
         with contextlib.suppress(OSError):
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             self.file = os.open(self._new, flags, 0o600)
 
     def close(self, *, keep: bool) -> None:
-        """Move it into place, or remove it."""
+        """Move the file into place, or remove it."""
         if self.file is None or self._path is None:
             return
         os.close(self.file)
@@ -47,12 +47,12 @@ class Archive:
 def pack(archive: int, trees: list[tuple[str, int | None]]) -> bool:
     """Pack the regular files of trees into an open file; return whether all could be read.
 
-    Links are never followed. Of two files with one path the later is the one that is unpacked.
+    Links are never followed. Of two files with the same path, the later one takes precedence.
 
     Args:
-        trees: Folders; with an instant only what changed after it, by ctime.
+        trees: Folders, each with None for all files or an instant (ns) after which files changed.
     """
-    import tarfile  # here and not above: a supervisor stays small by what it does not import
+    import tarfile  # imported on demand, to keep the supervisor's memory small
 
     try:
         with os.fdopen(os.dup(archive), "wb") as file, tarfile.open(fileobj=file, mode="w") as tar:

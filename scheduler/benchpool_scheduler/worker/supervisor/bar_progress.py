@@ -1,4 +1,4 @@
-"""The progress of a program that reports none: from the progress bars that it draws."""
+"""Progress of a program that reports none, from the progress bars in its output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EVERY_S = 1.0
 
 
 class BarProgress:
-    """Writes the progress file of a worker until somebody else has written it.
+    """Writer of a worker's progress file, until another process has written the file.
 
     Args:
         exchange: The folder of the file.
@@ -24,10 +24,10 @@ class BarProgress:
         self._next_at = 0.0
 
     def take(self, data: bytes, now: float, uid: int | None) -> None:
-        """Look at the next piece of output; a file that cannot be written is not.
+        """Process the next piece of output; errors of writing are ignored.
 
         Args:
-            now: Seconds of a clock. ``uid``: who owns the file, when it is not us.
+            now: Seconds of a clock. ``uid``: owner of the file, if it differs from this process.
         """
         bar = self._bars.take(data, now)
         if bar is None or (now < self._next_at and bar.full < 1.0):
@@ -45,7 +45,7 @@ class BarProgress:
             self._written = self._mark()
 
     def _mark(self) -> tuple[int, int] | None:
-        """Return what is another when somebody has written the file; None while there is none."""
+        """Return a value that changes when the file is written again, or None without a file."""
         try:
             facts = os.lstat(os.path.join(self._exchange, records.PROGRESS))
         except OSError:

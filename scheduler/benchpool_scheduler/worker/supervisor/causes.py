@@ -1,4 +1,4 @@
-"""Why a program failed, and a mark of its traceback, from the last lines that it printed: pure."""
+"""Cause of a program's failure, and fingerprint of its traceback, from its last output: pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from . import failure
 
 LAST = 40
-"""Lines of the end of a log in which an error of a GPU counts: earlier ones were survived."""
+"""Number of last lines of a log in which a GPU error counts; the program survived earlier ones."""
 
 GPU_ERROR, OUT_OF_GPU_MEMORY = "gpu-error", "out-of-gpu-memory"
-"""As ``contract.causes`` names them."""
+"""Words of ``contract.causes``."""
 
 _OUT_OF_GPU_MEMORY = re.compile(
     r"CUDA out of memory|HIP out of memory|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation"
@@ -35,14 +35,14 @@ _FOLDER = re.compile(r"(?:/[^\s/:'\"]+)+/")
 
 
 def found(code: int | None, by: str, tail: bytes) -> dict[str, object]:
-    """Return what the record of an end says of a failure beyond its exit code."""
+    """Return the cause and the traceback fingerprint for the record of an end."""
     if code is None:
         return {}
     return {"cause": cause(code, by, tail), "traceback": traceback(code, by, tail)}
 
 
 def cause(code: int, by: str, tail: bytes) -> str | None:
-    """Return what is known of a failure beyond its exit code; None where nothing is.
+    """Return the cause of a failure beyond its exit code, or None if unknown.
 
     >>> cause(1, "itself", b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB")
     'out-of-gpu-memory'
@@ -60,10 +60,10 @@ def cause(code: int, by: str, tail: bytes) -> str | None:
 
 
 def traceback(code: int, by: str, tail: bytes) -> str | None:
-    r"""Return a mark of the traceback with which a program ended; None where there is none.
+    r"""Return a fingerprint of the traceback with which a program ended, or None.
 
-    Equal are those with the same exception, in the same lines of the same functions; numbers,
-    addresses and folders in the words of the exception may differ.
+    Tracebacks are equal if they have the same exception in the same lines of the same functions.
+    Numbers, addresses and folders in the text of the exception may differ.
 
     >>> log = b'''Traceback (most recent call last):
     ...   File "/jobs/%d/a.py", line 12, in fit
@@ -91,7 +91,7 @@ def traceback(code: int, by: str, tail: bytes) -> str | None:
 
 
 def _plain(text: str) -> str:
-    """Return what is said without what differs from run to run.
+    """Return a text without the parts that differ from run to run.
 
     >>> _plain("OSError: /tmp/job-7/data.bin of 12.5 GiB at 0x7f00")
     'OSError: data.bin of # GiB at #'

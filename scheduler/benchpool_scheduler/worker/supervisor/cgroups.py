@@ -1,9 +1,9 @@
-"""The cgroups of a worker: what holds its processes together, and bounds what they take.
+"""The cgroups of a worker: they group its processes and limit its resources.
 
-There may be one tree (v2), one for each controller (v1), or both; each bound is set in the tree
-that the kernel lets us use. Our folder is below the cgroup that we are in ourselves. Where that one
-may not hand its controllers on because processes are in it (v2), it is below ``benchpool`` at the
-top of the tree, which root may make there.
+There may be one tree (v2), one for each controller (v1), or both. Each limit is set in the tree
+that the kernel lets the supervisor use. The worker's folder is below the supervisor's own cgroup.
+In v2 a cgroup that contains processes may not delegate its controllers. The folder is then below
+``benchpool`` at the top of the tree, which root may create.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ from .device_filter import Numbers
 
 NAME = "benchpool"
 SERVICE = "benchpool-service"
-"""Our own folder at the top of a tree; and the cgroup that systemd puts ``up`` into, beside which
-those of the workers lie (``DelegateSubgroup``)."""
+"""Names of the folder at the top of a tree, and of the cgroup into which systemd puts ``up``.
+
+Cgroups of workers are siblings of the second one (``DelegateSubgroup``).
+"""
 
 PERIOD_US, LEAST_QUOTA_US = 100_000, 1_000
 OLD_S = 60.0
-"""Of what the kernel divides processor time into. An empty cgroup that is older is left over."""
+"""Period and smallest quota of processor time, in µs, and age of an orphan cgroup, in seconds."""
 
 ENDING_S, LOOK_S = 0.5, 0.01
-"""So long what was killed may take to leave its cgroup, and how often that is looked at."""
+"""Timeout for killed processes to leave the cgroup, and poll interval, in seconds."""
 
 UNIFIED, SELF = "", "self"
 KILL, MEMBERS = "cgroup.kill", "cgroup.procs"
@@ -38,12 +40,12 @@ _OURS = re.compile(r"benchpool-.+-(\d+)")
 
 
 class Bounds:
-    """What a worker may take: None and nothing for no bound.
+    """Resource limits of a worker; None or empty for no limit.
 
     Attributes:
         memory: Bytes. ``cpus``: processor cores. ``processes``: processes and threads.
         devices: Character devices that it may not open.
-        together: Who takes too much memory is ended whole; else the kernel ends one process.
+        together: Out of memory ends the whole worker rather than one process.
     """
 
     __slots__ = ("cpus", "devices", "memory", "processes", "together")
@@ -63,13 +65,13 @@ class Bounds:
         self.together = together
 
     def controllers(self) -> list[str]:
-        """Return the controllers that are needed; devices have none of their own in v2."""
+        """Return the controllers that are needed; v2 has none for devices."""
         wanted = {"memory": self.memory, "cpu": self.cpus, "pids": self.processes}
         return [name for name, bound in wanted.items() if bound is not None]
 
 
 class Group:
-    """The folders of one worker, one in each tree; the first holds all of its processes."""
+    """The cgroups of one worker, one in each tree; the first contains all of its processes."""
 
     __slots__ = ("folders", "holds")
 
@@ -78,12 +80,12 @@ class Group:
         self.holds = holds
 
     def join(self) -> None:
-        """Move the calling process into it. Errors: OSError."""
+        """Move the calling process into the cgroups. Raises OSError."""
         for folder in self.folders:
             _write(folder, MEMBERS, "0")
 
     def kill(self) -> None:
-        """Kill everything in it, in one step where the kernel can; no harm when it is gone."""
+        """Kill all processes in the cgroups, in one step if the kernel supports it."""
         for folder in self.folders:
             try:
                 _write(folder, KILL, "1")
@@ -98,7 +100,7 @@ class Group:
                 os.close(pidfd)
 
     def members(self) -> Sequence[tuple[int, int]]:
-        """Return pid and start time of each process that lives in it."""
+        """Return pid and start time of each living process in the cgroups."""
         found = []
         for pid in _pids(self.folders[0]) if self.folders else ():
             ticks = process_identity.start_ticks(pid)
@@ -107,19 +109,19 @@ class Group:
         return found
 
     def remove(self) -> None:
-        """Remove it when it is empty; what was killed is waited for while the kernel ends it."""
+        """Remove the empty cgroups, after a short wait for killed processes."""
         left = time.monotonic() + ENDING_S
         for folder in self.folders:
             while _is_busy(folder) and time.monotonic() < left:
                 time.sleep(LOOK_S)
 
     def out_of_memory_kills(self) -> int:
-        """Return how many of its processes the kernel has ended for want of memory."""
+        """Return the number of its processes that the kernel killed out of memory."""
         files = ("memory.events", "memory.oom_control")
         return self._sum(files, "oom_kill")
 
     def refused_processes(self) -> int:
-        """Return how often a new process was refused because there were too many."""
+        """Return how often a new process was rejected because of the limit."""
         return self._sum(("pids.events",), "max")
 
     def _sum(self, names: Iterable[str], key: str) -> int:
@@ -128,7 +130,7 @@ class Group:
 
 
 def _is_busy(folder: str) -> bool:
-    """Remove a cgroup; say whether it is there still because something in it ends just now."""
+    """Remove a cgroup; return whether it still exists because a process in it is ending."""
     try:
         os.rmdir(folder)
     except OSError as failed:
@@ -137,17 +139,17 @@ def _is_busy(folder: str) -> bool:
 
 
 def make(name: str, bounds: Bounds | None = None, process: object = SELF) -> Group | None:
-    """Make the cgroups of a worker; None where none can be made. What can be bound, is.
+    """Create the cgroups of a worker with all limits that can be set; None if none can be created.
 
-    ``holds`` of what is returned says which: memory, cpu, pids, devices. They are made where
-    ``process`` would make them.
+    ``holds`` of the result lists the limits in force: memory, cpu, pids, devices. The cgroups are
+    created where ``process`` would create them.
     """
     wanted = Bounds() if bounds is None else bounds
     trees = mounts()
     lacking = [one for one in wanted.controllers() if one not in trees]
     unified = _make_unified(name, lacking, process)
     folders = [] if unified is None else [unified]
-    # Without v2 any other tree holds the processes together as well.
+    # Without v2 any other tree groups the processes as well.
     alone = ["pids"] if unified is None else []
     denying = ["devices"] if wanted.devices else []
     for controller in dict.fromkeys([*alone, *wanted.controllers(), *denying]):
@@ -163,7 +165,7 @@ def make(name: str, bounds: Bounds | None = None, process: object = SELF) -> Gro
 
 
 def _make_unified(name: str, controllers: Sequence[str], process: object) -> str | None:
-    """Make a cgroup v2 that has these controllers; one without them where there is no better."""
+    """Create a cgroup v2 with these controllers, or without them if there is no better one."""
     fallback: str | None = None
     for parent in _parents(process):
         _hand_on(parent, controllers)
@@ -187,9 +189,9 @@ def _make_unified(name: str, controllers: Sequence[str], process: object) -> str
 
 
 def _parents(process: object = SELF, *, make: bool = True) -> Iterator[str]:
-    """Yield the folders of the v2 tree below which ours may lie, best first.
+    """Yield the folders of the v2 tree that may contain the worker's cgroup, best first.
 
-    Our own at its top is made when nothing better would do, and ``make`` is given.
+    With ``make``, root creates the folder at the top of the tree if nothing better works.
     """
     own, top = own_folder(UNIFIED, process), mounts().get(UNIFIED)
     if own is None or top is None:
@@ -204,7 +206,7 @@ def _parents(process: object = SELF, *, make: bool = True) -> Iterator[str]:
 
 
 def _hand_on(parent: str, controllers: Sequence[str]) -> None:
-    """Let the cgroups below a folder have these controllers, as far as it may itself."""
+    """Delegate these controllers to the cgroups below a folder, as far as possible."""
     had = set(_words(parent, "cgroup.subtree_control"))
     for one in controllers:
         if one not in had:
@@ -213,7 +215,7 @@ def _hand_on(parent: str, controllers: Sequence[str]) -> None:
 
 
 def _bind(group: Group, bounds: Bounds, unified: str | None) -> Iterable[str]:
-    """Set the bounds; yield those that hold."""
+    """Set the limits; yield those in force."""
     quota = max(LEAST_QUOTA_US, int((bounds.cpus or 0) * PERIOD_US))
     files: dict[str, tuple[object, Sequence[Mapping[str, str]]]] = {
         "memory": (
@@ -233,15 +235,15 @@ def _bind(group: Group, bounds: Bounds, unified: str | None) -> Iterable[str]:
         if bound is not None and any(_set(folder, way) for folder in group.folders for way in ways):
             yield name
     if bounds.memory is not None:
-        # Swap would only slow down what is to end; where it cannot be bound it is not there.
+        # Swap would only delay the end. If it cannot be limited, it does not exist.
         extra = {"memory.swap.max": "0", "memory.oom.group": f"{bounds.together:d}"}
         total = {"memory.memsw.limit_in_bytes": f"{bounds.memory}"}
         for folder in group.folders:
             for file, text in {**extra, **total}.items():
                 _set(folder, {file: text})
     if bounds.cpus is not None:
-        # All of it together would weigh as much as one process: where the machine is short, it
-        # weighs as much as the cores that it may have.
+        # By default a cgroup has the weight of one process. On a busy machine it should have the
+        # weight of the cores that it may use.
         for folder in group.folders:
             _set(folder, {"cpu.weight": f"{min(10_000, max(1, round(100 * bounds.cpus)))}"})
             _set(folder, {"cpu.shares": f"{max(2, round(1024 * bounds.cpus))}"})
@@ -264,7 +266,7 @@ def _deny(group: Group, devices: Sequence[Numbers], unified: str | None) -> bool
 
 
 def _set(folder: str, way: Mapping[str, str]) -> bool:
-    """Write files that are all there; return whether all took it."""
+    """Write files if all exist; return whether all writes succeeded."""
     if not all(os.path.exists(os.path.join(folder, file)) for file in way):
         return False
     try:
@@ -275,14 +277,14 @@ def _set(folder: str, way: Mapping[str, str]) -> bool:
     return True
 
 
-# ------------------------------------------------------------------------------- what is left over
+# ------------------------------------------------------------------------------- orphans
 
 
 def sweep_empty(older_s: float = OLD_S) -> int:
-    """Remove cgroups of ours that are empty and whose supervisor is gone; return how many.
+    """Remove empty cgroups whose supervisor is gone; return their number.
 
-    They are left by supervisors that were killed, and by probes. One that is younger than
-    ``older_s`` seconds may be on its way.
+    Such orphans come from killed supervisors and from probes. A cgroup younger than ``older_s``
+    seconds may still be in preparation.
     """
     removed = 0
     last = time.time() - older_s
@@ -308,11 +310,11 @@ def _remove_left(entry: os.DirEntry[str], last: float) -> bool:
     return True
 
 
-# ------------------------------------------------------------------------------- where they are
+# ------------------------------------------------------------------------------- mounts
 
 
 def mounts() -> dict[str, str]:
-    """Return where cgroup v2 (key ``""``) and the v1 controllers are mounted."""
+    """Return the mount points of cgroup v2 (key ``""``) and of the v1 controllers."""
     found: dict[str, str] = {}
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
         for line in file:
@@ -339,7 +341,7 @@ def _own(process: object) -> dict[str, str]:
 
 
 def own_folder(controller: str, process: object = SELF) -> str | None:
-    """Return the folder of the cgroup that a process is in; None where there is none."""
+    """Return the folder of a process's cgroup, or None."""
     try:
         mount, path = mounts().get(controller), _own(process).get(controller)
     except (OSError, ValueError):
@@ -351,7 +353,7 @@ def own_folder(controller: str, process: object = SELF) -> str | None:
 
 
 def counter(path: str, key: str) -> int:
-    """Return the number behind a key in a file of such lines; 0 where there is none."""
+    """Return the number for a key in a file of key-value lines; 0 if there is none."""
     try:
         with open(path, encoding="ascii") as file:
             for line in file:

@@ -1,4 +1,4 @@
-"""Start the worker's command with exactly what it is given, and nothing else."""
+"""Start of the worker's command, with exactly its own environment."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StartFailed(Exception):
 
 
 class Account:
-    """A system account: the user's name, ids and, from them, the groups."""
+    """A system account: the user's name and IDs; the groups follow from them."""
 
     __slots__ = ("gid", "name", "uid")
 
@@ -36,7 +36,7 @@ class Account:
 
     @contextlib.contextmanager
     def become(self) -> Iterator[None]:
-        """Be this account for a while, as far as files are concerned."""
+        """Use this account for file access inside the context."""
         groups = os.getgroups()
         os.initgroups(self.name, self.gid)
         os.setegid(self.gid)
@@ -49,21 +49,21 @@ class Account:
             os.setgroups(groups)
 
     def drop_to(self) -> None:
-        """Become this account for good: groups, then group, then user."""
+        """Become this account permanently: groups, then group, then user."""
         os.initgroups(self.name, self.gid)
         os.setresgid(self.gid, self.gid, self.gid)
         os.setresuid(self.uid, self.uid, self.uid)
 
 
 def find_account(name: str | None) -> Account | None:
-    """Return the account to drop to; None when we are that account already or none is asked for.
+    """Return the account to become; None if it is the current one or no account is named.
 
     Raises:
-        StartFailed: There is no such account, or we may not become it.
+        StartFailed: There is no such account, or this process may not become it.
     """
     if name is None:
         return None
-    import pwd  # only here: most installations never need it
+    import pwd  # imported on demand: most installations never need it
 
     try:
         entry = pwd.getpwnam(name)
@@ -82,13 +82,13 @@ def find_account(name: str | None) -> Account | None:
 
 
 class Confinement:
-    """What a command is started in.
+    """Environment in which a command is confined.
 
     Attributes:
-        group: Its cgroups. ``account``: who it runs as; None for our own account.
-        private: Folder for a ``/tmp`` of its own, None for the machine's; then ``kept`` stays
-            reachable where it lies below that.
-        privileges: It may get more rights than its account has, by a setuid program.
+        group: Its cgroups. ``account``: account that it runs as; None for the current one.
+        private: Folder for a private ``/tmp``, or None for the machine's. Paths in ``kept`` stay
+            reachable below it.
+        privileges: It may gain more rights than its account has, by a setuid program.
     """
 
     __slots__ = ("account", "group", "kept", "private", "privileges")
@@ -108,12 +108,12 @@ class Confinement:
         self.privileges = privileges
 
     def enter(self, become: Callable[[], None] | None = None) -> None:
-        """Put the calling process into it, for good; the cgroups are joined before that.
+        """Confine the calling process permanently; the cgroups are joined before that.
 
         Args:
-            become: Takes on the account; None does it here.
+            become: Changes the account; None changes it here.
 
-        Errors: OSError.
+        Raises OSError.
         """
         if self.private is not None:
             owner = None if self.account is None else self.account.become
@@ -127,9 +127,9 @@ class Confinement:
 
 
 class StartPlace:
-    """Where a command runs: its variables, its folder, what it is started in.
+    """Variables, working folder and confinement of a command.
 
-    ``reach`` is a folder of the state folder that it must be able to use.
+    ``reach`` is a folder of the state folder that the command must be able to use.
     """
 
     __slots__ = ("confinement", "cwd", "env", "reach")
@@ -142,16 +142,18 @@ class StartPlace:
 
 
 def spawn(argv: list[str], place: StartPlace, output: int) -> int:
-    """Start the command in an own session and return its pid.
+    """Start the command in its own session and return its pid.
 
-    Standard input is empty, both outputs go to the descriptor ``output``; every other descriptor
-    is closed, signals are at their defaults, no core is dumped, new files are the owner's only.
+    Standard input is empty, both outputs go to the descriptor ``output``, and every other
+    descriptor is closed. Signals have their defaults, no core is dumped, and new files are private
+    to the owner.
 
-    It ends with the supervisor: how it ended otherwise nobody could say, and a job that had come to
-    its end would run again.
+    The command ends with the supervisor. Otherwise its exit code would be unknown, and a job that
+    had finished would run again.
 
     Raises:
         StartFailed: A folder or the command cannot be used.
+        OSError: A fault of the machine.
     """
     failure_read, failure_write = os.pipe2(os.O_CLOEXEC)
     supervisor = os.getpid()
@@ -187,7 +189,7 @@ def spawn(argv: list[str], place: StartPlace, output: int) -> int:
 
 
 def _say(failure: int, text: bytes) -> None:
-    """Tell why; the descriptor has moved to 3 when all went well so far, and 3 was another."""
+    """Report the error; the descriptor has moved to 3 if the preparation had come that far."""
     for descriptor in (failure, 3):
         try:
             os.write(descriptor, text)
@@ -199,8 +201,8 @@ def _say(failure: int, text: bytes) -> None:
 def _execute(argv: list[str], env: dict[str, str]) -> None:
     """Become the command, looked up as a shell does.
 
-    ``os.execvpe`` does the same but imports a module on the way, which the account that we have
-    become may not be allowed to read.
+    ``os.execvpe`` does the same, but imports a module that the new account may not be allowed to
+    read.
     """
     denied: OSError = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     folders = [""] if "/" in argv[0] else env.get("PATH", os.defpath).split(":")
@@ -218,7 +220,7 @@ def _isolate(output: int, failure: int, group: Group | None) -> None:
     if group is not None:
         group.join()
     null = os.open("/dev/null", os.O_RDONLY)
-    # High numbers first, so that no target below hits a source.
+    # High numbers first, so that no target below overwrites a source.
     output, failure, null = (_above(fd) for fd in (output, failure, null))
     for target, source in ((0, null), (1, output), (2, output)):
         os.dup2(source, target)
@@ -238,7 +240,7 @@ def _above(descriptor: int) -> int:
 
 
 def _offer_to_oom_killer() -> None:
-    """When memory runs out, the job goes before supervisor and scheduler."""
+    """Let the kernel kill the job before the supervisor and the scheduler when memory runs out."""
     try:
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
             file.write("500")

@@ -1,4 +1,4 @@
-"""What a supervisor is told at its start: one JSON object, read once."""
+"""Configuration of a supervisor at its start: one JSON object, read once."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ class SupervisorConfig:
     """The worker to supervise; the attributes are those of the runtime port's ``Launch``.
 
     Attributes:
-        cwd: Folder to run in; None runs in a copy of ``files``, laid out from ``objects``.
-        folders: What the worker may write to besides; made where missing.
-        output: The folder whose content goes to ``output_dir`` at the end.
-        carried: File for packed results that ``output_dir`` cannot take; None for none.
-        tag: The variable, ``NAME=value``, that every process of the worker carries.
+        cwd: Folder to run in; None runs in a copy of ``files``, written from ``objects``.
+        folders: Further folders that the worker may write to; created if missing.
+        output: The folder whose content is copied to ``output_dir`` at the end.
+        carried: File for packed results that cannot be copied to ``output_dir``, or None.
+        tag: The variable, ``NAME=value``, that marks every process of the worker.
         name: Beginning of the name of its cgroup.
-        bounds: What it may take. ``private``: it has a ``/tmp`` of its own, where the kernel lets
-            us. ``privileges``: a program may give it more rights than its account has (setuid).
+        bounds: Its resource limits. ``private``: it has a private ``/tmp``, if the kernel supports
+            that. ``privileges``: a program may gain more rights than its account has (setuid).
     """
 
     __slots__ = (
@@ -79,7 +79,7 @@ def _bounds(told: dict[str, object]) -> Bounds:
 
 
 class StopRequest:
-    """The content of ``stop.json``; a damaged one is a plain cancel without grace."""
+    """The content of ``stop.json``; a damaged one is a plain cancel without grace period."""
 
     __slots__ = ("for_", "grace_s", "kind", "text")
 
@@ -90,7 +90,7 @@ class StopRequest:
         self.text = text
 
     def as_notice(self, now: float) -> dict[str, object]:
-        """Return what the worker finds in its notice file (formats, section 7).
+        """Return the contents of the worker's notice file (formats, section 7).
 
         >>> StopRequest("pause", 30.0, "joe", "").as_notice(0.5)["deadline"]
         '1970-01-01T00:00:30.500+00:00'
@@ -106,7 +106,7 @@ class StopRequest:
 
     @classmethod
     def of(cls, record: dict[str, object]) -> StopRequest:
-        """Return the wish that a record holds."""
+        """Return the request in a record."""
         grace = record.get("grace_s")
         return cls(
             "pause" if record.get("kind") == "pause" else "cancel",

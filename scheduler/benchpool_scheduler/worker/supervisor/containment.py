@@ -1,10 +1,12 @@
-"""Find and kill everything that a worker started, also what left its session and its parent.
+"""Finding and killing of all processes of a worker, even after they left session and parent.
 
-Three nets, used together: the tree below the supervisor (as sub-reaper it inherits every orphan),
-a cgroup of its own where one can be made (``cgroups``), and a sweep over the environments of all
-processes for the worker's tag, which also works after the supervisor died.
-Where no cgroup can be made, the supervisor notes the tree now and then (``process_notes``), so that
-after its death also those are found who have cleared their environment.
+Three methods are combined. The first is the tree below the supervisor, which inherits every orphan
+as sub-reaper. The second is a cgroup for the worker, if one can be created (``cgroups``). The third
+is a search of the environments of all processes for the worker's tag, which also works after the
+supervisor died.
+
+Without a cgroup, the supervisor records the tree from time to time (``process_notes``). After its
+death this also finds processes that cleared their environment.
 """
 
 from __future__ import annotations
@@ -24,11 +26,11 @@ Processes = Sequence[tuple[int, int]]
 """Pairs of pid and start time in ticks."""
 
 BLIND = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""Faults of the machine by which processes cannot be seen: not that there are none."""
+"""Faults of the machine that prevent listing processes; they do not mean that there are none."""
 
 
 def become_subreaper() -> bool:
-    """Make orphans below us our children; return whether the kernel agreed."""
+    """Become the parent of orphaned descendants; return whether the kernel supports it."""
     try:
         system_calls.prctl(system_calls.PR_SET_CHILD_SUBREAPER, 1)
     except OSError:
@@ -37,9 +39,10 @@ def become_subreaper() -> bool:
 
 
 def end_with(parent: int) -> None:
-    """Let the kernel kill this process as soon as its parent is gone; called after ``fork``.
+    """Let the kernel kill this process when its parent ends; called after ``fork``.
 
-    A change of account takes that back: this comes after it. What this process starts is not meant.
+    A change of account resets this, so call it afterwards. Children of this process are not
+    affected.
     """
     with contextlib.suppress(OSError):
         system_calls.prctl(system_calls.PR_SET_PDEATHSIG, int(signal.SIGKILL))
@@ -75,7 +78,7 @@ def _below(roots: list[int]) -> Processes:
 
 
 def tagged(tag: str) -> Processes:
-    """Return all living processes that were started with ``tag`` (``NAME=value``), without us."""
+    """Return all living processes started with ``tag`` (``NAME=value``), except this one."""
     wanted = b"\0" + os.fsencode(tag) + b"\0"
     found: list[tuple[int, int]] = []
     for pid in _all():
@@ -88,7 +91,7 @@ def tagged(tag: str) -> Processes:
         except OSError as error:
             if error.errno in BLIND:
                 raise
-            continue  # gone, or another user's
+            continue  # gone, or of another account
         ticks = process_identity.start_ticks(pid)
         if ticks is not None:
             found.append((pid, ticks))
@@ -96,7 +99,7 @@ def tagged(tag: str) -> Processes:
 
 
 def send(processes: Processes, number: signal.Signals) -> None:
-    """Signal each of the processes, provided it is still the same one."""
+    """Send a signal to each process that is still the same one."""
     for pid, ticks in processes:
         pidfd = process_identity.open_process(pid, ticks)
         if pidfd is None:
@@ -110,9 +113,9 @@ def send(processes: Processes, number: signal.Signals) -> None:
 
 
 def sweep(tag: str, group: Group | None, noted: Processes = ()) -> bool:
-    """Kill once what carries the tag, was noted or is in the cgroup; return whether none was left.
+    """Kill all tagged, noted or grouped processes once; return whether none was left.
 
-    Also what those have started since: it has their descent, if nothing else of them.
+    If ``noted`` is given, processes that these have started since are killed too.
     """
     if group is not None:
         group.kill()
@@ -127,7 +130,7 @@ def sweep(tag: str, group: Group | None, noted: Processes = ()) -> bool:
 
 
 def sweep_until_clean(tag: str, group: Group | None, pause_s: float, noted: Processes = ()) -> None:
-    """Kill what carries the tag, was noted or is in the cgroup until nothing was found twice.
+    """Kill all tagged, noted or grouped processes until two rounds find none.
 
     Args:
         pause_s: Seconds between two rounds.
@@ -145,10 +148,10 @@ def sweep_until_clean(tag: str, group: Group | None, pause_s: float, noted: Proc
 
 
 def out_of_memory_kills(group: Group | None) -> int:
-    """Return the kernel's count of out-of-memory kills: of the cgroup, and of all around it.
+    """Return the kernel's out-of-memory kills in the cgroup, its surroundings and the machine.
 
-    Together with a SIGKILL that nobody of us sent, a growing count tells running out of memory
-    from other ends.
+    After a SIGKILL that the supervisor did not send, an increased count identifies an out-of-memory
+    kill.
     """
     files = [
         os.path.join(folder, name)

@@ -1,6 +1,6 @@
-"""Keep the processes of a cgroup v2 from devices: a small BPF program that the kernel asks.
+"""Denial of devices to the processes of a cgroup v2, by a small BPF program.
 
-Where there is a v1 hierarchy with ``devices.deny``, that does the same by a line of text.
+In a v1 hierarchy ``devices.deny`` does the same with a line of text.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Numbers = tuple[int, int]
 PROG_LOAD, PROG_ATTACH = 5, 8
 PROG_TYPE_CGROUP_DEVICE, CGROUP_DEVICE, ALLOW_MULTI = 15, 6, 2
 CHARACTER = 2
-"""From ``linux/bpf.h``."""
+"""Constants of ``linux/bpf.h``."""
 
 LOAD, AND, JUMP, NOT_EQUAL, SET, EXIT = 0x61, 0x54, 0x05, 0x55, 0xB7, 0x95
-"""Operations of BPF that are used here."""
+"""Operation codes of BPF that are used here."""
 
 
 def _step(operation: int, to: int = 0, by: int = 0, offset: int = 0, value: int = 0) -> bytes:
@@ -29,14 +29,14 @@ def _step(operation: int, to: int = 0, by: int = 0, offset: int = 0, value: int 
 
 
 def program(denied: Sequence[Numbers]) -> bytes:
-    """Return a program that allows everything but these character devices.
+    """Return a program that allows everything except these character devices.
 
     >>> len(program([(195, 0)])) // 8
     12
     """
     pairs = len(denied)
     steps = [
-        # The kernel hands over three words: kind and access, major, minor.
+        # The kernel passes three words: kind and access, major, minor.
         _step(LOAD, 2, 1, 0),
         _step(AND, 2, value=0xFFFF),
         _step(LOAD, 3, 1, 4),
@@ -55,7 +55,7 @@ def program(denied: Sequence[Numbers]) -> bytes:
 
 
 def attach(group: str, denied: Sequence[Numbers]) -> None:
-    """Have the kernel ask the program for a cgroup v2, as long as that lives. Errors: OSError."""
+    """Attach the program to a cgroup v2 for its lifetime. Raises OSError."""
     code, licence = program(denied), b"MIT\0"
     text = ctypes.create_string_buffer(code, len(code))
     words = ctypes.create_string_buffer(licence, len(licence))

@@ -1,7 +1,7 @@
-"""What failed, from the last lines that a program printed: pure.
+"""Description of a failure, from the last lines of a program's output: pure.
 
-A notebook's runner says its cell, the exception and the line; Python prints a traceback. Signals
-are told from the exit code, and the cell in which they came from what the runner said last.
+A notebook's runner prints the cell, the exception and the line; Python prints a traceback. The exit
+code identifies signals, and the runner's last line identifies the cell in which they came.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import re
 import signal
 
 TAIL = 32 * 1024
-"""Bytes of the end of a log that are looked at."""
+"""Bytes of the end of a log that are analysed."""
 
 MOST = 200
-"""Characters of an exception that are repeated."""
+"""Most characters of an exception that are quoted."""
 
 TRACEBACK = "Traceback (most recent call last):"
 LAUNCHERS = ("ChildFailedError", "ProcessRaisedException", "CalledProcessError", "SystemExit")
-"""What is raised because something else failed, and was printed before."""
+"""Exceptions that follow another failure, which was printed before."""
 
 _CELL = re.compile(r"benchpool: (cell \d+) failed: (.+)")
 _KERNEL = re.compile(r"benchpool: the kernel ended in (cell \d+) with exit code (\d+)")
@@ -45,7 +45,7 @@ _SIGNALS = {
 
 
 def sentence(code: int, tail: bytes) -> str | None:
-    """Return what failed in words that follow a name; None where nothing is known.
+    """Return a description of the failure that follows a name, or None if unknown.
 
     >>> log = b'''Traceback (most recent call last):
     ...   File "/home/joe/train.py", line 12, in <module>
@@ -75,7 +75,7 @@ def sentence(code: int, tail: bytes) -> str | None:
 
 
 def in_cell(tail: bytes) -> str:
-    r"""Return the cell of a notebook that ran last, as ``" in cell 3"``; empty for no notebook.
+    r"""Return the last cell that ran, as ``" in cell 3"``; empty without a notebook.
 
     >>> in_cell(b"benchpool: cell 2 (1 of 2)\nbenchpool: cell 5 (2 of 2)\nloss 1\n")
     ' in cell 5'
@@ -90,12 +90,12 @@ def in_cell(tail: bytes) -> str:
 
 
 def lines(tail: bytes) -> list[str]:
-    """Return the lines that are looked at, without colours."""
+    """Return the lines that are analysed, without colours."""
     return _COLOUR.sub("", tail[-TAIL:].decode(errors="replace")).splitlines()
 
 
 def of_cell(lines: list[str]) -> str | None:
-    """Return how a cell of a notebook failed, as its runner said it."""
+    """Return the failure of a notebook's cell as its runner printed it, or None."""
     for line in reversed(lines[-20:]):
         if found := _CELL.fullmatch(line):
             return f"failed in {found[1]} with {found[2][:MOST]}"
@@ -107,7 +107,7 @@ def of_cell(lines: list[str]) -> str | None:
 
 
 def place(said: str) -> dict[str, int | str]:
-    """Return where it failed, as data, of a sentence that this module made.
+    """Return the location of a failure as data, from a sentence of this module.
 
     >>> place("failed in cell 3 with KeyError: 'a' (line 2)")
     {'cell': 3, 'line': 2}
@@ -131,13 +131,13 @@ def place(said: str) -> dict[str, int | str]:
 
 
 def _of_refusal(lines: list[str]) -> str | None:
-    """Return what our own client told a script as the last thing."""
+    """Return the failure in a last line that benchpool's client printed, or None."""
     found = _REFUSAL.fullmatch(lines[-1]) if lines else None
     return f"failed with {found[1]}" if found is not None else None
 
 
 class Traceback:
-    """One traceback as it was printed: the lines of its frames, and that of the exception."""
+    """A printed traceback: the lines of its frames, and the line of its exception."""
 
     __slots__ = ("error", "frames")
 
@@ -147,7 +147,7 @@ class Traceback:
 
 
 def last_traceback(lines: list[str]) -> Traceback | None:
-    """Return that of the last exception that ended a program, and did not just follow another."""
+    """Return the last traceback that ended a program, without tracebacks of launchers."""
     begins = [at for at, line in enumerate(lines) if line.strip().endswith(TRACEBACK)]
     for begin in reversed(begins):
         frames: list[str] = []
@@ -172,7 +172,7 @@ def _of_traceback(lines: list[str]) -> str | None:
 
 
 def _place(frames: list[tuple[str, str]]) -> str:
-    """Return where, in the innermost file that is no library's."""
+    """Return the location in the innermost file outside libraries."""
     own = [frame for frame in frames if not _LIBRARY.search(frame[0])] or frames
     if not own:
         return ""

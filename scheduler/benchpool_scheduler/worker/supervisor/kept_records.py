@@ -1,4 +1,4 @@
-"""Records that are written whatever becomes of the disk: what they say exists nowhere else."""
+"""Records that must be written even on a full disk, because their contents exist nowhere else."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from .. import machine_faults, records
 from . import causes
 
 DISK_S = 600.0
-"""Seconds that the record of the end waits for a disk on which even its reserve is of no use."""
+"""Timeout for a disk that rejects even the reserved record of the end, in seconds."""
 
 
 def end(
     code: int | None, by: str, text: str | None, started: float | None, tail: bytes = b""
 ) -> dict[str, object]:
-    """Return the record of an end now; ``tail`` is the end of what the worker printed."""
+    """Return the record of an end now; ``tail`` is the end of the worker's output."""
     words: dict[str, object] = {"version": 1, "exit_code": code, "by": by, "text": text}
     return {**words, "started": started, "ended": time.time(), **causes.found(code, by, tail)}
 
@@ -23,11 +23,12 @@ def end(
 def add_undelivered(
     last_words: KeptRecord, record: dict[str, object], undelivered: str | None
 ) -> None:
-    """Add to the record of a success that its results did not come home; it stands as it is, else.
+    """Add to the record of a success that its results were not delivered.
 
     Args:
-        undelivered: As in ``results.SentResults``. A failure says why it failed; its log has the
-            rest.
+        undelivered: See ``results.SentResults``. The record of a failure is left unchanged: it
+        gives
+            the cause of the failure, and the log has the rest.
     """
     if undelivered is not None and record["exit_code"] == 0 and record["text"] is None:
         with contextlib.suppress(OSError):
@@ -35,7 +36,7 @@ def add_undelivered(
 
 
 class KeptRecord:
-    """A record with room that is reserved for it before the command runs."""
+    """A record with space that is reserved before the command runs."""
 
     def __init__(self, folder: str, name: str) -> None:
         self._folder = folder
@@ -43,11 +44,11 @@ class KeptRecord:
         self._reserve: records.Reserve | None = None
 
     def reserve(self) -> None:
-        """Take room on the disk. Errors: OSError."""
+        """Reserve space on the disk. Raises OSError."""
         self._reserve = records.Reserve(self._folder, self._name)
 
     def write(self, record: dict[str, object], *, durable: bool, patience_s: float = 0.0) -> None:
-        """Write the record; a fault of the machine is waited for. Errors: OSError."""
+        """Write the record, with retries after faults of the machine. Raises OSError."""
         last = time.monotonic() + patience_s
         while True:
             try:
@@ -59,7 +60,7 @@ class KeptRecord:
                 time.sleep(1.0)
 
     def give_back(self) -> None:
-        """Leave no room that was not used."""
+        """Release unused space."""
         reserve, self._reserve = self._reserve, None
         if reserve is not None:
             reserve.give_back()

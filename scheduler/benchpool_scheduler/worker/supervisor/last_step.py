@@ -1,8 +1,8 @@
-"""What is done for a worker that could not do it itself: its runs in trackers are closed.
+"""Last step after a worker that was killed: its runs in trackers are closed.
 
-A process that is killed leaves its run of MLflow as running. Where its file says so
-(see ``tracker_runs``), the Python that began the run closes it: as the worker's account, in the
-worker's bounds, with the worker's variables, so that keys reach nobody who did not have them.
+A killed process leaves its run of MLflow as running. If its runs file lists an open run (see
+``tracker_runs``), the Python that began the run closes it. The step has the account, the limits and
+the variables of the worker, so that no other account gets access to its keys.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from . import child, containment, private_folder
 
 MODULE = "benchpool.metrics.close_runs"
 PATIENCE_S = 10.0
-"""A tracker that does not answer keeps the worker's GPUs from others for at most this long."""
+"""Timeout for a tracker, during which the worker's GPUs stay blocked, in seconds."""
 OUTPUT = 4096
-"""Bytes of what the step says that are kept."""
+"""Most bytes of the step's output that are kept."""
 
 
 def close_runs(place: child.StartPlace, code: int, tag: str) -> list[str]:
-    """Close what a worker left open; return what its log is to say.
+    """Close the runs that a worker left open; return lines for its log.
 
     Args:
-        place: Where the worker ran. ``code``: how it ended. ``tag``: see ``SupervisorConfig``.
+        place: Environment of the worker. ``code``: its exit code. ``tag``: see
+            ``SupervisorConfig``.
     """
     try:
         python = left_open(place.reach)
@@ -39,9 +40,9 @@ def close_runs(place: child.StartPlace, code: int, tag: str) -> list[str]:
 
 
 def left_open(exchange: str) -> str | None:
-    """Return the Python that can close the runs that are still open; None where none is.
+    """Return the Python that can close the open runs, or None.
 
-    It stands here, not in ``tracker_runs``: a supervisor stays small by what it does not import.
+    The function is here rather than in ``tracker_runs`` to keep the supervisor's imports few.
     """
     value = records.read(exchange, records.RUNS) or {}
     python, runs = value.get("python"), value.get("runs")
@@ -52,7 +53,10 @@ def left_open(exchange: str) -> str | None:
 
 
 def _run(argv: list[str], place: child.StartPlace, tag: str) -> bytes:
-    """Run it to its end or for so long, with no GPU; nothing of it is left. Errors: OSError, ..."""
+    """Run a command without GPUs, with a timeout; kill its processes afterwards.
+
+    Raises OSError or StartFailed.
+    """
     _begin_anew(place.confinement.private)
     reader, writer = os.pipe2(os.O_CLOEXEC)
     env = {**place.env, "CUDA_VISIBLE_DEVICES": "", "BENCHPOOL_HOOKS": "none"}
@@ -75,14 +79,14 @@ def _run(argv: list[str], place: child.StartPlace, tag: str) -> bytes:
 
 
 def _begin_anew(private: str | None) -> None:
-    """Empty the own temporary folders: links that the worker left there must lead us nowhere."""
+    """Recreate the private temporary folders, which may contain links of the worker."""
     if private is not None:
         private_folder.remove(os.path.dirname(private))
         os.mkdir(private, 0o700)
 
 
 def _read(reader: int, until: float) -> bytes:
-    """Return what it says until it closes its output, or until then."""
+    """Return the output until it is closed or a time is reached."""
     poll = select.poll()
     poll.register(reader, select.POLLIN)
     said = b""
@@ -98,6 +102,6 @@ def _read(reader: int, until: float) -> bytes:
 
 
 def own_lines(output: bytes) -> list[str]:
-    """Return the lines that are ours: libraries warn of much."""
+    """Return the lines of benchpool; libraries print warnings too."""
     lines = output.decode(errors="replace").splitlines()
     return [line.removeprefix("benchpool: ") for line in lines if line.startswith("benchpool: ")]

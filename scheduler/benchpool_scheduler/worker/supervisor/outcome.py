@@ -1,4 +1,4 @@
-"""What is said of a worker's end."""
+"""Cause and description of a worker's end."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ GIB = 1024**3
 
 
 class Seen:
-    """What is known when nothing of a worker is left.
+    """Observations after the end of all processes of a worker.
 
     Attributes:
-        by: Who asked for the end: ``itself``, ``notice``, ``time-limit``.
-        killed: We had to kill it. ``around``: the kernel ended something for want of memory,
-            somewhere on the machine; ``inside``: in the worker's own cgroup.
-        memory: Bytes that it may take, None where that is not bound. ``refused``: new processes
-            that were refused because it had ``processes`` already.
+        by: Cause of the end: ``itself``, ``notice``, ``time-limit``.
+        killed: The supervisor had to kill it. ``around``: the kernel killed a process out of
+            memory anywhere on the machine; ``inside``: in the worker's own cgroup.
+        memory: Its memory limit in bytes, or None. ``refused``: new processes were rejected
+            because it had ``processes`` already.
     """
 
     __slots__ = ("around", "by", "inside", "killed", "memory", "processes", "refused")
@@ -42,7 +42,7 @@ class Seen:
 
 
 def look(group: Group | None, bounds: Bounds, kills_before: int, by: str, killed: bool) -> Seen:
-    """Return what the kernel says at the end of a worker that asked for these bounds.
+    """Return the kernel's observations at the end of a worker with these limits.
 
     Args:
         kills_before: ``out_of_memory_kills`` before it began.
@@ -60,17 +60,17 @@ def look(group: Group | None, bounds: Bounds, kills_before: int, by: str, killed
 
 
 def last_of(output: bytes) -> bytes:
-    """Return so much of the end of what a worker printed as ``words`` looks at."""
+    """Return the part of a worker's output that ``words`` analyses."""
     return output[-failure.TAIL :]
 
 
 def words(code: int, seen: Seen, tail: bytes = b"") -> tuple[str, str | None]:
-    """Return what a worker ended by, and the sentence for its user.
+    """Return the cause of a worker's end, and a sentence for its user.
 
-    How long a time limit was is added by who tells the user.
+    The caller adds the length of a time limit.
 
     Args:
-        tail: The end of what it printed.
+        tail: The end of the worker's output.
 
     >>> by, text = words(137, Seen(around=True, inside=True, memory=8 << 30))
     >>> by, text

@@ -1,8 +1,8 @@
-"""A ``/tmp`` of the worker's own, and a ``/proc`` that hides what other accounts run.
+"""A private ``/tmp`` for a worker, and a ``/proc`` that hides processes of other accounts.
 
-Both are mounts in a namespace that the worker's processes alone are in. Root may make one; other
-accounts where the kernel lets them make user namespaces, and then without the second: who is no
-root may not mount ``/proc``.
+Both are mounts in a namespace of the worker's processes. Root may create one. Other accounts may
+create one where the kernel allows user namespaces. They get no private ``/proc``, because only root
+may mount it.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from .system_calls import (
 TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108  (these are what is covered)
 
 HIDES_SINCE = (5, 8)
-"""Before this Linux, hiding in one mount of ``/proc`` hid in all of them."""
+"""First version of Linux in which hiding is limited to one mount of ``/proc``."""
 
 
 Become = Callable[[], AbstractContextManager[None]]
-"""Be a worker's account for a while."""
+"""Context in which the process uses a worker's account."""
 
 
 def enter(folder: str, kept: Sequence[str], become: Become | None) -> None:
-    """Give the calling process, and what it starts, temporary folders of its own. Errors: OSError.
+    """Give the calling process and its children private temporary folders. Raises OSError.
 
     Args:
-        folder: Where their files lie; nobody else may reach what is in it.
-        kept: Files and folders that stay reachable where they are below the temporary folders, if
-            the worker's account reaches them now.
-        become: The account to which the temporary folders belong; None for our own.
+        folder: Folder for their files, closed to other accounts.
+        kept: Files and folders below the temporary folders that stay reachable, if the worker's
+            account can reach them now.
+        become: Account that owns the temporary folders; None for the current one.
     """
     own = _own_user()
     system_calls.unshare(CLONE_NEWNS if own is None else CLONE_NEWNS | CLONE_NEWUSER)
@@ -53,7 +53,7 @@ def enter(folder: str, kept: Sequence[str], become: Become | None) -> None:
     with contextlib.nullcontext() if become is None else become():
         owner = os.geteuid(), os.getegid()
         held = _hold(kept, covered)
-    # All is opened before anything is covered: the folder may lie below /tmp itself.
+    # Everything is opened before anything is covered, because the folder may be below /tmp itself.
     own_places = {place: _own_place(folder, place, owner) for place in covered}
     try:
         for place, descriptor in own_places.items():
@@ -69,7 +69,7 @@ def enter(folder: str, kept: Sequence[str], become: Become | None) -> None:
 
 
 def holds() -> frozenset[str]:
-    """Return what of it works here, tried in a child: ``tmp``, ``processes``."""
+    """Return the parts that work here, tested in a child: ``tmp``, ``processes``."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -92,12 +92,12 @@ def holds() -> frozenset[str]:
 
 
 def _own_user() -> tuple[int, int] | None:
-    """Return the ids that a user namespace must keep; None for root, who needs none."""
+    """Return the IDs that a user namespace must keep; None for root, which needs none."""
     return None if os.geteuid() == 0 else (os.geteuid(), os.getegid())
 
 
 def _stay(uid: int, gid: int) -> None:
-    """Be in the new user namespace who we were before."""
+    """Map the same user and group into the new user namespace."""
     for name, text in (
         ("setgroups", "deny"),
         ("uid_map", f"{uid} {uid} 1"),
@@ -122,7 +122,7 @@ def _own_place(folder: str, place: str, owner: tuple[int, int]) -> int:
 
 
 def _hold(kept: Sequence[str], covered: Sequence[str]) -> dict[str, int]:
-    """Open what is to stay reachable; what lies in a folder that stays comes with it."""
+    """Open the paths that stay reachable, except those inside a folder that stays reachable."""
     held: dict[str, int] = {}
     for path in sorted({os.path.normpath(one) for one in kept}):
         below = any(path.startswith(f"{place}/") for place in covered)
@@ -141,9 +141,9 @@ def _put_back(path: str, descriptor: int) -> None:
 
 
 def _make(folder: str) -> None:
-    """Make a folder with all above it that others may pass through and not write to.
+    """Create a folder with its parents, which others may traverse and not write to.
 
-    What was written beside a folder that stays would go with the worker, and nobody would know.
+    Files written beside a kept folder would silently be lost at the worker's end.
     """
     if not os.path.isdir(folder):
         _make(os.path.dirname(folder))

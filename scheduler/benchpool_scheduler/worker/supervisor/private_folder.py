@@ -1,4 +1,4 @@
-"""What a worker is started in; where the files of its own ``/tmp`` lie, and what it keeps."""
+"""Confinement of a worker: the files of its private ``/tmp``, and the paths that it keeps."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .config import SupervisorConfig
 
 NAME = "private"
 MOST_PTH, PTH_BYTES = 100, 65_536
-"""So many ``.pth`` files of an environment are read, and so much of each."""
+"""Most ``.pth`` files of an environment that are read, and most bytes of each."""
 SEARCH_PATHS = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "JUPYTER_CONFIG_PATH")
 
 
 def confinement(
     folder: str, config: SupervisorConfig, group: Group | None, account: Account | None
 ) -> Confinement:
-    """Return what a worker is started in, by its folder. Errors: OSError."""
+    """Return the confinement of a worker. Raises OSError."""
     private = make(folder) if config.private else None
     own = (os.path.join(folder, name) for name in (records.FILES, records.EXCHANGE))
     told = (*config.folders, config.cwd, config.output_dir, *named(config.argv, config.env))
@@ -32,10 +32,10 @@ def confinement(
 
 
 def make(folder: str) -> str | None:
-    """Make the folder of who is to have a ``/tmp`` of its own; None where it cannot.
+    """Create the folder for a private ``/tmp``; None if the machine does not support it.
 
-    It is closed to its account: only through the mount is what lies in it reached.
-    Errors: OSError.
+    The folder is closed to the worker's account, which reaches its files only by the mount. Raises
+    OSError.
     """
     if not privacy.holds():
         return None
@@ -45,10 +45,10 @@ def make(folder: str) -> str | None:
 
 
 def named(argv: Sequence[str], env: Mapping[str, str]) -> list[str]:
-    """Return the files and folders that a command was told of, by absolute paths.
+    """Return the absolute paths that a command uses.
 
-    Its home, what it and its search paths name; of an interpreter all that is installed with it,
-    and the sources that it was told to take modules from.
+    They are its home and the paths in its arguments and search paths. For an interpreter they
+    include its installation, and the source folders from which it imports modules.
 
     >>> named(["/opt/env/bin/python", "-m", "train"], {"HOME": "/home/joe", "PATH": "/bin:lib"})
     ['/home/joe', '/opt/env/bin/python', '/bin', '/opt/env']
@@ -62,7 +62,7 @@ def named(argv: Sequence[str], env: Mapping[str, str]) -> list[str]:
 
 
 def _sources(environment: str) -> list[str]:
-    """Return what the ``.pth`` files of an environment name, as editable installations do."""
+    """Return the lines of an environment's ``.pth`` files, as used by editable installations."""
     found: list[str] = []
     folder = os.path.join(glob.escape(environment), "lib", "python3*", "site-packages")
     for file in sorted(glob.glob(os.path.join(folder, "*.pth")))[:MOST_PTH]:
@@ -72,7 +72,7 @@ def _sources(environment: str) -> list[str]:
 
 
 def remove(folder: str) -> None:
-    """Remove the own temporary files; no harm where there are none."""
+    """Remove the private temporary files, if there are any."""
     private = os.path.join(folder, NAME)
     with contextlib.suppress(OSError):
         results.remove_tree(private)
@@ -80,16 +80,16 @@ def remove(folder: str) -> None:
 
 
 def sweep(below: str) -> int:
-    """Remove the folders of private files that no process sees; return how many.
+    """Remove the folders of private files that no process has mounted; return their number.
 
-    Whoever has one mounted is in it, whether anybody knows of that process or not. To be called
-    while nobody makes new ones.
+    The mounts of all processes are checked, including unknown ones. Do not call it while folders
+    are created.
     """
     try:
         names = [entry.name for entry in os.scandir(below) if entry.is_dir(follow_symlinks=False)]
         seen = _mounted() if names else ""
     except OSError:
-        return 0  # it is not there, or who uses what cannot be told now
+        return 0  # it does not exist, or the mounts cannot be read now
     unused = [name for name in names if f"/{name}/{NAME}" not in seen]
     for name in unused:
         folder = os.path.join(below, name)
@@ -100,7 +100,7 @@ def sweep(below: str) -> int:
 
 
 def _mounted() -> str:
-    """Return what all processes have mounted, one text for each name space. Errors: OSError."""
+    """Return the mounts of all processes, one text for each namespace. Raises OSError."""
     texts: dict[str, str] = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:

@@ -1,4 +1,4 @@
-"""What of the containment of workers holds on this machine, tried: for ``benchpool doctor``."""
+"""Test of the containment of workers on this machine, for ``benchpool doctor``."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from collections.abc import Callable
 from . import cgroups, privacy, system_calls
 
 NO_DEVICE = (195, 254)
-"""A device file that no driver makes."""
+"""A device number that no driver creates."""
 
 EVERYTHING = cgroups.Bounds(memory=1 << 40, cpus=1.0, processes=1000, devices=[NO_DEVICE])
 
 
 class Report:
-    """What was found.
+    """Result of the test.
 
     Attributes:
-        tree: The kind of cgroups: ``none``, ``v1``, ``v2``, or ``hybrid``, both at once.
-        group: Workers have cgroups of their own. ``bounds``: what these bind: ``memory``, ``cpu``,
+        tree: The kind of cgroups: ``none``, ``v1``, ``v2``, or ``hybrid`` for both.
+        group: Workers have their own cgroups. ``bounds``: limits in force: ``memory``, ``cpu``,
             ``pids``, ``devices``.
-        private: What a worker can have for itself: ``tmp``, ``processes``.
-        privileges: A worker can be kept from setuid programs' rights.
-        pidfd: Processes can be signalled without mistaking one for another.
+        private: Resources that a worker can have for itself: ``tmp``, ``processes``.
+        privileges: A worker can be denied the rights of setuid programs.
+        pidfd: Processes can be signalled without the risk of a reused pid.
     """
 
     __slots__ = ("bounds", "group", "pidfd", "private", "privileges", "tree")
@@ -42,7 +42,7 @@ class Report:
 
 
 def look(process: object = cgroups.SELF) -> Report:
-    """Return what holds for workers that a process starts; nothing is left changed."""
+    """Return the test's result for workers that a process starts; leaves no changes."""
     return Report(process)
 
 
@@ -55,7 +55,7 @@ def _open_own_process() -> None:
 
 
 def _tried(act: Callable[[], None]) -> bool:
-    """Return whether something works, tried in a child."""
+    """Return whether an action works, tested in a child."""
     child = os.fork()
     if child == 0:
         try:

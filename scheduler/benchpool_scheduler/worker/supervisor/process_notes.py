@@ -1,8 +1,8 @@
-"""The processes of a worker, noted in a file where no cgroup holds them together.
+"""Record of a worker's processes, for machines without cgroups.
 
-As sub-reaper the supervisor adopts whatever leaves its parent. When it is killed itself, that goes
-to the system's first process, and one that has cleared its environment bears no sign of whose it
-is. What is noted here is ended before the next attempt begins.
+As sub-reaper the supervisor adopts processes that left their parent. When it is killed itself, they
+go to the system's first process. Processes with a cleared environment cannot be identified then.
+The recorded processes are killed before the next attempt begins.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from .. import process_identity, records
 from . import containment
 
 EVERY_S, REST = 0.5, 50.0
-"""Seconds between two looks, and at least so many times what a look takes."""
+"""Shortest interval between two looks, in seconds, and as a multiple of the time of one look."""
 
 MOST = 1500
-"""So many processes are noted; more do not fit into a record that is read."""
+"""Most processes that are recorded; more exceed the size limit of a record."""
 
 
 class ProcessNotes:
-    """Keeps ``processes.json`` in step with what lives below this process."""
+    """Keeps ``processes.json`` current with the processes below this one."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -30,7 +30,7 @@ class ProcessNotes:
         self.look_at: float | None = None
 
     def look(self, now: float) -> None:
-        """Note what is new; a fault of the machine leaves it to the next look."""
+        """Record new processes; after a fault of the machine the next look tries again."""
         begun = time.monotonic()
         with contextlib.suppress(OSError):
             found = frozenset(tree(os.getpid()))
@@ -45,7 +45,10 @@ class ProcessNotes:
 
 
 def noted(folder: str) -> list[tuple[int, int]]:
-    """Return what was noted since the machine started. Errors: OSError, it cannot tell now."""
+    """Return the processes recorded since the machine started.
+
+    Raises OSError if the machine cannot read the record now.
+    """
     record = records.read(folder, records.PROCESSES)
     if record is None or record.get("boot_id") != process_identity.boot_id():
         return []
@@ -54,7 +57,7 @@ def noted(folder: str) -> list[tuple[int, int]]:
 
 
 def tree(root: int) -> containment.Processes:
-    """Return what lives below a process, by the kernel's own short lists where it has them."""
+    """Return the processes below a process, from the kernel's lists of children if available."""
     if not os.path.exists(f"/proc/{root}/task/{root}/children"):
         return containment.descendants(root)
     found: list[tuple[int, int]] = []

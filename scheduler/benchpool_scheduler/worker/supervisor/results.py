@@ -1,7 +1,7 @@
-"""Bring home what a worker left: its output folder, and files it made or changed.
+"""Delivery of a worker's results: its output folder, and files that it created or changed.
 
-Links are never followed and never copied, special files neither. A file is visible at its goal
-only when it is whole.
+Links and special files are never followed and never copied. A file is visible at its destination
+only when it is complete.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from .snapshot import copy_bytes
 MOST_FILES = 10_000
 MOST_BYTES = 4 * 1024**3
 LIMITS = f"{MOST_FILES} files, {MOST_BYTES} bytes"
-"""Bounds of what one worker brings home."""
+"""Limits for the results of one worker."""
 
 SECONDS = 1800
-"""Time that copying may take."""
+"""Timeout for copying, in seconds."""
 
 FAULT_S, AGAIN_S = 60.0, 0.2
-"""How long a fault of the machine is waited for, until the copying begins; between two tries."""
+"""Timeout for a machine fault before copying begins, and delay between retries, in seconds."""
 
 MOST_WORDS = 500
-"""Characters of an error that are passed on."""
+"""Most characters of an error that are reported."""
 
 
 class Carrier:
-    """Copies trees to one goal and counts against the bounds."""
+    """Copies trees to one destination, within the limits."""
 
     def __init__(self, goal: str, most_files: int = MOST_FILES, most_bytes: int = MOST_BYTES):
         self._goal = goal
@@ -49,7 +49,7 @@ class Carrier:
         self.why: str | None = None
 
     def copy(self, source: str, changed_after_ns: int | None = None) -> None:
-        """Copy the tree below ``source``; only files changed after an instant when one is given.
+        """Copy the tree below ``source``; with an instant, only files changed after it.
 
         The instant is compared with ctime, which a program cannot set back.
         """
@@ -67,7 +67,7 @@ class Carrier:
                     self.why = self.why or error.strerror
 
     def sentences(self) -> list[str]:
-        """Return what the reader of the log must know; nothing when all came home."""
+        """Return sentences for the log about files that were not copied."""
         said: list[str] = []
         if self.over:
             said.append(
@@ -114,10 +114,10 @@ class Carrier:
 
 
 class CopyReport:
-    """What the process found that copies results.
+    """Result of the process that copies results.
 
     Attributes:
-        said: Sentences for the log. ``why``: the first error, None for none. ``over``: files were
+        said: Sentences for the log. ``why``: the first error, or None. ``over``: files were
             left out because of the limits. ``packed``: all of them were packed.
     """
 
@@ -132,17 +132,17 @@ class CopyReport:
         self.packed = packed
 
     def encode(self) -> bytes:
-        """Return it as JSON, of which ``CopyReport(*json.loads(...))`` is the inverse."""
+        """Return the report as JSON; ``CopyReport(*json.loads(...))`` is the inverse."""
         return json.dumps([self.said, self.why, self.over, self.packed]).encode()
 
 
 class SentResults:
-    """What came of bringing results home.
+    """Outcome of the delivery of results.
 
     Attributes:
-        sentences: For the log.
-        undelivered: Why not all of them came home and where they are, as a clause for the record
-            of the end; None where all did.
+        sentences: Sentences for the log.
+        undelivered: Why results were not delivered and where they are, as a clause for the record
+            of the end; None if all were delivered.
     """
 
     __slots__ = ("sentences", "undelivered")
@@ -157,10 +157,10 @@ def send_home(
 ) -> SentResults:
     """Copy results to ``config.output_dir`` in a process of the worker's account.
 
-    ``files`` is the worker's copy of the snapshot, or None when it ran elsewhere: what changed in
-    it goes first, so that the output folder wins. Results that cannot be copied are packed into
-    ``config.carried``. Once all is in either place the copy is removed. A fault of the machine is
-    waited for.
+    ``files`` is the worker's copy of the snapshot, or None if it ran elsewhere. Its changed files
+    are copied first, so that the output folder takes precedence. Results that cannot be copied are
+    packed into ``config.carried``. The copy is removed once all results are in either place. Faults
+    of the machine are retried.
     """
     last = time.monotonic() + FAULT_S
     if config.carried is not None:
@@ -190,7 +190,7 @@ def _undelivered(report: CopyReport, config: SupervisorConfig) -> str | None:
 def _send(
     account: Account | None, config: SupervisorConfig, files: str | None, after_ns: int, goal: str
 ) -> CopyReport:
-    """Copy, else pack, in a process of its own. Errors: OSError where none can be made."""
+    """Copy or pack the results in a child process. Raises OSError if it cannot be started."""
     reader, writer = os.pipe2(os.O_CLOEXEC)
     archive = archives.Archive(config.carried)
     try:
@@ -231,7 +231,7 @@ def _ended(status: int) -> str:
 def _carry_all(
     goal: str, output: str, files: str | None, after_ns: int, archive: int | None
 ) -> CopyReport:
-    """Copy the results to ``goal``; pack them into the open file ``archive`` where that fails."""
+    """Copy the results to ``goal``; on failure pack them into the open file ``archive``."""
     trees: list[tuple[str, int | None]] = [] if files is None else [(files, after_ns)]
     trees.append((output, None))
     carrier = Carrier(goal)
@@ -245,7 +245,7 @@ def _carry_all(
 
 
 def open_below(goal: str, relative: str) -> int:
-    """Open (and make) a folder below ``goal``, following no link on the way below it."""
+    """Open a folder below ``goal``, and create it if missing; follow no link below ``goal``."""
     os.makedirs(goal, mode=0o700, exist_ok=True)
     here = os.open(goal, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     for part in [part for part in relative.split("/") if part]:
@@ -289,7 +289,7 @@ def _write(folder: int, name: str, reader: int, facts: os.stat_result) -> None:
 
 
 def remove_tree(folder: str) -> None:
-    """Remove a folder with all that is in it, following no link; what resists stays."""
+    """Remove a folder with all its contents, following no link; ignore errors."""
     for _, folders, files, where in os.fwalk(folder, topdown=False, follow_symlinks=False):
         for name in files:
             with contextlib.suppress(OSError):

@@ -1,13 +1,14 @@
-"""The order of things in a supervisor: lay out, start, watch, stop, end, bring results home.
+"""Sequence of a supervisor: prepare files, start, watch, stop, end, deliver results.
 
-What it is told comes as JSON on standard input, an anonymous file that is never on a disk because
-the environment may hold secrets. What it tells is in the worker's folder:
+Its configuration is JSON on standard input, an anonymous file that is never on a disk because the
+environment may hold secrets. Its output is in the worker's folder:
 
-    process.json   who we are, and since when the command runs
-    exit.json      how it ended; on the disk before anything else happens
-    log, log.*     what the command printed
+    process.json   identity of the supervisor, and start time of the command
+    exit.json      record of the end; on the disk before any later step
+    log, log.*     output of the command
 
-A held lock on the inherited descriptor says that we live. ``stop_signals`` are what we heed.
+The lock held on the inherited descriptor shows that the supervisor lives. ``stop_signals`` lists
+the signals that it supports.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from .stop_inbox import StopInbox
 
 LOCK_FD = 3
 READY_FD = 4
-"""Inherited: the lock that we live, and a pipe that closes when the command has been started."""
+"""Inherited descriptors: the lock, and a pipe that closes when the command has been started."""
 
 CHUNK = 64 * 1024
 FAULT_S = 0.1
 KILL_PAUSE_S = (0.01, 1.0)
-"""Pause after a fault of the machine; between two rounds of killing: at first, and at most."""
+"""Delays after a fault, and between rounds of SIGKILL (shortest and longest), in seconds."""
 
 
 def main(arguments: list[str]) -> None:
@@ -54,7 +55,7 @@ def main(arguments: list[str]) -> None:
     try:
         Supervisor(arguments[0], config).run()
     except BaseException as error:
-        # Where not even a record can be written, the exit status says which fault it was.
+        # If no record can be written, the exit status is the ``errno`` of the fault.
         number = machine_faults.number_of(error)
         if number is None:
             raise
@@ -95,7 +96,7 @@ class Supervisor:
         self._bucket = TokenBucket(RATE, BURST, time.monotonic())
 
     def run(self) -> None:
-        """Do all of it; whatever goes wrong, nothing is left running and the end is recorded."""
+        """Run all steps; after any error, end all processes and record the end."""
         try:
             containment.become_subreaper()
             self._introduce()
@@ -113,7 +114,7 @@ class Supervisor:
         except (child.StartFailed, snapshot.BadSnapshot) as error:
             self._finish(getattr(error, "code", 126), "could-not-start", f"{error}")
         except BaseException as error:
-            if self._over:  # how the worker ended is on record, and stays so
+            if self._over:  # the end of the worker is recorded already
                 raise
             number = machine_faults.number_of(error)
             if number is not None and self._started is None:
@@ -126,7 +127,7 @@ class Supervisor:
     # --------------------------------------------------------------------------- start
 
     def _could_not_begin(self, number: int) -> None:
-        """Say that the machine failed the start; nothing has run, and nothing is waited for."""
+        """Record that the machine failed the start; nothing has run."""
         if self._group is not None:
             self._group.remove()
         with contextlib.suppress(OSError):
@@ -162,7 +163,7 @@ class Supervisor:
         self._introduction.write(record, durable=False)
 
     def _prepare(self) -> None:
-        """Make the folders that the worker may write to, and lay out its files."""
+        """Create the folders that the worker may write to, and write its files."""
         self._account = child.find_account(self._config.account)
         self._last_words.reserve()
         self._introduction.reserve()
@@ -211,7 +212,7 @@ class Supervisor:
                 self._notes.look(now)
             if self._children:
                 self._step_patiently(now)
-        # What escaped the tree.
+        # Processes that left the tree.
         containment.sweep_until_clean(self._config.tag, self._group, KILL_PAUSE_S[0])
         while self._pump():
             pass
@@ -228,7 +229,7 @@ class Supervisor:
         for descriptor, what in self._poll.poll(max(0.0, nearest - now) * 1000):
             if descriptor == self._wakeup:
                 self._heed(self._signals())
-            elif what:  # also a closed pipe: what is left of it is little
+            elif what:  # also for a closed pipe, which has little left
                 self._pump()
 
     def _due_at(self) -> float | None:
@@ -268,7 +269,8 @@ class Supervisor:
                 if pid == self._leader:
                     self._status = status
         except ChildProcessError:
-            # As sub-reaper we inherit all orphans: no child left means nothing left at all.
+            # The supervisor inherits all orphans as sub-reaper: no child left means no process
+            # left.
             self._children = False
 
     # --------------------------------------------------------------------------- stop
@@ -286,7 +288,7 @@ class Supervisor:
             self._begin(StopRequest("pause", self._config.grace_s, "the machine", text), "lost")
 
     def _look_for_stop(self, now: float) -> None:
-        """Heed what we are told; it may come before the start, and a cancel after a pause."""
+        """Handle requests to stop; one may come before the start, and a cancel after a pause."""
         if self._status is not None:
             return
         for request in self._inbox.take(now):
@@ -301,7 +303,7 @@ class Supervisor:
         self._stop = schedule.Stop(request.kind, by, request.grace_s, time.monotonic())
 
     def _tell(self, request: StopRequest) -> None:
-        """Write the notice file; a worker that made it impossible gets the signals all the same."""
+        """Write the notice file; if the worker prevents that, it still gets the signals."""
         notice = request.as_notice(time.time())
         uid = None if self._account is None else self._account.uid
         try:
@@ -316,7 +318,7 @@ class Supervisor:
         except OSError as error:
             if machine_faults.number_of(error) is None:
                 raise
-            time.sleep(FAULT_S)  # processes could not be seen; the step is made again
+            time.sleep(FAULT_S)  # processes could not be listed; the step is repeated
 
     def _step(self, now: float) -> None:
         if self._stop is None:
@@ -336,14 +338,14 @@ class Supervisor:
             containment.send(everybody if step == schedule.ALL else told, signal.SIGTERM)
 
     def _all(self) -> containment.Processes:
-        """Return what runs, parents first."""
+        """Return the running processes, parents first."""
         tree = containment.descendants(os.getpid())
         return [*tree, *(one for one in containment.tagged(self._config.tag) if one not in tree)]
 
     def _kill(self) -> None:
-        """One round of SIGKILL to everything, with growing pauses; it ends when nothing is left.
+        """Send SIGKILL to all processes once; the pauses between rounds grow.
 
-        A process that hangs in the kernel keeps us, and with us the GPU, until it is gone.
+        A process that hangs in the kernel keeps the supervisor, and so the GPU, until it is gone.
         """
         if self._killed:
             self._kill_pause = min(self._kill_pause * 1.5, KILL_PAUSE_S[1])
@@ -361,7 +363,7 @@ class Supervisor:
     # --------------------------------------------------------------------------- end
 
     def _outcome(self) -> tuple[int | None, str, str | None]:
-        """Return exit code, ended-by and the sentence for the user."""
+        """Return exit code, cause of the end, and a sentence for the user."""
         if self._status is None:
             return None, "notice", "it was stopped before it started"
         code, by = schedule.exit_code(self._status), self._stop.by if self._stop else "itself"
@@ -387,7 +389,7 @@ class Supervisor:
         self._log.close()
 
     def _bring_home(self, record: dict[str, object]) -> None:
-        """Copy the results, as the worker's account; a paused worker has none yet."""
+        """Copy the results under the worker's account; a paused worker has none yet."""
         if self._stop is not None and self._stop.kind == "pause" and record["exit_code"] != 0:
             return
         files = self._files if self._after_ns else None

@@ -1,33 +1,32 @@
-"""When notice, SIGTERM and SIGKILL are due: pure, times are monotonic seconds.
+"""Times of notice, SIGTERM and SIGKILL: pure, in monotonic seconds.
 
-A pause leaves a short while between notice and SIGTERM, because a program that only looks at its
-notice file would otherwise die of the signal before it looks. A cancelled program has nothing to
-save and gets both at once.
+A pause leaves a short time between notice and SIGTERM. Otherwise the signal would end a program
+that only polls its notice file. A cancelled program has nothing to save and gets both at once.
 
-The worker's own process has SIGTERM first: it may need its helpers to reach the place where it
-saves, as a training loop needs the processes that load its data. All others have it when that one
-has ended, or at half of the time that is left.
+The worker's own process gets SIGTERM first. It may need its helpers to reach the point where it
+saves: a training loop needs its data-loading processes. The others get SIGTERM when the own process
+has ended, or after half of the remaining time.
 """
 
 from __future__ import annotations
 
 LEAD_SHARE = 1 / 3
 LEAD_MOST_S = 5.0
-"""Part of the grace, and the most, that a paused worker has for itself before SIGTERM."""
+"""Share of the grace period between notice and SIGTERM of a pause, and its maximum in seconds."""
 
 LEFTOVER_S = 2.0
-"""Grace of what a worker leaves running when it ends by itself."""
+"""Grace period of processes that a worker leaves running when it ends by itself, in seconds."""
 
 
 REST_SHARE = 1 / 2
-"""Part of the time between SIGTERM and SIGKILL that the worker's own process has for itself."""
+"""Share of the time between SIGTERM and SIGKILL before the other processes get SIGTERM."""
 
 LEADER, REST, ALL, KILL = "leader", "rest", "all", "kill"
-"""Who has a signal: SIGTERM, and of ``KILL`` SIGKILL."""
+"""Receivers of SIGTERM; ``KILL`` sends SIGKILL to all."""
 
 
 class Stop:
-    """One stop of a worker: why, and the instants of its steps."""
+    """One stop of a worker: its cause, and the times of its steps."""
 
     __slots__ = ("_told", "by", "kill_at", "kind", "rest_at", "term_at")
 
@@ -41,14 +40,14 @@ class Stop:
         self._told = ""
 
     def hasten(self, grace_s: float, now: float) -> None:
-        """A second stop may only shorten the time: a cancel after a pause."""
+        """Shorten the times for a second stop, such as a cancel after a pause."""
         self.kind = "cancel"
         self.term_at = min(self.term_at, now)
         self.kill_at = min(self.kill_at, now + grace_s)
         self.rest_at = min(self.rest_at, self._half())
 
     def step(self, now: float, *, leads: bool) -> str | None:
-        """Return who has a signal now, None for nobody; each has SIGTERM once.
+        """Return the receivers of a signal now, or None; each gets SIGTERM once.
 
         Args:
             leads: The worker's own process still runs.
@@ -64,7 +63,7 @@ class Stop:
         return None
 
     def due_at(self) -> float:
-        """Return when the next step is due, if the worker's own process goes on until then."""
+        """Return the time of the next step, if the worker's own process runs until then."""
         return {"": self.term_at, LEADER: self.rest_at}.get(self._told, self.kill_at)
 
     def _half(self) -> float:
@@ -72,7 +71,7 @@ class Stop:
 
 
 def exit_code(status: int) -> int:
-    """Return a wait status as the shell does: 128 + n after signal n.
+    """Return the shell's exit code for a wait status: 128 + n after signal n.
 
     >>> exit_code(7 << 8), exit_code(9)
     (7, 137)

@@ -1,7 +1,7 @@
-"""Lay out the submitted files in a fresh folder.
+"""Writing of the submitted files into a fresh folder.
 
-The folder is closed to the worker until all is there, and only regular files and folders are
-made, so no link can lead a write outside.
+The folder is closed to the worker until it is complete. Only regular files and folders are created,
+so no link can lead a write outside.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class BadSnapshot(Exception):
-    """A path, hash or object that cannot be laid out; the text is for the user."""
+    """A path, hash or object is invalid or missing; the text is for the user."""
 
 
 def checked_parts(path: str) -> list[str]:
-    """Return the components of a snapshot path, or raise.
+    """Return the components of a snapshot path. Raises BadSnapshot.
 
     >>> checked_parts("src/train.py")
     ['src', 'train.py']
@@ -49,10 +49,10 @@ def checked_parts(path: str) -> list[str]:
 
 
 def lay_out_for(folder: str, config: SupervisorConfig, owner: tuple[int, int] | None) -> None:
-    """Lay out the files of a worker in its folder: all, or only what a
-    notebook brought (``records.BROUGHT``) where it runs elsewhere.
+    """Write the files of a worker into its folder.
 
-    Errors: as ``lay_out``.
+    A worker that runs in another folder gets only the files from a notebook (``records.BROUGHT``).
+    Raises the errors of ``lay_out``.
     """
     brought = [file for file in config.files if file[0].partition("/")[0] in records.BROUGHT]
     files = brought if config.cwd is not None else config.files
@@ -69,7 +69,7 @@ def lay_out(
 ) -> None:
     """Copy every (path, sha256, executable) of ``files`` from ``objects`` into ``folder``.
 
-    ``owner`` is the (uid, gid) that gets them when it is not us.
+    ``owner`` is the (uid, gid) of the new files, if it differs from this process.
 
     Raises:
         BadSnapshot: A path is not allowed or named twice, or an object is missing.
@@ -133,7 +133,7 @@ def copy_bytes(reader: int, writer: int) -> int:
 
 
 def instant(folder: str) -> int:
-    """Return a file-system time that everything laid out has, and nothing later will have."""
+    """Return a ctime that is not before any written file, and before every later change."""
     marker = os.path.join(folder, ".laid-out")
     os.close(os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     first = os.stat(marker).st_ctime_ns

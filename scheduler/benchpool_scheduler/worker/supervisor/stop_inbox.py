@@ -1,4 +1,4 @@
-"""What a supervisor is told of stops: by ``stop.json``, or by a signal where no file can be."""
+"""Requests to stop for a supervisor: by ``stop.json``, or by a signal if no file can be written."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from .. import records, stop_signals
 from .config import StopRequest
 
 AGAIN_S = (0.1, 5.0)
-"""Pause before ``stop.json`` is tried again when the machine cannot read it: first, and most."""
+"""Delay before ``stop.json`` is read again after a fault, in seconds: the first and the longest."""
 
 WORDLESS = "it was told to stop; why could not be written down"
 
 
 class StopInbox:
-    """Requests in the order in which they are to be heeded.
+    """Requests in the order in which they are to be handled.
 
     Args:
-        folder: The worker's. ``grace_s``: the grace of a stop that comes without words.
+        folder: The worker's folder. ``grace_s``: grace period of a stop by a signal.
 
     Attributes:
-        look_at: When to look again, in monotonic seconds; None for when a signal comes.
+        look_at: Time of the next look, in monotonic seconds; None for the next signal.
     """
 
     def __init__(self, folder: str, grace_s: float) -> None:
@@ -30,13 +30,13 @@ class StopInbox:
         self.look_at: float | None = None
 
     def heed(self, signals: bytes) -> None:
-        """Take note of signals that came."""
+        """Record received signals."""
         if stop_signals.LOOK in signals:
             self._unread, self.look_at = True, None
         self._wordless = stop_signals.kind_of(signals) or self._wordless
 
     def take(self, now: float) -> list[StopRequest]:
-        """Return what is new; a file that cannot be read now is looked at again."""
+        """Return new requests; a file that cannot be read now is read again later."""
         found = []
         if self._unread and (self.look_at is None or now >= self.look_at):
             try:

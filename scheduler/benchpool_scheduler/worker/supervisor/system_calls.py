@@ -1,7 +1,7 @@
-"""System calls that Python has no word for: prctl, unshare, mount, bpf. Errors are ``OSError``.
+"""System calls that Python lacks: prctl, unshare, mount, bpf. They raise OSError.
 
-The C library is loaded with this module, not at the first call: the account that a worker runs as
-may not be allowed to read what a loading would read.
+The C library is loaded with this module rather than at the first call, because a worker's account
+may not have permission to read its files.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import platform
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
-"""From ``linux/prctl.h``."""
+"""Constants of ``linux/prctl.h``."""
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
-"""From ``linux/sched.h``."""
+"""Constants of ``linux/sched.h``."""
 
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND = 1 << 1, 1 << 2, 1 << 3, 1 << 12
 MS_REC, MS_SLAVE = 1 << 14, 1 << 19
-"""From ``linux/mount.h``."""
+"""Constants of ``linux/mount.h``."""
 
 BPF_NUMBERS = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "ppc64le": 361, "s390x": 351}
-"""The number of ``bpf`` by machine; the C library has no function for it."""
+"""Number of the system call ``bpf`` by machine; the C library has no function for it."""
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -42,18 +42,18 @@ def prctl(option: int, value: int) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Leave namespaces that are shared with others for new ones."""
+    """Replace shared namespaces of the process by new ones."""
     _checked(_LIBC.unshare(flags))
 
 
 def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
-    """Mount a file system, or change how one is mounted."""
+    """Mount a file system, or change a mount."""
     words = (os.fsencode(word) for word in (source, target, kind))
     _checked(_LIBC.mount(*words, ctypes.c_ulong(flags), os.fsencode(data) or None))
 
 
 def bpf(command: int, attributes: bytes) -> int:
-    """Speak to the kernel's BPF; ``attributes`` is its union, the rest of it zeros."""
+    """Call ``bpf``; ``attributes`` is its argument union, padded with zeros."""
     number = BPF_NUMBERS.get(platform.machine())
     if number is None:
         raise OSError(38, f"bpf is not known for {platform.machine()}")

@@ -1,4 +1,5 @@
-"""Pods of others in listed namespaces, admitted by gate: from pods to jobs, and back to the gate.
+"""Admission of pods created outside benchpool, in the listed namespaces, by a scheduling gate.
 
-``workloads`` is pure: which pods are one job, and what that job asks for. ``admitted_pods`` acts.
+``workloads`` is pure: it groups pods into jobs and computes the requests of each job.
+``admitted_pods`` acts.
 """

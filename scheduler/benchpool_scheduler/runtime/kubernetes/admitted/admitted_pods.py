@@ -1,6 +1,6 @@
-"""Lets pods of others begin on the GPUs that their job was given, and says on them why they wait.
+"""Admit pods created outside benchpool to the GPUs of their job, and annotate waiting pods.
 
-The pods are there already: nothing is made, and what waits behind its gate is never deleted.
+The pods exist already: this module creates none, and never deletes a pod with a closed gate.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ MOST_TEXT = 1000
 
 
 class AdmittedPods:
-    """The pods of others, as workers of jobs.
+    """Pods created outside benchpool, as workers of jobs.
 
     Args:
-        tell: Takes events of workers.
+        tell: Receives the events of workers.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class AdmittedPods:
         self._made_at = 0
 
     def admitted(self) -> tuple[AdmittedWorkload, ...]:
-        """Return the workloads that are there now, and have not ended."""
+        """Return the workloads that exist now and have not ended."""
         prefixes = self._settings.gpu_prefixes
         made = (
             workloads.workload_of(job, pods, self._spaces, prefixes)
@@ -66,14 +66,14 @@ class AdmittedPods:
         return tuple(one for one in made if one is not None)
 
     async def admitted_changed(self) -> None:
-        """Wait until ``admitted`` may tell something new; one consumer."""
+        """Wait until ``admitted`` may have changed; one consumer."""
         await self._informers.admitted_news.wait()
         self._informers.admitted_news.clear()
 
     def bind(self, attempt: AttemptState, launch: Launch) -> None:
-        """Give a worker its pod; the gates open when all workers of its attempt have theirs.
+        """Assign a pod to a worker; the gates open when all workers of its attempt have pods.
 
-        Where it cannot have one, its end is told: its pods are gone, or do not allow the node.
+        Reports the worker's end if the pods are gone, request other GPUs or do not allow the node.
         """
         worker, node = launch.worker, launch.nodes[launch.worker.worker]
         attempt.admitted = True
@@ -97,7 +97,7 @@ class AdmittedPods:
         attempt.workers[worker.worker] = state
 
     def as_seen(self, pod: PodView, gone: bool) -> PodView:
-        """Return a pod as that of its worker, as it is where it is nobody's yet."""
+        """Return a pod with the identity of its worker, or unchanged if it has none."""
         worker = self._bound.get(pod.uid)
         if gone:
             self._bound.pop(pod.uid, None)
@@ -106,9 +106,9 @@ class AdmittedPods:
         return replace(pod, job=worker.job, attempt=worker.attempt, index=worker.worker)
 
     def let_wait(self, state: WorkerState) -> bool:
-        """Take a worker that is to stop off its pod, if that is still behind its gate.
+        """Detach a worker that is to stop from its pod; return whether the gate was still closed.
 
-        Nothing that waits is deleted: it goes on waiting.
+        A waiting pod is never deleted: it continues to wait.
         """
         pod = state.pod
         if pod is None or not (pod.foreign and state.gated) or state.opened or state.opening:
@@ -117,7 +117,7 @@ class AdmittedPods:
         return True
 
     def say(self, job: str, text: str) -> None:
-        """Say on the pods of a job that wait why they do; returns at once."""
+        """Write the reason for waiting to the waiting pods of a job; returns at once."""
         for pod in self._gathered().get(job, ()):
             if not pod.gated or self._said.get(pod.view.uid) == text:
                 continue
@@ -147,7 +147,7 @@ class AdmittedPods:
         self._tell(WorkerEnded(worker, time.time(), None, EndedBy.NOT_TAKEN, text))
 
     async def _write(self, pod: PodView, text: str) -> None:
-        """Write the reason; nothing rests on it."""
+        """Write the reason; nothing depends on its success."""
         change = {"metadata": {"uid": pod.uid, "annotations": {REASON: text[:MOST_TEXT]}}}
         try:
             await self._connection.patch(

@@ -1,4 +1,4 @@
-"""How pods say that they start together: pure."""
+"""Pod groups: how pods declare that they start together. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from benchpool_scheduler.contract.kubernetes import GROUP_NAME, GROUP_SIZE
 
 MOST_PODS = 4096
-"""A group has at most so many pods."""
+"""Most pods in a group."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodGroup:
-    """A group of pods of one namespace; ``size`` is 0 where the pods do not say it."""
+    """A group of pods of one namespace; ``size`` is 0 if the pods do not declare it."""
 
     name: str
     size: int
@@ -21,7 +21,7 @@ class PodGroup:
 
 @dataclass(frozen=True, slots=True)
 class GroupKeys:
-    """Under which keys some tool says the group of a pod: labels go before annotations."""
+    """Keys under which a tool names the group of a pod; labels take precedence over annotations."""
 
     name: str
     size: str
@@ -36,14 +36,17 @@ KEYS = (
     GroupKeys("ray.io/cluster", GROUP_SIZE),
     GroupKeys("batch.kubernetes.io/job-name", GROUP_SIZE),
 )
-"""Ours first; then those of Kueue, of the scheduler plugins (which Kubeflow's operators set), of
-Volcano, and what Kubeflow, KubeRay and Jobs write on the pods of one object anyway."""
+"""Keys in order of precedence.
+
+benchpool's come first; then the keys of Kueue, of the scheduler plugins (set by Kubeflow's
+operators) and of Volcano. The last ones are set by Kubeflow, KubeRay and Jobs on all their pods.
+"""
 
 
 def group_of(labels: Mapping[str, str], annotations: Mapping[str, str]) -> PodGroup | None:
     """Return the group of a pod; None for a pod that starts by itself.
 
-    A group needs its size: without one, it is not known when all of it is there.
+    A group of other tools needs a size: without it, a complete group cannot be recognised.
 
     >>> group_of({"benchpool.io/group": "g"}, {"benchpool.io/group-size": "4"})
     PodGroup(name='g', size=4)

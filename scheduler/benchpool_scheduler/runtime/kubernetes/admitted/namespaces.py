@@ -1,4 +1,4 @@
-"""The namespaces whose pods are admitted, as an administrator lists them."""
+"""Namespaces whose pods are admitted, as listed by an administrator."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from benchpool_scheduler.errors import InvalidInput
 
 
 class AdmittedNamespace(Struct, frozen=True, forbid_unknown_fields=True):
-    """One of them.
+    """A namespace whose pods are admitted.
 
     Attributes:
-        project: Whose quota its pods use, unless they name another of ``projects``.
-        user: Who answers for them: the jobs are this user's, as the Hub knows people.
-        projects: Others that a pod may name by its annotation ``benchpool.io/project``.
+        project: Project whose quota its pods use, unless they name one of ``projects``.
+        user: Hub user who is responsible for the pods; their jobs belong to this user.
+        projects: Other projects that a pod may name in its annotation ``benchpool.io/project``.
     """
 
     name: str
@@ -25,7 +25,7 @@ class AdmittedNamespace(Struct, frozen=True, forbid_unknown_fields=True):
     projects: tuple[str, ...] = ()
 
     def project_of(self, asked: str) -> str | None:
-        """Return the project of a pod that asks for this one, None where it may not have it.
+        """Return the project for a pod that names this one, or None if it is not allowed.
 
         >>> space = AdmittedNamespace("team-a", "vision", "susan", ("speech",))
         >>> space.project_of(""), space.project_of("speech"), space.project_of("chemistry")
@@ -37,7 +37,7 @@ class AdmittedNamespace(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_namespaces(text: str) -> tuple[AdmittedNamespace, ...]:
-    """Read the list from JSON; an empty text lists none. Errors: InvalidInput.
+    """Read the list from JSON; an empty text lists none. Raises InvalidInput.
 
     >>> read_namespaces('[{"name": "team-a", "project": "vision", "user": "susan"}]')[0].user
     'susan'

@@ -1,6 +1,6 @@
-"""Whether a pod may be on a node by its own words: pure.
+"""Node constraints in a pod's own specification: pure.
 
-Only what names labels of nodes is looked at, before the gate opens; the rest is kube-scheduler's.
+Only constraints on node labels are checked, before the gate opens. kube-scheduler checks the rest.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def may_be_on(
     node_selector: Mapping[str, str],
     affinity: Mapping[str, Any] | None,
 ) -> bool:
-    """Tell whether a node with these labels is allowed by nodeSelector and required node affinity.
+    """Return whether nodeSelector and required node affinity allow a node with these labels.
 
     >>> may_be_on({"zone": "a"}, {"zone": "a"}, None), may_be_on({"zone": "a"}, {"zone": "b"}, None)
     (True, False)
@@ -47,4 +47,4 @@ def _holds(labels: Mapping[str, str], wanted: Mapping[str, Any]) -> bool:
             return has is not None
         case "DoesNotExist":
             return has is None
-    return True  # Gt, Lt and what comes later: kube-scheduler knows them
+    return True  # Gt, Lt and later operators: kube-scheduler checks them

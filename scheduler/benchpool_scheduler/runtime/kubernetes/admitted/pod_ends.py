@@ -1,6 +1,6 @@
-"""What a pod of others says of its end, and of why it does not begin: pure.
+"""The end of a pod created outside benchpool, and the reasons why it does not begin: pure.
 
-Such a pod is never tried elsewhere: once its gate is open it has one node, and ends there.
+Such a pod is never moved: once its gate is open it is bound to one node, and ends there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from benchpool_scheduler.runtime.kubernetes.pod_status import (
 def end_of(
     pod: PodView, *, gone: bool, asked: bool, given_back: Trouble | None
 ) -> WorkerEnd | None:
-    """Return how a pod has ended, None while it may still run; arguments as for our own."""
+    """Return how a pod has ended, or None while it may still run.
+
+    The arguments have the same meaning as for benchpool's own pods.
+    """
     if not gone and not pod.over:
         return None
     code = None if pod.ended is None else pod.ended.exit_code
@@ -46,9 +49,10 @@ def end_of(
 def trouble_of(
     pod: PodView, settings: ClusterSettings, node: str, why_not: str | None
 ) -> Trouble | None:
-    """Return that an opened pod has no room on its node, where another would be made for it.
+    """Return the trouble of an admitted pod that does not fit on its node, or None.
 
-    A bare pod is left alone: nobody makes another. Images and volumes are its owner's affair.
+    The pod is deleted only if it has an owner that creates another. A bare pod is left alone.
+    Images and volumes are the owner's responsibility.
     """
     if pod.gates or pod.node or pod.over or pod.leaving or pod.unschedulable is None:
         return None

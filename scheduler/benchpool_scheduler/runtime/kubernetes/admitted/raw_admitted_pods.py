@@ -1,4 +1,4 @@
-"""Pods of others as the API server sends them, and as they are kept: pure."""
+"""Pods created outside benchpool, as the API server sends them and as they are cached: pure."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class RawOwner(Struct, frozen=True):
 
 
 class RawOwnedMeta(RawMeta, frozen=True, rename="camel"):
-    """``metadata`` with the owners."""
+    """``metadata`` with ``ownerReferences``."""
 
     owner_references: tuple[RawOwner, ...] = ()
 
 
 class RawPlacedSpec(RawPodSpec, frozen=True, rename="camel"):
-    """``spec`` with what says on which nodes the pod may be."""
+    """``spec`` with the node selector."""
 
     node_selector: dict[str, str] = field(default_factory=dict)
 
 
 class RawAdmittedPod(RawPod, frozen=True):
-    """A pod of others."""
+    """A pod created outside benchpool, as the API server sends it."""
 
     metadata: RawOwnedMeta
     spec: RawPlacedSpec = RawPlacedSpec()
@@ -43,14 +43,14 @@ class RawAdmittedPod(RawPod, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class AdmittedPod:
-    """A pod of others that came with our role.
+    """A pod created outside benchpool that carries benchpool's role label.
 
     Attributes:
-        view: As pods of ours are kept. It has job, attempt and index from when its gate opened.
-        owner_kind, owner: What made it, itself for a bare pod.
-        project: Of its annotation, empty for none.
-        group: The pods that it starts with, None for itself alone.
-        order: Its number among the pods of its owner, -1 for none.
+        view: Cached like benchpool's pods. It has job, attempt and index once its gate is open.
+        owner_kind, owner: The object that created it; the pod itself for a bare pod.
+        project: Project named in its annotation, or empty.
+        group: The group that it starts with; None if it starts by itself.
+        order: Its index among the pods of its owner; -1 for none.
         node_selector: Labels that its node must have.
     """
 
@@ -65,12 +65,12 @@ class AdmittedPod:
 
     @property
     def gated(self) -> bool:
-        """Whether it stands behind our gate."""
+        """Whether its scheduling gate is closed."""
         return names.ADMISSION_GATE in self.view.gates
 
 
 def keep_admitted(pod: RawAdmittedPod) -> AdmittedPod:
-    """Trim a pod of others."""
+    """Return the fields that are needed of a pod created outside benchpool."""
     meta, labels, said = pod.metadata, pod.metadata.labels, pod.metadata.annotations
     owner = next((one for one in meta.owner_references if one.controller), None)
     worker = said.get(names.WORKER, "")

@@ -1,4 +1,4 @@
-"""Which pods of others are one job, and what that job asks for: pure."""
+"""Grouping of admitted pods into jobs, and the requests of each job: pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GIB = 1024**3
 
 
 def job_id(uids: Iterable[str]) -> str:
-    """Return the id of the job of these pods: the same pods have the same, in any order.
+    """Return the ID of the job of these pods; the same pods give the same ID, in any order.
 
     >>> len(job_id(["a", "b"])), job_id(["a", "b"]) == job_id(["b", "a"])
     (26, True)
@@ -27,10 +27,10 @@ def job_id(uids: Iterable[str]) -> str:
 
 
 def gather(pods: Iterable[AdmittedPod]) -> dict[str, tuple[AdmittedPod, ...]]:
-    """Return the pods of each job, by worker, without what has ended.
+    """Return the pods of each job, by worker, without pods that have ended.
 
-    Pods that got their GPUs say themselves whose they are. Of a group that waits, the first as many
-    as it has are one job; those beyond it wait for the next one.
+    Pods that got their GPUs carry the ID of their job. A waiting group is divided by its size: each
+    complete part is one job, and the remaining pods wait for the next one.
     """
     found: dict[str, list[AdmittedPod]] = defaultdict(list)
     groups: dict[tuple[str, str], list[AdmittedPod]] = defaultdict(list)
@@ -56,7 +56,7 @@ def _parts(pods: Sequence[AdmittedPod]) -> Iterable[Sequence[AdmittedPod]]:
 
 
 def _place(pod: AdmittedPod) -> tuple[int, int, str]:
-    """Return the place of a pod among those of its job."""
+    """Return the sort key of a pod within its job."""
     return pod.view.index, pod.order, pod.view.name
 
 
@@ -66,10 +66,10 @@ def workload_of(
     spaces: Mapping[str, AdmittedNamespace],
     prefixes: tuple[str, ...],
 ) -> AdmittedWorkload | None:
-    """Return what the pods of a job are to the pool; None where their namespace is not listed.
+    """Return the workload of a job; None if the namespace of its pods is not listed.
 
     Args:
-        prefixes: How resources begin that count GPUs.
+        prefixes: Beginnings of the names of GPU resources.
     """
     first = pods[0]
     space = spaces.get(first.view.namespace)
@@ -96,7 +96,10 @@ def workload_of(
 
 
 def gpus_of(pod: AdmittedPod, prefixes: tuple[str, ...]) -> tuple[str, int]:
-    """Return which GPUs a pod asks for and how many; of several kinds, ``?`` and none."""
+    """Return the resource name and number of the GPUs that a pod requests.
+
+    Returns ``("?", 0)`` for GPUs of several kinds.
+    """
     found = [
         (name, int(many)) for name, many in pod.view.requests.items() if name.startswith(prefixes)
     ]
@@ -109,7 +112,7 @@ def gpus_of(pod: AdmittedPod, prefixes: tuple[str, ...]) -> tuple[str, int]:
 def _problem(
     pods: Sequence[AdmittedPod], space: AdmittedNamespace, asked: Sequence[tuple[str, int]]
 ) -> str:
-    """Return why these pods cannot be counted, empty where they can."""
+    """Return why these pods cannot be counted, or an empty text if they can."""
     first, group = pods[0], pods[0].group
     projects = {pod.project for pod in pods}
     if len(projects) > 1:

@@ -1,6 +1,6 @@
-"""Folders packed into one file: a checkpoint or results on their way through the scheduler.
+"""Folders packed into one file: a checkpoint or results that are sent through the scheduler.
 
-Only folders and regular files are packed and unpacked: no link can lead anywhere.
+Only folders and regular files are packed and unpacked, so no link can lead outside the folder.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 SKIPPED = frozenset({"__pycache__", ".ipynb_checkpoints", ".git"})
 MOST_DEPTH = 128
-"""Folders above a file, as in ``contract.path_limits``, which an agent cannot import."""
+"""Most folders above a file, as in ``contract.path_limits``, which an agent cannot import."""
 MOST_PATH = 2048
-"""Bytes of a path, as there."""
+"""Most bytes in a path, as in ``contract.path_limits``."""
 
 
 class TooMuch(Exception):
-    """A folder holds more than may be sent, or lies too deep; the text is for the user."""
+    """A folder exceeds the size or depth limit; the text is for the user."""
 
 
 class Damaged(Exception):
-    """What should be an archive is none, or would grow when it is unpacked."""
+    """The file is not an archive of ``pack``, or would grow when it is unpacked."""
 
 
 def size(folder: str) -> int:
-    """Return the bytes of all files below a folder. Raises: TooMuch: it is nested too deep."""
+    """Return the bytes of all files below a folder. Raises TooMuch if it is nested too deep."""
     total = 0
     for here, files in _walk(folder):
         for name in files:
@@ -41,10 +41,11 @@ def size(folder: str) -> int:
 
 
 def pack(folder: str, target: str, most_bytes: int, what: str) -> int:
-    """Pack a folder into a file and return its size; 0 when there is nothing in it.
+    """Pack a folder into a file and return its size; 0 if it contains no files.
 
     Raises:
-        TooMuch: More than ``most_bytes``, or nested too deep. OSError: the disk.
+        TooMuch: More than ``most_bytes``, or nested too deep.
+        OSError: A file could not be read or written.
     """
     _bound(size(folder), most_bytes, what)
     count = 0
@@ -58,14 +59,14 @@ def pack(folder: str, target: str, most_bytes: int, what: str) -> int:
                     tar.add(path, os.path.relpath(path, folder), recursive=False)
                     count += 1
                 except FileNotFoundError:
-                    continue  # it was replaced while we looked
+                    continue  # it was replaced meanwhile
     packed = os.stat(target).st_size
-    _bound(packed, most_bytes, what)  # many small files take more room packed
+    _bound(packed, most_bytes, what)  # many small files need more bytes when packed
     return packed if count else 0
 
 
 def _walk(folder: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield each folder with the names of its files. Raises: TooMuch: one is nested too deep."""
+    """Yield each folder with the names of its files. Raises TooMuch if one is nested too deep."""
     for here, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in SKIPPED)
         below = os.path.relpath(here, folder)
@@ -76,7 +77,7 @@ def _walk(folder: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _beyond(name: str) -> str | None:
-    """Return which limit the path of a member exceeds; None for none."""
+    """Return the limit that the path of a member exceeds, as a text, or None."""
     depth, length = name.count("/"), len(os.fsencode(name))
     if depth > MOST_DEPTH:
         return f"lies {depth} folders deep and {MOST_DEPTH} are allowed"
@@ -94,11 +95,12 @@ def _bound(total: int, most_bytes: int, what: str) -> None:
 
 
 def unpack(packed: str, folder: str) -> None:
-    """Lay a packed folder out over another.
+    """Unpack an archive over a folder, replacing files of the same name.
 
     Raises:
-        Damaged: It is no archive of ``pack``, would be larger than it is, or is nested too deep;
-            before anything is laid out where that can be told. OSError: the disk.
+        Damaged: The file is not an archive of ``pack``, would grow, or is nested too deep. All
+            members are checked before the first is written.
+        OSError: A file could not be read or written.
     """
     try:
         _unpack(packed, folder)
@@ -109,7 +111,8 @@ def unpack(packed: str, folder: str) -> None:
 
 
 def _unpack(packed: str, folder: str) -> None:
-    # "r:" and not "r": what looks compressed is no archive of ours, and could grow without end.
+    # "r:" rather than "r": a compressed file is not an archive of ``pack``, and could grow without
+    # limit.
     with tarfile.open(packed, "r:") as tar:
         members = tar.getmembers()
         large = sum(one.size for one in members if one.isfile())

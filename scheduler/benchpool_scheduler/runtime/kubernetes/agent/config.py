@@ -1,4 +1,4 @@
-"""What an agent is told: the configuration of its attempt, and which of its workers it is."""
+"""Configuration of the agent: its attempt, and the index of its worker."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from . import paths
 
 
 class AgentConfig:
-    """The configuration of an attempt, as ``runtime.kubernetes.agent_config`` writes it.
+    """Configuration of an attempt, as written by ``runtime.kubernetes.agent_config``.
 
     Attributes:
-        index: Which worker this is. ``token``: proves it to the scheduler.
+        index: Index of this worker. ``token``: authenticates it to the scheduler.
         home: Folder of the submitter into which results are copied; None sends them.
         cwd: Folder to run in; None runs in a fresh copy of ``files``.
-        objects: Contents that ``argv`` names besides.
-        checkpoint: The folder that every attempt finds again. ``carries``: no volume holds it, so
-            that it is sent to the scheduler and fetched from there.
+        objects: Hashes of contents that ``argv`` names besides ``files``.
+        checkpoint: Checkpoint folder, the same in every attempt. ``carries``: no volume holds the
+            folder, so it is sent to the scheduler and fetched from there.
         carry_bytes: Most bytes of checkpoint or results that are sent.
-        processes: Of one worker, one for each GPU. ``master``: where the gang meets.
+        processes: Processes of one worker, one for each GPU. ``master``: rendezvous host.
     """
 
     def __init__(self, text: bytes, index: int, token: str) -> None:
@@ -51,12 +51,12 @@ class AgentConfig:
 
     @property
     def path(self) -> str:
-        """This worker's part of an address."""
+        """Path of this worker in the scheduler's addresses."""
         return f"{self.job}/{self.attempt}/{self.index}"
 
     @property
     def hashes(self) -> list[str]:
-        """All contents to fetch, each once."""
+        """Hashes of all contents to fetch, without duplicates."""
         return sorted({*self.objects, *(sha256 for _, sha256, _ in self.files)})
 
 

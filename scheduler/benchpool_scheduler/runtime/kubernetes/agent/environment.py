@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from .config import AgentConfig
 
 NOT_PASSED_ON = ("KUBERNETES_", "JUPYTERHUB_", "BENCHPOOL_AGENT_", paths.INDEX, "HOSTNAME")
-"""Variables of the pod, by their beginning, that are no business of the job."""
+"""Prefixes of the pod's variables that are not passed to the job."""
 
 EXCHANGE = f"{paths.WORKER}/{records.EXCHANGE}"
 NOTICE = f"{EXCHANGE}/{records.NOTICE}"
 
 
 def environment(config: AgentConfig, image: Mapping[str, str]) -> dict[str, str]:
-    """Return all that the command finds: the image's, the job's, and what we add."""
+    """Return the environment of the command: the image's, the job's and the agent's variables."""
     own = {name: value for name, value in image.items() if not name.startswith(NOT_PASSED_ON)}
     if own.get("HOME", "/") == "/":
-        own["HOME"] = paths.ROOT  # an account that the image does not know has none
+        own["HOME"] = paths.ROOT  # an account that is unknown to the image has no home
     variables = {**own, **config.env}
     return {
         "PYTHONUNBUFFERED": "1",
@@ -40,13 +40,13 @@ def environment(config: AgentConfig, image: Mapping[str, str]) -> dict[str, str]
         "CUDA_VISIBLE_DEVICES": devices(image, config.gpus),
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         **rendezvous(config.master, config.port, config.workers, config.index, config.processes),
-        # Folders that are carried are one for each worker; see benchpool.checkpoint.votes.
+        # Each worker has its own copy of a carried folder; see benchpool.checkpoint.votes.
         **({"BENCHPOOL_CHECKPOINT_SHARED": "no"} if config.carries and config.workers > 1 else {}),
     }
 
 
 def devices(image: Mapping[str, str], gpus: int) -> str:
-    """Return the GPUs that the node gave to this pod, as far as its device plugin says.
+    """Return the GPUs that the node gave to this pod, as far as its device plugin reports them.
 
     >>> devices({"NVIDIA_VISIBLE_DEVICES": "GPU-1,GPU-2"}, 2), devices({}, 2), devices({}, 0)
     ('GPU-1,GPU-2', '0,1', '')

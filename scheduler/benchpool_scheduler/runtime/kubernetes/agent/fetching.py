@@ -1,4 +1,4 @@
-"""What a worker needs before it begins: submitted files, what was saved, and the others' names."""
+"""Preparation of a worker: submitted files, the checkpoint, and the address of the first worker."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ if TYPE_CHECKING:
     from .link import Link
 
 PATIENCE_S = 900.0
-"""Seconds that the scheduler may be away before a worker gives up beginning."""
+"""Timeout for an unreachable scheduler while a worker fetches its files, in seconds."""
 MEETING_S = 120.0
 
 
 class CouldNotFetch(Exception):
-    """Something is missing; the text is for the user."""
+    """A file is missing or damaged; the text is for the user."""
 
 
 def fetch_all(config: AgentConfig, link: Link) -> None:
-    """Fetch contents and the checkpoint. Errors: CouldNotFetch, Away, Refused, OSError."""
+    """Fetch contents and the checkpoint.
+
+    Raises CouldNotFetch, LinkAway, LinkRefused or OSError.
+    """
     for sha256 in config.hashes:
         folder = os.path.join(paths.OBJECTS, sha256[:2])
         os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -37,7 +40,7 @@ def fetch_all(config: AgentConfig, link: Link) -> None:
     os.makedirs(config.checkpoint, mode=0o700, exist_ok=True)
     if config.attempt == 1 or not config.carries:
         return
-    # The first worker speaks for the gang: what it saved goes over what others saved.
+    # The checkpoint of the first worker is unpacked last and so takes precedence.
     for index in reversed(range(config.workers)):
         packed = os.path.join(paths.ROOT, "checkpoint.tar")
         if link.fetch(f"checkpoint/{index}", packed, PATIENCE_S):
@@ -52,7 +55,10 @@ def fetch_all(config: AgentConfig, link: Link) -> None:
 
 
 def wait_for_name(name: str, ended: threading.Event) -> bool:
-    """Wait until a name is known: the first look-up of a worker that just began may fail."""
+    """Wait until a host name resolves; return False on timeout or when ``ended`` is set.
+
+    The first look-up of a worker that has just started may fail.
+    """
     left = MEETING_S
     while left > 0 and not ended.is_set():
         try:

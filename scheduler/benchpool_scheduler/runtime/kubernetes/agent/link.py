@@ -1,4 +1,4 @@
-"""HTTP to the scheduler: one connection for each user of a link, and patience."""
+"""HTTP to the scheduler: one connection for each ``Link``, with retries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Answer = TypeVar("Answer")
 
 
 class LinkRefused(Exception):
-    """The scheduler has answered, and not with what was asked for; asking again is no use."""
+    """The scheduler rejected the request; a retry would not help."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -31,16 +31,16 @@ class LinkRefused(Exception):
 
 
 class LinkAway(Exception):
-    """Nobody has answered for as long as was waited."""
+    """The scheduler did not answer within the timeout."""
 
 
 class Link:
-    """The scheduler as one worker sees it; for one thread.
+    """Client of the scheduler for one worker; not thread-safe.
 
     Args:
-        url: The scheduler's address up to and with ``/workers``.
-        path: This worker's part of it. ``token``: proves it.
-        ended: When set, waiting ends.
+        url: The scheduler's address up to and including ``/workers``.
+        path: Path of this worker below ``url``. ``token``: authenticates it.
+        ended: Event that ends the wait between retries.
     """
 
     def __init__(self, url: str, path: str, token: str, ended: threading.Event) -> None:
@@ -54,18 +54,18 @@ class Link:
         self._connection: http.client.HTTPConnection | None = None
 
     def get(self, path: str, *, patience_s: float = 0.0, timeout_s: float = TIMEOUT_S) -> bytes:
-        """Return an answer. Errors: Refused; Away after ``patience_s`` without one."""
+        """Return an answer. Raises LinkRefused, or LinkAway after ``patience_s`` without one."""
         return self._patiently(lambda: self._once("GET", path, None, {}, timeout_s), patience_s)
 
     def post(self, path: str, data: bytes, *, patience_s: float = 0.0) -> bytes:
-        """Send bytes and return the answer. Errors: Refused, Away."""
+        """Send bytes and return the answer. Raises LinkRefused or LinkAway."""
         headers = {"Content-Type": "application/octet-stream"}
         return self._patiently(
             lambda: self._once("POST", path, data, headers, TIMEOUT_S), patience_s
         )
 
     def put(self, path: str, file: IO[bytes], length: int, *, patience_s: float = 0.0) -> bytes:
-        """Send a file from its beginning and return the answer. Errors: Refused, Away."""
+        """Send a file from its beginning and return the answer. Raises LinkRefused or LinkAway."""
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(length)}
 
         def send() -> bytes:
@@ -75,7 +75,10 @@ class Link:
         return self._patiently(send, patience_s)
 
     def fetch(self, path: str, target: str, patience_s: float) -> bool:
-        """Write an answer to a file; false when there is none. Errors: Refused, Away, OSError."""
+        """Write an answer to a file; return False if there is none.
+
+        Raises LinkRefused, LinkAway or OSError.
+        """
         return self._patiently(lambda: self._download(path, target), patience_s)
 
     # --------------------------------------------------------------------------- once

@@ -1,9 +1,9 @@
-"""What the agent does in a worker's pod: fetch, start, watch, send, end.
+"""The steps of the agent in a worker's pod: fetch, start, watch, send, end.
 
-Two ways lead to an end that the command did not choose. The scheduler's notice comes over HTTP,
-with its reason; the pod is left alone until the grace is over, so that its last words stay. And the
-pod may be taken away (SIGTERM from the kubelet): when no notice came with that, nobody of ours
-wanted it, and the job is lost, not failed.
+The command can be stopped in two ways. The scheduler's notice arrives over HTTP, with its reason.
+The pod is then kept until the grace period is over, so that its termination message is preserved.
+Or the kubelet removes the pod (SIGTERM). Without a notice, benchpool did not cause this, and the
+job is lost rather than failed.
 """
 
 from __future__ import annotations
@@ -30,20 +30,26 @@ from .shells import WorkerShells
 from .shipping import Shipper
 
 LISTEN_S = 50.0
-"""Seconds that the scheduler holds a question for notices open."""
+"""Duration for which the scheduler holds a poll for notices open, in seconds."""
 TICK_S = 0.25
 NOTICE_S = 1.0
-"""Seconds after SIGTERM in which a notice may still come; then the pod counts as taken away."""
+"""Delay after SIGTERM in which a notice may still arrive, in seconds.
+
+After it the pod counts as removed.
+"""
 SEND_S = 3600.0
 SEND_LEAVING_S = 20.0
-"""Seconds that sending the rest waits for a scheduler that is away: at most, and when the pod must
-go. An hour costs nobody GPUs: a scheduler that is away gives them to nobody else."""
+"""Timeouts for sending the remaining data to an unreachable scheduler, in seconds.
+
+The second one applies when the pod is being removed. An hour blocks no GPUs, because an unreachable
+scheduler assigns them to no other job.
+"""
 SAVE_S = 60.0
-"""Least seconds between two checkpoints that are sent while the command runs."""
+"""Shortest interval between checkpoints that are sent while the command runs, in seconds."""
 
 
 class Agent:
-    """One worker from its pod's start to its end."""
+    """One worker, from the start of its pod to its end."""
 
     def __init__(self, config: AgentConfig, zipped: str) -> None:
         self._config = config
@@ -61,7 +67,7 @@ class Agent:
         self._shells = WorkerShells(zipped, self._children, self._link)
 
     def run(self) -> int:
-        """Do all of it and return the exit code of the pod."""
+        """Run all steps and return the exit code of the pod."""
         signal.signal(signal.SIGTERM, self._told_to_leave)
         threading.Thread(target=self._listen, daemon=True).start()
         try:
@@ -99,7 +105,7 @@ class Agent:
             print(f"benchpool: {self._config.master} has no address yet", file=sys.stderr)
 
     def _not_begun(self, why: str) -> int:
-        """End before the command was started."""
+        """End the pod of a command that was not started."""
         if self._notice is not None:
             return self._end(None, "notice", "it was stopped before it started", {})
         if self._unwanted.is_set():
@@ -130,7 +136,7 @@ class Agent:
             self._unwanted.set()
 
     def _listen(self) -> None:
-        """Ask for notices for as long as the pod lives."""
+        """Poll for notices until the pod ends."""
         link = self._link(self._over)
         known, looked, shell = "", 0, ""
         while not self._over.is_set():
@@ -157,7 +163,7 @@ class Agent:
                 self._stop(notice)
 
     def _look(self) -> None:
-        """Send what the command's Python processes are doing now."""
+        """Send the stacks of the command's Python processes."""
         with self._lock:
             supervisor = self._supervisor
         nothing: dict[str, object] = {"processes": [], "why": "It has not begun yet."}
@@ -193,7 +199,7 @@ class Agent:
         return self._end(code if isinstance(code, int) else None, by, words, why)
 
     def _carry(self, finished: bool, patience_s: float) -> list[str]:
-        """Send results of a finished command, else its checkpoint; return what went wrong."""
+        """Send results of a finished command, else its checkpoint; return the problems."""
         try:
             if finished:
                 if self._config.home is None:
@@ -206,7 +212,7 @@ class Agent:
         return []
 
     def _send(self, folder: str, what: str, patience_s: float) -> None:
-        """Pack a folder and send it. Errors: TooMuch, Away, Refused, OSError."""
+        """Pack a folder and send it. Raises TooMuch, LinkAway, LinkRefused or OSError."""
         with self._sending:
             packed = os.path.join(paths.ROOT, f"{what}.tar")
             size = archives.pack(folder, packed, self._config.carry_bytes, what)
@@ -217,7 +223,7 @@ class Agent:
             os.unlink(packed)
 
     def _save_now_and_then(self) -> None:
-        """Send a checkpoint that is written whole: a node that is lost must not take it along."""
+        """Send each complete checkpoint, so that it survives the loss of the node."""
         before: float | None = None
         while not self._over.wait(SAVE_S / 10):
             saved = _newest(self._config.checkpoint)
@@ -233,7 +239,7 @@ class Agent:
             self._sent_saved = saved
 
     def _end(self, code: int | None, by: str, text: str | None, more: Mapping[str, object]) -> int:
-        """Leave the last words with the pod; the exit code says the same."""
+        """Write the end to the termination log and return the exit code."""
         self._over.set()
         words = {"exit_code": code, "by": by, "ended": time.time(), **more}
         with open(paths.TERMINATION_LOG, "w", encoding="ascii") as file:

@@ -1,7 +1,7 @@
-"""Shells that the scheduler asks for: their terminals are here, and who uses them is far away.
+"""Shells that the scheduler requests: the terminals run here, the users are remote.
 
-What is typed is fetched by a request that is held open, what is printed is sent as it comes. A
-shell hangs up when it is told to, when the scheduler knows it no more, and when nobody answers.
+Input is fetched by long polls, and output is sent as it appears. A shell hangs up on request, after
+the scheduler dropped it, and when the scheduler does not answer.
 """
 
 from __future__ import annotations
@@ -25,20 +25,22 @@ if TYPE_CHECKING:
     from .link import Link
 
 TYPED_S, FULL_S = 25.0, 0.2
-"""Seconds that the scheduler holds a question for what is typed open, and while the terminal does
-not take what was typed before."""
+"""Durations of a poll for input, in seconds.
+
+The second one applies while the terminal does not accept the input that it already has.
+"""
 AWAY_S = 20.0
-"""After so long without an answer a shell hangs up, seconds."""
+"""Time without an answer after which a shell hangs up, in seconds."""
 LAST_S = 1.0
-"""At the end of the worker its shells may take so long to say their last words, seconds."""
+"""Time for shells to send their last output at the end of the worker, in seconds."""
 
 
 class WorkerShells:
     """The shells of one worker.
 
     Args:
-        zipped: The agent's own file. ``link``: makes a connection, which stops waiting for a
-            scheduler that is away when its event is set.
+        zipped: The agent's zip file. ``link``: creates a connection, which stops waiting for an
+            unreachable scheduler when its event is set.
     """
 
     def __init__(
@@ -52,10 +54,10 @@ class WorkerShells:
         self._over = threading.Event()
 
     def open(self, told: Mapping[str, object], supervisor: int | None) -> None:
-        """Open one; what is told again is not opened again.
+        """Open a shell; a repeated request does not open it again.
 
         Args:
-            supervisor: Pid of the command's; None while it has not begun.
+            supervisor: Pid of the command's supervisor; None before the command has begun.
         """
         id_ = str(told["shell"])
         if id_ not in self._threads:
@@ -64,7 +66,10 @@ class WorkerShells:
             thread.start()
 
     def close(self) -> None:
-        """End all; the worker has ended, and so those in it have, unless something holds them."""
+        """Close all shells.
+
+        The worker has ended, so its shells have ended too, unless a process keeps one open.
+        """
         self._wait(LAST_S)
         self._over.set()
         for terminal in list(self._terminals.values()):
@@ -92,7 +97,7 @@ class WorkerShells:
         self._tell_end(id_, {"exit_code": code})
 
     def _opened(self, told: Mapping[str, object], supervisor: int | None) -> ShellTerminal:
-        """Open a shell. Errors: OSError."""
+        """Open a shell. Raises OSError."""
         if supervisor is None:
             raise ProcessLookupError(3, "the worker's command has not begun yet")
         command = shell_terminal.entering(self._program, supervisor, str(told["term"]))
@@ -100,7 +105,7 @@ class WorkerShells:
         return ShellTerminal(command, rows, columns, self._children)
 
     def _type(self, id_: str, terminal: ShellTerminal) -> None:
-        """Type what is typed, until it is hung up or its end was told."""
+        """Write the user's input to the terminal until it hangs up."""
         link, offset, rest = self._link(self._over), 0, b""
         size: tuple[object, object] | None = None
         while True:
@@ -122,7 +127,7 @@ class WorkerShells:
             rest = terminal.write(rest + base64.b64decode(told["data"]))
 
     def _show(self, id_: str, terminal: ShellTerminal) -> None:
-        """Send what is printed, to the end or until nobody takes it."""
+        """Send the output, to its end or until the scheduler no longer accepts it."""
         link, offset = self._link(self._over), 0
         try:
             while data := terminal.read():

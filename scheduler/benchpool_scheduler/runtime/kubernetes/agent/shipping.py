@@ -1,4 +1,4 @@
-"""Sends the log and the progress as they grow; what the scheduler has, it says itself."""
+"""Transfer of the log and the progress as they grow; the scheduler's answers give the offsets."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 PIECE = 512 * 1024
 AGAIN_S = (0.5, 10.0)
-"""After a failure: at first, and at most."""
+"""Delay after a failure, in seconds: the first and the longest."""
 ECHO_BYTES = 64 * 1024
 PROGRESS_S = 1.0
 VALUES = 500
-"""At most so many reported values go at once."""
+"""Most reported values in one request."""
 
 FOLDER = Path(paths.WORKER)
 EXCHANGE = Path(environment.EXCHANGE)
 
 
 class Shipper:
-    """Sends what is new, never waits long; the log goes to standard output too."""
+    """Sends new log output and progress without long waits; copies the log to standard output."""
 
     def __init__(self, link: Link, checkpoint: str, *, first: bool = True) -> None:
         self._link = link
@@ -49,7 +49,7 @@ class Shipper:
         self._runs: tuple[tracker_runs.ReportedRun, ...] = ()
 
     def step(self) -> bool:
-        """Send one piece of the log if there is one; return whether there may be more."""
+        """Send at most one piece of the log; return whether there may be more."""
         self._echo()
         if time.monotonic() < self._not_before:
             return False
@@ -67,7 +67,7 @@ class Shipper:
         return more
 
     def finish(self, patience_s: float) -> None:
-        """Send the rest; gives up when nobody answers for so long."""
+        """Send the rest; give up if the scheduler does not answer for ``patience_s`` seconds."""
         while self._echo():
             pass
         try:
@@ -89,7 +89,7 @@ class Shipper:
         return True
 
     def _tell(self, *, over: bool = False) -> None:
-        """Tell of progress and of a checkpoint that is written whole, when they are new."""
+        """Send new progress and a new complete checkpoint."""
         now = time.monotonic()
         if now - self._looked < PROGRESS_S:
             return
@@ -98,8 +98,8 @@ class Shipper:
         files = (progress.signature(EXCHANGE), tracker_runs.signature(EXCHANGE))
         written = None if files == (None, None) else files
         saved = progress.last_checkpoint(self._checkpoint)
-        # One that still changes is not whole: it counts when it is the same at the next look, or
-        # nobody is left who could write.
+        # A checkpoint that still changes is incomplete. It counts when it is unchanged at the next
+        # look, or when the command has ended.
         settled, self._saved = (saved if over or saved == self._saved else None), saved
         if written != self._seen:
             self._seen = written
@@ -123,19 +123,19 @@ class Shipper:
         self._told = news
 
     def _tell_values(self, *, over: bool) -> None:
-        """Send the values that are new; what did not arrive goes first at the next look."""
+        """Send the new values; values that did not arrive are sent first at the next look."""
         while self._values or (found := self._metrics.read()):
             self._values = self._values or found
             while self._values:
                 body = {"values": self._values[:VALUES]}
-                with contextlib.suppress(LinkRefused):  # the same again is refused again
+                with contextlib.suppress(LinkRefused):  # a repeated request would be rejected again
                     self._link.post("metrics", json.dumps(body).encode())
                 del self._values[:VALUES]
             if not over:
                 return
 
     def _echo(self) -> bool:
-        """Write what is new to standard output, for ``kubectl logs``."""
+        """Write new log output to standard output, for ``kubectl logs``."""
         if log_reader.size(FOLDER) <= self._echoed:
             return False
         start, data = log_reader.read(FOLDER, self._echoed, ECHO_BYTES)

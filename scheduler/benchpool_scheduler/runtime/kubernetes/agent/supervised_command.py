@@ -1,4 +1,4 @@
-"""The supervisor of the command, as a process of the agent (see ``worker.supervisor``)."""
+"""The command's supervisor as a child process of the agent (see ``worker.supervisor``)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def supervisor_config(config: AgentConfig, image: Mapping[str, str]) -> dict[str, object]:
-    """Return what the supervisor is told."""
+    """Return the configuration of the supervisor."""
     return {
         "argv": config.argv,
         "env": environment.environment(config, image),
@@ -42,7 +42,7 @@ def supervisor_config(config: AgentConfig, image: Mapping[str, str]) -> dict[str
 
 
 def tag() -> str:
-    """Return the variable that every process of the command carries."""
+    """Return the environment variable that marks every process of the command."""
     return f"BENCHPOOL_NOTICE_FILE={environment.NOTICE}"
 
 
@@ -68,24 +68,25 @@ class SupervisedCommand:
 
     @property
     def pid(self) -> int:
-        """That of the process below which the command runs."""
+        """Pid of the supervisor, the ancestor of the command."""
         return self._pid
 
     @property
     def over(self) -> bool:
-        """Whether it has ended."""
+        """Whether the supervisor has ended."""
         return self._children.code(self._pid) is not None
 
     def stop(self, kind: str, grace_s: float, for_: str, text: str) -> None:
-        """Let it stop the command as the scheduler wishes."""
+        """Let the supervisor stop the command, as the scheduler requested."""
         request: dict[str, object] = {"kind": kind, "grace_s": grace_s, "for": for_, "text": text}
         records.write(paths.WORKER, records.STOP, request, durable=False)
-        # Before it has introduced itself a signal would kill it; then it looks by itself.
+        # A signal would kill a supervisor that is not ready yet. It looks for the request by itself
+        # then.
         if os.path.exists(os.path.join(paths.WORKER, records.PROCESS)):
             self._send(signal.SIGUSR1)
 
     def machine_ends(self) -> None:
-        """Tell that the pod must go, although nobody of ours wants it to."""
+        """Report that the pod is being removed, without a request of the scheduler."""
         deadline = time.monotonic() + 5.0
         while time.monotonic() < deadline and not self.over:
             if os.path.exists(os.path.join(paths.WORKER, records.PROCESS)):
@@ -94,7 +95,7 @@ class SupervisedCommand:
             time.sleep(0.05)
 
     def end(self) -> dict[str, object]:
-        """Return the record of the end; whatever a killed supervisor left is killed."""
+        """Return the record of the end; kill whatever a killed supervisor left."""
         found = records.read(paths.WORKER, records.EXIT)
         if found is not None:
             return found

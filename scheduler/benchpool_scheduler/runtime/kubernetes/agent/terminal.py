@@ -18,10 +18,10 @@ LOOK_S = 0.02
 
 
 class ShellTerminal:
-    """A shell and its terminal. One thread reads and closes, another types.
+    """A shell and its terminal. One thread reads and closes, another one writes.
 
     Args:
-        command: What becomes the shell. Errors: OSError.
+        command: Command line of the shell. Raises OSError if it cannot be started.
     """
 
     def __init__(self, command: list[str], rows: int, columns: int, children: Children) -> None:
@@ -44,7 +44,7 @@ class ShellTerminal:
             os.close(slave)
 
     def read(self) -> bytes:
-        """Return what it printed, waiting for it; nothing when it has ended or was hung up."""
+        """Wait for output and return it; return nothing after the shell ended or was hung up."""
         while True:
             ready, _, _ = select.select([self._master, self._hung_up], [], [])
             if self._hung_up in ready:
@@ -53,11 +53,14 @@ class ShellTerminal:
                 return self._read_all()
             except BlockingIOError:
                 continue
-            except OSError:  # nobody has the terminal open any more
+            except OSError:  # no process has the terminal open any more
                 return b""
 
     def write(self, data: bytes) -> bytes:
-        """Type into it; return what it does not take now, nothing of which when it has ended."""
+        """Write input to the shell; return the part that the terminal does not accept now.
+
+        Returns nothing after the shell has ended.
+        """
         with self._lock:
             while data and not self._closed:
                 try:
@@ -69,22 +72,22 @@ class ShellTerminal:
         return b""
 
     def resize(self, rows: int, columns: int) -> None:
-        """Say how large the terminal is now; no harm when it has ended."""
+        """Set the size of the terminal; no effect after the shell has ended."""
         with self._lock:
             if not self._closed:
                 with contextlib.suppress(OSError):
                     shell_terminal.set_size(self._master, rows, columns)
 
     def hang_up(self) -> None:
-        """Let whoever reads find the end, so that they close it."""
+        """Let ``read`` return the end, so that the reading thread closes the shell."""
         with self._lock:
             if not self._closed:
                 os.write(self._hang_up, b"h")
 
     def close(self) -> int | None:
-        """End it: its terminal hangs up, and what heeds that not is killed.
+        """Hang up the terminal, and kill the shell if it ignores that.
 
-        Returns its exit code, None where a signal ended it.
+        Returns its exit code, or None if a signal ended it.
         """
         self._close()
         deadline = time.monotonic() + shell_terminal.LEAVES_S
@@ -95,7 +98,7 @@ class ShellTerminal:
         return code if code >= 0 else None
 
     def _read_all(self) -> bytes:
-        """Return what is there: a terminal gives 4 KiB at once, a request takes more."""
+        """Return the available output: a read returns at most 4 KiB, a request carries more."""
         data = os.read(self._master, shell_terminal.CHUNK)
         with contextlib.suppress(OSError):
             while data and len(data) < shell_terminal.CHUNK:

@@ -1,6 +1,6 @@
-"""Parking: CUDA state of idle kernels goes to host memory by the driver's checkpoint calls.
+"""Parking: moving the CUDA state of idle kernels to host memory by the driver's checkpoint calls.
 
-What is decided stands in ``core.benches.parking``; here is what does it on one machine. Doors:
-``driver.CheckpointDriver`` (the port; ``libcuda_driver`` is the real one), ``steps.carry_on``,
+``core.benches.parking`` decides, and this package acts on one machine. Entry points:
+``driver.CheckpointDriver`` (the port; ``libcuda_driver`` implements it), ``steps.carry_on``,
 ``machine_facts``, ``trial``.
 """

@@ -1,7 +1,7 @@
-"""A tiny CUDA process for the trial: 64 MiB of GPU memory with a pattern in it.
+"""A small CUDA process for the trial: 64 MiB of GPU memory with a pattern in it.
 
-It prints ``ready``; to each line it reads it answers ``intact``, or ``changed`` where the pattern
-is another. It uses the driver's library alone, so that no CUDA toolkit is needed.
+It prints ``ready``. It answers each line of input with ``intact``, or with ``changed`` if the
+pattern differs. It uses the driver's library only, so that no CUDA toolkit is needed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _SEED = bytes(range(256))
 
 
 class Canary:
-    """The memory, and what was written to it. Errors: RuntimeError names a call and its number."""
+    """The memory and its pattern. Raises RuntimeError with name and code of a failed call."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self._library = library
@@ -29,7 +29,7 @@ class Canary:
         self._call("cuMemcpyHtoD_v2", self._memory, self._pattern, ctypes.c_size_t(SIZE))
 
     def is_intact(self) -> bool:
-        """Tell whether the memory still holds the pattern."""
+        """Return whether the memory still holds the pattern."""
         found = ctypes.create_string_buffer(SIZE)
         self._call("cuMemcpyDtoH_v2", found, self._memory, ctypes.c_size_t(SIZE))
         return found.raw == self._pattern
@@ -41,7 +41,7 @@ class Canary:
 
 
 def main() -> None:
-    """Hold the memory, and answer until nobody asks."""
+    """Hold the memory, and answer until the input ends."""
     canary = Canary(ctypes.CDLL("libcuda.so.1"))
     print("ready", flush=True)
     for _ in sys.stdin:

@@ -1,4 +1,4 @@
-"""Processes of parking that answer a line to a line, and may hang in the driver for ever."""
+"""Child processes of parking: line-based queries of processes that may hang in the driver."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BLOCK = 65536
 
 
 def start(module: str, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start a module of ours as a process that ``ask`` and ``line`` talk with."""
+    """Start a module as a process for ``ask`` and ``answer``."""
     return subprocess.Popen(
         [sys.executable, "-m", module],
         stdin=subprocess.PIPE,
@@ -28,7 +28,7 @@ def start(module: str, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
 
 
 def ask(process: subprocess.Popen[bytes], line: bytes) -> None:
-    """Write a line to a process; one that has ended does not answer."""
+    """Write a line to a process; no effect if it has ended."""
     stdin = cast("IO[bytes]", process.stdin)
     with contextlib.suppress(OSError):
         stdin.write(line + b"\n")
@@ -36,7 +36,7 @@ def ask(process: subprocess.Popen[bytes], line: bytes) -> None:
 
 
 def answer(process: subprocess.Popen[bytes], within_s: float) -> bytes | None:
-    """Return the next line; nothing where it has ended, None where it does not answer in time."""
+    """Return the next line; an empty one if the process has ended, None on timeout."""
     stdout = cast("IO[bytes]", process.stdout)
     found, until = b"", time.monotonic() + within_s
     with selectors.DefaultSelector() as selector:
@@ -53,7 +53,7 @@ def answer(process: subprocess.Popen[bytes], within_s: float) -> bytes | None:
 
 
 def abandon(process: subprocess.Popen[bytes]) -> None:
-    """Kill it; what hangs in the kernel is not waited for."""
+    """Kill a process, without waiting if it hangs in the kernel."""
     process.kill()
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:

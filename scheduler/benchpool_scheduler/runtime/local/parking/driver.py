@@ -1,4 +1,4 @@
-"""The port to the driver's checkpoint calls, and what goes wrong with them.
+"""Port to the driver's checkpoint calls, and their errors.
 
 Source: CUDA Driver API reference, "CUDA Checkpointing".
 """
@@ -12,11 +12,11 @@ from benchpool_scheduler.core.benches.parking import CudaState
 
 
 class CallFailed(Exception):
-    """The driver refused a call, or cannot be asked.
+    """The driver rejected a call, or cannot be called.
 
     Attributes:
-        call: Its name. ``code``: the driver's number (``CUresult``), None for none. ``name``: the
-            driver's word for that, or what else is wrong.
+        call: Name of the call. ``code``: the driver's ``CUresult``, or None. ``name``: the driver's
+            name of that code, or another description of the error.
     """
 
     def __init__(self, call: str, code: int | None, name: str) -> None:
@@ -26,36 +26,36 @@ class CallFailed(Exception):
 
 
 class CallHung(CallFailed):
-    """The driver did not answer within the time that was given to it."""
+    """The driver did not answer within the timeout."""
 
     def __init__(self, call: str, seconds: float) -> None:
         super().__init__(call, None, f"no answer within {seconds:g} s")
 
 
 class CheckpointDriver(Protocol):
-    """What the driver does with the CUDA state of a process of this machine.
+    """Checkpoint calls for the CUDA state of processes on this machine.
 
-    Errors of every call: CallFailed, CallHung.
+    Every call may raise CallFailed or CallHung.
     """
 
     def version(self) -> int:
-        """Return the CUDA version that the driver offers, such as 13000."""
+        """Return the CUDA version that the driver supports, such as 13000."""
 
     def state(self, pid: int) -> CudaState:
         """Return the state of a process."""
 
     def lock(self, pid: int) -> None:
-        """Keep a running process from calling CUDA, and wait until its work is done."""
+        """Block CUDA calls of a running process, and wait until its work is done."""
 
     def checkpoint(self, pid: int) -> None:
-        """Copy the GPU memory of a locked process to host memory and let go of the GPU."""
+        """Copy the GPU memory of a locked process to host memory and release the GPU."""
 
     def restore(self, pid: int, gpus: Mapping[str, str]) -> None:
-        """Bring a checkpointed process back; it is locked then.
+        """Restore a checkpointed process, which is locked afterwards.
 
         Args:
-            gpus: The UUID of its new GPU by that of the old one; none for the same GPU.
+            gpus: UUID of the new GPU by that of the old one; empty for the same GPU.
         """
 
     def unlock(self, pid: int) -> None:
-        """Let a locked process call CUDA again."""
+        """Allow CUDA calls of a locked process again."""

@@ -1,4 +1,4 @@
-"""What NVML says of a GPU for parking: it may only be lent, and taken back, on its word."""
+"""GPU facts of NVML on which parking depends: a GPU is lent and reclaimed only by these facts."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class GpuMemory:
-    """Bytes of a GPU's memory: all that programs can have, and what is in use of it."""
+    """Bytes of a GPU's memory: the total that programs can use, and the part in use."""
 
     total: int
     used: int
 
     @property
     def free(self) -> int:
-        """Bytes that nobody uses."""
+        """Bytes that are not in use."""
         return self.total - self.used
 
 
 class GpuFacts(Protocol):
-    """What is asked of the GPUs; None is what is not told."""
+    """Queries about the GPUs; None stands for an unknown answer."""
 
     def driver(self) -> str | None:
         """Return the version of the driver."""
 
     def whole_gpus(self) -> Sequence[str]:
-        """Return the UUIDs of the GPUs that are not divided."""
+        """Return the UUIDs of the GPUs without MIG."""
 
     def memory(self, gpu: str) -> GpuMemory | None:
         """Return the memory of a GPU."""
@@ -87,7 +87,10 @@ def _undivided() -> Iterator[Any]:
 
 @contextmanager
 def _started() -> Iterator[None]:
-    """NVML counts who has started it: nobody else's is ended by this."""
+    """Start NVML, and end it afterwards.
+
+    NVML counts its starts, so other users of it in this process are not affected.
+    """
     pynvml.nvmlInit()
     try:
         yield

@@ -1,8 +1,9 @@
 """The checkpoint calls of ``libcuda.so.1`` through ctypes.
 
 Source of names, numbers and layouts: CUDA Driver API reference 12.8 to 13.4, "CUDA Checkpointing"
-and "Data types used by CUDA driver". All argument structures are of 64 bytes; what they do not name
-must be zero. Only ``libcuda_process`` loads this: a call that hangs must not hang anybody else.
+and "Data types used by CUDA driver". All argument structures have 64 bytes, and their unnamed bytes
+must be zero. Only ``libcuda_process`` imports this module, so that a hanging call blocks no other
+process.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Mapping
 LIBRARY = "libcuda.so.1"
 ARGUMENT_BYTES = 64
 STATES = ("running", "locked", "checkpointed", "failed", "changing", "changing")
-"""``CUprocessState`` by its number; the last two tell of a call that is under way (13.4)."""
+"""``CUprocessState`` by its number; the last two stand for a call in progress (13.4)."""
 
 CALLS = (
     *("cuInit", "cuDriverGetVersion", "cuGetErrorName", "cuCheckpointProcessGetState"),
@@ -24,7 +25,7 @@ CALLS = (
 
 
 class CudaError(Exception):
-    """A call was refused: its name, the driver's number and the driver's word for it."""
+    """A call was rejected: its name, the driver's code and the driver's name of the code."""
 
     def __init__(self, call: str, code: int | None, name: str) -> None:
         super().__init__(f"{call}: {name}")
@@ -48,7 +49,7 @@ class GpuPair(ctypes.Structure):
 
 
 class RestoreArgs(ctypes.Structure):
-    """``CUcheckpointRestoreArgs``; what it has behind the count is zero for us."""
+    """``CUcheckpointRestoreArgs``; the fields after the count are zero."""
 
     _fields_ = (
         ("gpuPairs", ctypes.POINTER(GpuPair)),
@@ -58,7 +59,7 @@ class RestoreArgs(ctypes.Structure):
 
 
 class Libcuda:
-    """The library, started. Errors: CudaError where it is missing, too old or has no GPU."""
+    """The initialised library. Raises CudaError if it is missing, too old or has no GPU."""
 
     def __init__(self, name: str = LIBRARY) -> None:
         try:
@@ -93,7 +94,7 @@ class Libcuda:
         self._call("cuCheckpointProcessCheckpoint", ctypes.c_int(pid), None)
 
     def restore(self, pid: int, gpus: Mapping[str, str]) -> None:
-        """Restore a checkpointed process, onto other GPUs where ``gpus`` names any."""
+        """Restore a checkpointed process, onto other GPUs if ``gpus`` names any."""
         self._call("cuCheckpointProcessRestore", ctypes.c_int(pid), _restore_args(gpus))
 
     def unlock(self, pid: int) -> None:
@@ -112,7 +113,7 @@ class Libcuda:
 
 
 def uuid_bytes(gpu: str) -> bytes:
-    """Return the 16 bytes of a GPU's UUID as NVML writes it.
+    """Return the 16 bytes of a GPU's UUID in NVML's notation.
 
     >>> uuid_bytes("GPU-00010203-0405-0607-0809-0a0b0c0d0e0f").hex()
     '000102030405060708090a0b0c0d0e0f'

@@ -1,4 +1,4 @@
-"""The driver of this machine, asked through a process that may hang without harm."""
+"""The driver of this machine, called in a child process that may hang without harm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchpool_scheduler.runtime.local.parking import children
 from benchpool_scheduler.runtime.local.parking.driver import CallFailed, CallHung
 
 LOCK_S = 10.0
-"""A process that has not finished its work on the GPU after this time is no idle one."""
+"""Timeout for an idle process to finish its work on the GPU, in seconds."""
 
 TIMES_S: Mapping[str, float] = MappingProxyType(
     {
@@ -26,16 +26,19 @@ TIMES_S: Mapping[str, float] = MappingProxyType(
         "unlock": 60.0,
     }
 )
-"""The driver has hung that has not answered after so many seconds. Copying 80 GB took others 15 s;
-starting the library takes 3 s."""
+"""Timeouts for calls of the driver, in seconds.
+
+Published measurements for copying 80 GB are about 15 s; a start of the library takes 3 s.
+"""
 
 MODULE = "benchpool_scheduler.runtime.local.parking.libcuda_process"
 
 
 class LibcudaDriver:
-    """``CheckpointDriver`` by ``libcuda.so.1``; to be closed, and not used by two threads at once.
+    """``CheckpointDriver`` for ``libcuda.so.1``; close it after use. Not thread-safe.
 
-    Its process is started with the first call and kept; one that hangs is killed and left behind.
+    Its process starts with the first call and is kept. A process that hangs is killed and
+    abandoned.
     """
 
     def __init__(self, times_s: Mapping[str, float] = TIMES_S) -> None:
@@ -43,15 +46,15 @@ class LibcudaDriver:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> LibcudaDriver:
-        """Return itself."""
+        """Return the driver itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
+        """Close the driver."""
         self.close()
 
     def close(self) -> None:
-        """End the process; it holds no CUDA state of anybody."""
+        """End the process, which holds no CUDA state."""
         process, self._process = self._process, None
         if process is not None:
             children.abandon(process)
@@ -96,6 +99,6 @@ class LibcudaDriver:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    # Every GPU: what the driver restores may be on any.
+    # All GPUs are visible, since a restored process may be on any of them.
     hidden = "CUDA_VISIBLE_DEVICES"
     return children.start(MODULE, {key: it for key, it in os.environ.items() if key != hidden})

@@ -1,7 +1,7 @@
-"""A process of its own for the driver's calls: a line of JSON for each, and a line that answers.
+"""Child process for the driver's calls: one line of JSON for each call, and one for its answer.
 
-``["lock", PID, 5000]`` is answered by ``{"ok": null}``, or by ``{"call": ..., "code": ...,
-"name": ...}`` where the driver refuses. The library is loaded with the first line, once.
+The answer to ``["lock", PID, 5000]`` is ``{"ok": null}``, or ``{"call": ..., "code": ..., "name":
+...}`` if the driver rejects the call. The library is loaded once, for the first line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ACTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 def main() -> None:
-    """Answer line by line until there is none more."""
+    """Answer line by line until the input ends."""
     library: Libcuda | None = None
     for line in sys.stdin:
         action, *arguments = json.loads(line)

@@ -1,4 +1,4 @@
-"""What the gates of parking ask of this machine and of a kernel's process."""
+"""Facts about this machine and about a kernel's process, for the gates of parking."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from benchpool_scheduler.runtime.local.parking.gpu_facts import GpuFacts
 
 PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 SHARED_MEMORY = "/dev/nvidia-uvm"
-"""What the driver maps where CPU and GPU share memory (UVM), and a little of for every process."""
+"""Device of memory shared by CPU and GPU (UVM); every CUDA process maps a little of it."""
 
 NCCL = "/dev/shm/nccl-"  # noqa: S108
 _KIB = 1024
 
 
 def of_machine(driver: CheckpointDriver, gpus: GpuFacts, canary: str | None) -> MachineFacts:
-    """Return what this machine offers.
+    """Return the facts about this machine.
 
     Args:
-        canary: The driver with which the trial succeeded here.
+        canary: Driver version with which the trial succeeded here.
     """
     version = gpus.driver()
     refusal, calls = "", False
@@ -45,7 +45,7 @@ def of_machine(driver: CheckpointDriver, gpus: GpuFacts, canary: str | None) -> 
 
 
 def of_kernel(gpus: GpuFacts, held: list[str], pid: int) -> KernelFacts:
-    """Return what is known of the process of a kernel whose bench holds these GPUs."""
+    """Return the facts about the process of a kernel whose bench holds these GPUs."""
     first = held[0] if held else ""
     processes, memory = gpus.processes(first), gpus.memory(first)
     return KernelFacts(
@@ -59,7 +59,7 @@ def of_kernel(gpus: GpuFacts, held: list[str], pid: int) -> KernelFacts:
 
 
 def shared_memory_of(pid: int) -> int | None:
-    """Return the bytes that a process maps of the driver's shared memory; None for no answer."""
+    """Return the bytes of the driver's shared memory that a process maps, or None if unknown."""
     lines = _maps(pid)
     if lines is None:
         return None
@@ -68,15 +68,15 @@ def shared_memory_of(pid: int) -> int | None:
 
 
 def uses_nccl(pid: int) -> bool | None:
-    """Tell whether a process shares memory of NCCL; None for no answer."""
+    """Return whether a process shares memory of NCCL, or None if unknown."""
     lines = _maps(pid)
     return None if lines is None else any(NCCL in line for line in lines)
 
 
 def cgroup_left(pid: int | str, proc: Path = PROC, tree: Path = CGROUPS) -> int | None:
-    """Return the bytes that a process' cgroup may still take; None where nothing bounds it.
+    """Return the bytes that a process' cgroup may still allocate; None without a limit.
 
-    The driver copies GPU memory into the memory of the very process: its own bound counts.
+    The driver copies GPU memory into the memory of the process itself, so its own limit counts.
     """
     try:
         lines = proc.joinpath(str(pid), "cgroup").read_text().splitlines()
@@ -117,7 +117,7 @@ def _maps(pid: int) -> list[str] | None:
 
 
 def memory_of_machine() -> dict[str, int]:
-    """Return the bytes that the kernel tells of the machine's memory, by its names."""
+    """Return the machine's memory figures of the kernel in bytes, by name."""
     try:
         text = PROC.joinpath("meminfo").read_text()
     except OSError:

@@ -41,8 +41,8 @@ class LocalParker:
     """Parks processes of this machine.
 
     Args:
-        state: The state folder, where the trial is kept.
-        on_bench: Tells whether a process (pid) uses a GPU (UUID) that a bench was given.
+        state: The state folder, where the result of the trial is stored.
+        on_bench: Returns whether a process (pid) uses a GPU (UUID) that a bench was given.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class LocalParker:
         return await self._run(lambda: rebuilt(self._said(one), holds_gpu=holds_gpu))
 
     async def close(self) -> None:
-        """See ``Parker``; a call that is under way is left to itself."""
+        """See ``Parker``; does not wait for a call in progress."""
         self._thread.shutdown(wait=False, cancel_futures=True)
         self._driver.close()
 
@@ -106,7 +106,7 @@ class LocalParker:
         return after
 
     def _bench_computes_on(self, gpu: str) -> bool:
-        """Tell whether a bench has another process on a GPU that it has lent."""
+        """Return whether a bench has another process on a GPU that it has lent."""
         return any(self._on_bench(pid, gpu) for pid in self._gpus.processes(gpu) or ())
 
     def _said(self, one: Parkable) -> CudaState | None:

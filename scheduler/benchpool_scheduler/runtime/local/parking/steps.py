@@ -1,4 +1,4 @@
-"""One process through the table of ``core.benches.parking``: each act, and what came of it."""
+"""State machine of one process in ``core.benches.parking``: its actions and their outcomes."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from benchpool_scheduler.runtime.parker import Parkable
 from benchpool_scheduler.worker import process_identity
 
 VACATED_S, LOOK_S = 10.0, 0.2
-"""NVML must have forgotten a checkpointed process after this time; how often it is asked."""
+"""Timeout for NVML to drop a checkpointed process, and poll interval, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hands:
-    """What acts: the driver, NVML, and who gives a GPU back.
+    """Actors of parking: the driver, NVML, and callbacks.
 
     Attributes:
-        granted: Tells whether the bench holds the GPU of a process again.
-        is_there: Tells whether the very process is there still. ``on_bench``: whether a process
-            (pid) that uses a GPU (UUID) belongs to the bench that has it.
-        pause: Waits some seconds. ``told``: hears why an act did not succeed.
+        granted: Returns whether the bench holds the GPU of a process again.
+        is_there: Returns whether the same process still exists. ``on_bench``: returns whether a
+            process (pid) that uses a GPU (UUID) belongs to the bench that holds it.
+        pause: Waits some seconds. ``told``: receives the reason of a failed action.
     """
 
     driver: CheckpointDriver
@@ -45,12 +45,12 @@ class Hands:
 
 
 def is_there(one: Parkable) -> bool:
-    """Tell whether the very process is there still."""
+    """Return whether the same process still exists."""
     return process_identity.identity(one.pid) == one.process
 
 
 def carry_on(state: ParkState, one: Parkable, hands: Hands) -> ParkState:
-    """Do what the state asks for and return the next one; a state that rests is returned."""
+    """Run the action of a state and return the next state; resting states have no action."""
     if not hands.is_there(one):
         return next_state(state, ParkEvent.GONE)
     if state in RESTING:
@@ -59,7 +59,7 @@ def carry_on(state: ParkState, one: Parkable, hands: Hands) -> ParkState:
 
 
 def until_rest(state: ParkState, one: Parkable, hands: Hands, most: int = 100) -> ParkState:
-    """Carry on until a state rests, at most so many steps, a moment between equal ones."""
+    """Carry on until a state rests, at most ``most`` steps, with a pause between equal states."""
     for _ in range(most):
         before, state = state, carry_on(state, one, hands)
         if state in RESTING:
@@ -112,7 +112,7 @@ def _vacated(one: Parkable, hands: Hands) -> bool:
 
 
 def _is_free(one: Parkable, hands: Hands) -> bool:
-    """Tell whether NVML proves that all of it fits: a restore that does not is the last one."""
+    """Return whether NVML proves that the process fits; a failed restore cannot be repeated."""
     memory, there = hands.gpus.memory(one.gpu), hands.gpus.processes(one.gpu)
     if memory is None or there is None:
         return False
@@ -121,7 +121,7 @@ def _is_free(one: Parkable, hands: Hands) -> bool:
 
 
 def _afterwards(one: Parkable, hands: Hands) -> ParkEvent:
-    """Return what the driver says of a process after an act that did not succeed."""
+    """Return the driver's state of a process after a failed action."""
     if not hands.is_there(one):
         return ParkEvent.GONE
     try:

@@ -1,8 +1,8 @@
-"""The trial: a tiny CUDA process is parked and comes back, before any kernel is.
+"""The trial: a small CUDA process is parked and restored before any kernel is parked.
 
-It goes through the very table and the very calls that kernels do. At its end it is parked again and
-then ended: a process whose CUDA state is in host memory can be ended without harm, which is not
-said of one that came back (NVIDIA/cuda-checkpoint, issue 53).
+It uses the same state table and the same calls as kernels. At its end it is parked again and then
+killed. A process whose CUDA state is in host memory can be killed safely. For a restored process
+this is not documented (NVIDIA/cuda-checkpoint, issue 53).
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from benchpool_scheduler.worker import process_identity
 MODULE = "benchpool_scheduler.runtime.local.parking.canary_process"
 READY_S = 60.0
 FILE = "parking-trial.json"
-"""In the state folder: the last trial that succeeded."""
+"""File in the state folder with the last successful trial."""
 
 
 class TrialFailed(Exception):
-    """The trial did not succeed; the message says where it stopped."""
+    """The trial failed; the message gives the step at which it stopped."""
 
 
 class Trial(Struct, frozen=True):
-    """What a trial that succeeded showed.
+    """Result of a successful trial.
 
     Attributes:
-        driver: With which it succeeded. ``at``: when, epoch seconds.
-        park_s: Seconds until the GPU was free. ``back_s``: and until it was back.
-        used: Bytes of GPU memory in use before. ``shared``: of memory that CPU and GPU share, which
-            every CUDA process has here.
+        driver: Driver version. ``at``: start time, in epoch seconds.
+        park_s: Seconds until the GPU was free. ``back_s``: seconds until the process was restored.
+        used: Bytes of GPU memory in use before. ``shared``: bytes of memory shared by CPU and GPU,
+            which every CUDA process has here.
     """
 
     driver: str
@@ -53,7 +53,7 @@ class Trial(Struct, frozen=True):
 
 
 def recorded(state: Path) -> Trial | None:
-    """Return the last trial that succeeded here; None for none that can be read."""
+    """Return the last successful trial of this machine, or None if none can be read."""
     try:
         return msgspec.json.decode((state / FILE).read_bytes(), type=Trial)
     except (OSError, msgspec.DecodeError):
@@ -61,7 +61,7 @@ def recorded(state: Path) -> Trial | None:
 
 
 def free_gpu(gpus: GpuFacts) -> str | None:
-    """Return a whole GPU on which nobody computes; None for none."""
+    """Return a whole GPU without processes, or None."""
     for gpu in gpus.whole_gpus():
         there = gpus.processes(gpu)
         if there is not None and not there:
@@ -76,7 +76,7 @@ def run(
     clock: Callable[[], float] = time.time,
     pause: Callable[[float], None] = time.sleep,
 ) -> Trial:
-    """Park a tiny process on a free GPU and bring it back. Errors: TrialFailed."""
+    """Park a small process on a free GPU and restore it. Raises TrialFailed."""
     version, gpu = gpus.driver(), free_gpu(gpus)
     if version is None:
         raise TrialFailed("no NVIDIA driver answers on this machine")
