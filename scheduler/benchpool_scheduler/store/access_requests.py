@@ -1,7 +1,7 @@
-"""The file of wishes to belong to projects, and how it goes along in copies.
+"""The file of access requests for projects, and its copies in backups.
 
-It is small and written whole. A copy that is put back adds the wishes of those who have none for
-that project now.
+The file is small and written whole. A restore adds a request only where its user has none for the
+same project now.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from benchpool_scheduler.contract.access import AccessRequest
 from benchpool_scheduler.store import whole_files
 
 FILE = "access-requests.json"
-"""Its name, in a copy too."""
+"""Name of the file, in a backup too."""
 
 Wishes = dict[tuple[str, str], AccessRequest]
 
 
 def read(file: Path) -> Wishes:
-    """Return the wishes by user and project; none where the file cannot be read."""
+    """Return the requests by user and project; empty when the file cannot be read."""
     try:
         found = msgspec.json.decode(file.read_bytes(), type=list[AccessRequest])
     except (OSError, msgspec.DecodeError):
@@ -30,18 +30,18 @@ def read(file: Path) -> Wishes:
 
 
 def write(file: Path, wishes: Iterable[AccessRequest]) -> None:
-    """Keep these wishes and no others. Errors: OSError, then the file is as it was."""
+    """Replace the stored requests by these. Errors: OSError, and then the file is unchanged."""
     whole_files.write(file, msgspec.json.encode(list(wishes)))
 
 
 def copy_into(file: Path, folder: Path) -> None:
-    """Put the file into a folder, where there is one. Errors: OSError."""
+    """Copy the file into a folder, if it exists. Errors: OSError."""
     if file.is_file():
         whole_files.write(folder / FILE, file.read_bytes())
 
 
 def put_back(copy: Path, file: Path) -> int:
-    """Add the wishes of a copy that are not there; return how many. Errors: OSError."""
+    """Add the missing requests from a copy and return their number. Errors: OSError."""
     there = read(file)
     missing = {key: one for key, one in read(copy).items() if key not in there}
     if missing:

@@ -1,4 +1,4 @@
-"""Appending to a file of lines: all of it and on disk, or nothing."""
+"""Atomic, durable appends to a file of lines."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 
 
 def append_whole(descriptor: int, data: bytes, before: int) -> None:
-    """Write ``data`` at the end of a file and flush it to disk.
+    """Append ``data`` to a file and flush it to disk.
 
     Args:
         descriptor: The file, open for appending.
-        before: Its size in bytes now; it has this size again when the write fails.
+        before: The current size in bytes; the file is truncated to it when the write fails.
 
     Errors: OSError.
     """

@@ -1,7 +1,7 @@
-"""The audit trail in a backup: copied beside the databases, and put back where it was lost.
+"""Copies of the audit trail in a backup, and their restore.
 
-Its files only ever grow, so that a copy is the beginning of what is there. A restore never takes
-records away: it puts back what is missing, and leaves a trail that has more, or is another one.
+The files of the trail only grow, so a copy is a prefix of the trail. A restore never removes
+records: it adds missing ones, and leaves a trail that is longer or different unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NAME = re.compile(rf"{FOLDER}/[0-9]{{12}}\.jsonl")
 
 @dataclass(frozen=True, slots=True)
 class PutBack:
-    """What became of the files of a copy: put in place, left as they were, or of another trail."""
+    """Number of files that were restored, left unchanged, or belong to another trail."""
 
     put: int = 0
     left: int = 0
@@ -27,10 +27,10 @@ class PutBack:
 
 
 def copy_into(trail: Path, folder: Path, before: Path | None = None) -> None:
-    """Put all whole lines of a trail into a folder. Errors: OSError.
+    """Copy all complete lines of a trail into a folder. Errors: OSError.
 
-    All files but the newest are never written again: they are linked where the disk is the same, or
-    to those of an earlier copy, ``before``.
+    All files but the newest are final. They are hard-linked where the file system allows it, to an
+    earlier copy ``before`` if it has them.
     """
     files = sorted(trail.glob("*.jsonl"))
     if not files:
@@ -47,7 +47,7 @@ def copy_into(trail: Path, folder: Path, before: Path | None = None) -> None:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """Put a file that is never written again elsewhere, at no cost where the disk is the same."""
+    """Link a file that is never written again, or copy it when it cannot be linked."""
     try:
         os.link(source, target)
     except OSError:
@@ -55,19 +55,19 @@ def link_or_copy(source: Path, target: Path) -> None:
 
 
 def same_size(one: Path, other: Path) -> bool:
-    """Tell whether two files have as many bytes."""
+    """Return whether two files have the same size."""
     return one.stat().st_size == other.stat().st_size
 
 
 def put_back(copy: Path, trail: Path) -> PutBack:
-    """Put what a trail lacks of a copy in place. Errors: OSError."""
+    """Restore the records of a copy that the trail lacks. Errors: OSError."""
     put = left = others = 0
     for file in sorted(copy.glob("*.jsonl")):
         target, data = trail / file.name, file.read_bytes()
         there = b""
         with contextlib.suppress(FileNotFoundError):
             there = target.read_bytes()
-        if others:  # what follows would not be chained to what is there
+        if others:  # the next files would not continue this trail's chain
             others += 1
         elif there.startswith(data):
             left += 1
@@ -81,7 +81,7 @@ def put_back(copy: Path, trail: Path) -> PutBack:
 
 
 def _goes_on(trail: Path, name: str) -> bool:
-    """Tell whether a trail has files after this one, which a missing one could not precede."""
+    """Return whether a trail has later files, which a missing file cannot precede."""
     return any(it.name > name for it in trail.glob("*.jsonl"))
 
 

@@ -1,10 +1,10 @@
-"""The audit trail on disk: lines of JSON in files that only ever grow, chained by hashes.
+"""The audit trail on disk: append-only files of JSON lines, chained by hashes.
 
-A line is one record; its hash covers all of it and the hash of the line before, so that no line
-can be changed, taken out or put in without every later hash being another. A file of ``FILE_BYTES``
-is followed by the next; files whose newest line is older than ``KEEP_S`` are deleted whole.
+A line is one record. Its hash covers the record and the hash of the line before, so a changed,
+removed or inserted line breaks all later hashes. A new file begins after ``FILE_BYTES``. Files
+whose newest line is older than ``KEEP_S`` are deleted whole.
 
-Written by one thread: those that wait at the same time share one flush to the disk.
+One thread writes. Records that wait at the same time share one flush to the disk.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from benchpool_scheduler.store.appending import append_whole
 
 FILE_BYTES = 8 * 1024 * 1024
 KEEP_S = 400 * 24 * 3600.0
-"""A year and a month: last year's audit is still there when it is asked for."""
+"""Retention of audit records, in seconds: 400 days, so that a yearly audit still finds them."""
 
 GROUP = 1000
 NO_HASH = "0" * 64
@@ -49,15 +49,15 @@ class _Waiting:
 
 @dataclass
 class AuditFiles:
-    """The folder of the trail.
+    """Folder of the audit trail.
 
     Args:
-        folder: Made when it is not there, readable for the service's account alone.
-        file_bytes: A file of this size is followed by the next.
-        keep_s: For how long records are kept, in seconds.
+        folder: Created when missing, readable for the service's account alone.
+        file_bytes: Size in bytes after which a new file begins.
+        keep_s: Retention of the records, in seconds.
 
     Attributes:
-        damage: Sentences about what was no record and was set aside, until somebody takes them.
+        damage: Sentences about damaged data that was set aside, until the caller takes them.
     """
 
     folder: Path
@@ -73,23 +73,23 @@ class AuditFiles:
     _loop: asyncio.AbstractEventLoop | None = None
 
     async def open(self) -> None:
-        """Read where the trail ends, and start to write. Errors: OSError."""
+        """Find the end of the trail and start the writer thread. Errors: OSError."""
         await asyncio.to_thread(self._prepare)
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, name="benchpool-audit", daemon=True)
         self._thread.start()
 
     async def close(self) -> None:
-        """Write what waits and stop."""
+        """Write the pending records and stop the writer thread."""
         thread, self._thread = self._thread, None
         if thread is not None:
             self._queue.put(None)
             await asyncio.to_thread(thread.join)
 
     async def append(self, record: AuditRecord) -> None:
-        """Add a record, whose number and hashes are made here; it is on disk when this returns.
+        """Append a record and number and hash it; it is on disk when this returns.
 
-        Errors: OSError, e.g. of a full disk; then nothing of it is there.
+        Errors: OSError, e.g. of a full disk; then no part of the record is written.
         """
         if self._loop is None or self._thread is None:
             raise OSError("the audit trail is not open")
@@ -100,7 +100,7 @@ class AuditFiles:
     # ------------------------------------------------------------------ reading
 
     def read(self, query: AuditQuery) -> AuditPage:
-        """Return the newest records that a query asks for."""
+        """Return the newest records that match a query."""
         found: list[AuditRecord] = []
         for file in reversed(self._files()):
             for line in reversed(file.read_bytes().splitlines()):
@@ -116,7 +116,7 @@ class AuditFiles:
         return AuditPage(found, more=False)
 
     def verify(self, number: int | None = None, hash_: str | None = None) -> AuditCheck:
-        """Follow the whole chain; a record that was noted earlier must stand where it stood."""
+        """Check the whole chain, and that a record noted earlier is still in its place."""
         first = last = 0
         head: str | None = None
         noted = False
@@ -164,11 +164,11 @@ class AuditFiles:
     # ------------------------------------------------------------------ writing
 
     def _prepare(self) -> None:
-        """Find the last whole record; what stands behind it is set aside, and nothing is lost."""
+        """Find the last intact record, and set aside any damaged data after it."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for file in reversed(self._files()):
             data = file.read_bytes()
-            if data and not data.endswith(b"\n"):  # a crash cut the last line off, unanswered
+            if data and not data.endswith(b"\n"):  # a crash cut off the last line
                 data = data[: data.rfind(b"\n") + 1]
                 os.truncate(file, len(data))
             record, end = _last_record(data)
@@ -185,7 +185,7 @@ class AuditFiles:
                 file.unlink()
 
     def _set_aside(self, file: Path, data: bytes) -> None:
-        """Keep what is no record beside the trail. Errors: OSError."""
+        """Save damaged data in a file beside the trail. Errors: OSError."""
         kept = file.with_name(f"{file.stem}.damaged-{hashlib.sha256(data).hexdigest()[:8]}")
         whole_files.write(kept, data)
         self.damage.append(
@@ -224,16 +224,16 @@ class AuditFiles:
         return None
 
     def _has_moved(self) -> bool:
-        """Tell whether the trail ends elsewhere than where this process has left it."""
+        """Return whether another process has extended the trail since the last write."""
         newest = max(self.folder.glob("*.jsonl"), default=None)
         if newest is None or newest.stat().st_size == 0:
-            return False  # what was deleted is told by ``verify``
+            return False  # ``verify`` reports deleted records
         if self._file is None or newest.name > self._file.name:
             return True
         return newest == self._file and newest.stat().st_size > self._size
 
     def _put(self, data: bytes, now_s: float) -> None:
-        """Write all of it, flushed to the disk, or nothing."""
+        """Write all of the data and flush it to disk, or nothing."""
         file = self._file
         if file is None or not file.exists() or file.stat().st_size >= self.file_bytes:
             file = self._next_file()
@@ -275,7 +275,7 @@ _text: Callable[[object], bytes] = msgspec.json.Encoder().encode
 
 
 def _chained(record: AuditRecord, number: int, previous: str) -> tuple[bytes, str]:
-    """Return the line of a record, and its hash."""
+    """Return a record as a chained line, and its hash."""
     numbered = msgspec.structs.replace(record, number=number, previous=previous, hash="")
     covered = _text(numbered)[: -len(',"hash":""}')] + b"}"
     found = _hash(covered)
@@ -294,7 +294,7 @@ def _decoded(line: bytes) -> AuditRecord | None:
 
 
 def _last_record(data: bytes) -> tuple[AuditRecord | None, int]:
-    """Return the last record among lines, and where it ends; None and 0 where there is none."""
+    """Return the last intact record and its end offset; None and 0 when there is none."""
     end = len(data)
     while end:
         begin = data.rfind(b"\n", 0, end - 1) + 1
@@ -321,7 +321,7 @@ NO_EVENTS = frozenset({"login", "logout", "audit-begun", "refusals"})
 
 
 def _is_event(record: AuditRecord) -> bool:
-    """Tell whether something of the pool was changed, by a person or by the pool itself."""
+    """Return whether a user or the pool itself changed something."""
     return record.outcome is AuditOutcome.DONE and record.action not in NO_EVENTS
 
 

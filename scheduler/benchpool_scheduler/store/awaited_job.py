@@ -1,4 +1,4 @@
-"""What is kept of a job that another one waits for."""
+"""What the store keeps of a job that another job waits for."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from benchpool_scheduler.core.lifecycle.states import JobState
 
 
 class Awaited(Struct, frozen=True, omit_defaults=True):
-    """A job that another one waits for, or an array as a whole.
+    """Job, or array as a whole, that another job waits for.
 
     Attributes:
-        name: As it was when the other was sent. ``outcome``: the state in which it ended, None
-            before; kept when the job itself is removed.
-        tasks: So many tasks the array has whose id ``job`` then is; 0 for a job.
+        name: Its name when the waiting job was submitted.
+        outcome: State in which it ended, None before; kept when the job itself is removed.
+        tasks: Number of tasks of the array whose ID is ``job``; 0 for a single job.
     """
 
     job: str

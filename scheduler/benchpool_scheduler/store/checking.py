@@ -1,4 +1,4 @@
-"""Whether a database file is whole: asked before anything relies on it. The file is only read."""
+"""Integrity check of a database file, before it is used. The file is only read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def fault_of(path: Path) -> str | None:
-    """Return what is wrong with a SQLite file in a few words; None for a whole or a missing one."""
+    """Return the fault of a SQLite file in a few words; None for an intact or a missing file."""
     if not path.exists() or path.stat().st_size == 0:
         return None
     try:

@@ -1,8 +1,8 @@
-"""The versions that the configuration had: a file each, written once.
+"""The versions of the configuration: a file each, written once.
 
-    configurations/000000012.json       the twelfth: who, when, why, what it changed, its text
+    configurations/000000012.json       version 12: user, time, reason, changes and text
 
-The largest number is the version in force. The oldest go when there are more than ``MOST``.
+The largest number is the version in force. Beyond ``MOST`` versions, the oldest are deleted.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from benchpool_scheduler.store import whole_files
 MOST = 1000
 FOLDER = "configurations"
 NAME = re.compile(rf"{FOLDER}/[0-9]{{9}}\.json")
-"""Where these files lie, in a copy too."""
+"""Pattern of the paths of these files, in a backup too."""
 
 
 class KeptVersion(msgspec.Struct, frozen=True):
-    """A version with its text."""
+    """Version of the configuration with its text."""
 
     version: ConfigurationVersion
     text: str
@@ -34,18 +34,18 @@ class KeptVersion(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class VersionFiles:
-    """The folder of these files; all verbs block.
+    """Folder of the version files; all methods block.
 
     Args:
-        folder: Made with the first version, readable for the service's account alone.
+        folder: Created with the first version, readable for the service's account alone.
     """
 
     folder: Path
 
     def add(self, version: ConfigurationVersion, text: str) -> ConfigurationVersion:
-        """Keep the next version; it is on disk when this returns, with its number.
+        """Write the next version and return it with its number; it is on disk when this returns.
 
-        Errors: OSError, then nothing is added.
+        Errors: OSError, and then nothing is added.
         """
         numbers = self._numbers()
         numbered = msgspec.structs.replace(version, number=(numbers[-1] if numbers else 0) + 1)
@@ -56,21 +56,22 @@ class VersionFiles:
         return numbered
 
     def drop(self, number: int) -> None:
-        """Take back a version that did not come into force."""
+        """Delete a version that did not come into force."""
         with contextlib.suppress(OSError):
             self._path(number).unlink(missing_ok=True)
 
     def get(self, number: int) -> KeptVersion | None:
-        """Return a version; None for one that is not there or cannot be read."""
+        """Return a version, or None when it is missing or cannot be read."""
         try:
             return msgspec.json.decode(self._path(number).read_bytes(), type=KeptVersion)
         except (OSError, msgspec.DecodeError):
             return None
 
     def newest(self, most: int = 1, before: int | None = None) -> Sequence[KeptVersion]:
-        """Return the newest versions that can be read, the newest first.
+        """Return the newest readable versions, the newest first.
 
         Args:
+            most: Maximum number of versions.
             before: Only versions with smaller numbers.
         """
         found: list[KeptVersion] = []
@@ -86,15 +87,15 @@ class VersionFiles:
         return self.folder / f"{number:09}.json"
 
     def _numbers(self) -> list[int]:
-        """Return the numbers that are there, the smallest first."""
+        """Return the numbers of the stored versions in ascending order."""
         names = (file.stem for file in self.folder.glob("*.json") if file.stem.isdecimal())
         return sorted(map(int, names))
 
 
 def copy_into(versions: Path, folder: Path) -> int:
-    """Put into a folder what it lacks of these files; return how many. Errors: OSError.
+    """Copy missing version files into a folder and return their number. Errors: OSError.
 
-    A file is never written again, so that what has its name stays. Copies and restores are alike.
+    A file is never written again, so existing files stay. Backup and restore both use this.
     """
     put = 0
     for file in sorted(versions.glob("*.json")):
@@ -106,7 +107,7 @@ def copy_into(versions: Path, folder: Path) -> int:
         try:
             shutil.copyfile(file, new)
         except FileNotFoundError:
-            continue  # the oldest go while it is copied
+            continue  # deleted as one of the oldest during the copy
         new.chmod(0o600)
         new.rename(target)
         put += 1

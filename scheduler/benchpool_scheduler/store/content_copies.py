@@ -1,6 +1,6 @@
-"""Uploaded contents in copies: those that jobs which have not ended need.
+"""Uploaded contents in backups: those that unfinished jobs need.
 
-A content is named by its hash and never changes, so that a copy on the same disk links it.
+A content is named by its hash and never changes, so a copy on the same disk is a hard link.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ NAME = re.compile(rf"{FOLDER}/[0-9a-f]{{2}}/[0-9a-f]{{64}}")
 
 @dataclass(frozen=True, slots=True)
 class ContentsPutBack:
-    """How many contents were put back, and how many of the copy are damaged."""
+    """Number of contents that were restored, and of damaged contents in the copy."""
 
     put: int
     damaged: int
 
 
 def copy_into(objects: Path, copy: Path, hashes: Collection[str]) -> None:
-    """Copy these contents; one that has gone is needed by nobody any more. Errors: OSError."""
+    """Copy these contents; missing ones are skipped, as no job needs them. Errors: OSError."""
     for sha256 in sorted(hashes):
         target = copy / sha256[:2] / sha256
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -36,7 +36,7 @@ def copy_into(objects: Path, copy: Path, hashes: Collection[str]) -> None:
 
 
 def put_back(copy: Path, objects: Path) -> ContentsPutBack:
-    """Put back the contents that are not there; those that are not what they say stay out."""
+    """Restore missing contents; those that do not match their hash are skipped."""
     put = damaged = 0
     for file in sorted(copy.glob("*/*")):
         name = f"{FOLDER}/{file.relative_to(copy).as_posix()}"

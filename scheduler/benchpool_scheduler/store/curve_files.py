@@ -1,9 +1,9 @@
-"""The curves of jobs: a file of lines for each job, which grows with what the job reports.
+"""The curves of jobs: a file of lines for each job, which grows with the job's reports.
 
-    curves/7k2m….jsonl               what was told, in its order; a line is a ``MetricReport``
+    curves/7k2m….jsonl               the reports in their order; a line is a ``MetricReport``
 
-What a file says is folded by the rules of ``benchpool_scheduler.curves``. One that has grown far
-beyond what is kept of it is written anew. A line that a crash cut off is left out.
+``benchpool_scheduler.curves`` has the rules that fold reports into a curve. A file that has grown
+far beyond its folded size is rewritten. A line that a crash cut off is skipped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchpool_scheduler.store import whole_files
 
 FOLDER = "curves"
 NAME = re.compile(rf"{FOLDER}/[a-z0-9]{{1,64}}\.jsonl")
-"""Where these files lie in a copy."""
+"""Pattern of the paths of these files in a backup."""
 _FILE = re.compile(r"[a-z0-9]{1,64}\.jsonl")
 
 _ENCODER = msgspec.json.Encoder()
@@ -32,16 +32,16 @@ _DECODER = msgspec.json.Decoder(MetricReport)
 
 @dataclass(frozen=True, slots=True)
 class CurveFiles:
-    """The files below one folder. Everything here blocks."""
+    """Files below one folder. All methods block."""
 
     folder: Path
 
     def read(self, job: str) -> Lines:
-        """Return the lines of a job; none where there is no file. Errors: OSError."""
+        """Return the lines of a job; empty when there is no file. Errors: OSError."""
         return remade(_told(self._file(job)))
 
     def append(self, job: str, told: Sequence[MetricReport]) -> int:
-        """Add what was told; return the size of the file in bytes. Errors: OSError."""
+        """Append reports and return the size of the file in bytes. Errors: OSError."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         data = b"".join(_ENCODER.encode(it) + b"\n" for it in told)
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -49,20 +49,20 @@ class CurveFiles:
         try:
             size = os.fstat(descriptor).st_size
             if size and os.pread(descriptor, 1, size - 1) != b"\n":
-                data = b"\n" + data  # a crash cut the last line off
+                data = b"\n" + data  # a crash cut off the last line
             _write(descriptor, data, size)
             return size + len(data)
         finally:
             os.close(descriptor)
 
     def rewrite(self, job: str, lines: Lines) -> int:
-        """Write a file anew with what is kept; return its size in bytes. Errors: OSError."""
+        """Rewrite a file with the folded lines and return its size in bytes. Errors: OSError."""
         data = b"".join(_ENCODER.encode(it) + b"\n" for it in as_told(lines))
         whole_files.write(self._file(job), data)
         return len(data)
 
     def remove(self, job: str) -> None:
-        """Remove the file of a job; no harm where there is none. Errors: OSError."""
+        """Delete the file of a job, if it exists. Errors: OSError."""
         self._file(job).unlink(missing_ok=True)
 
     def _file(self, job: str) -> Path:
@@ -73,10 +73,10 @@ class CurveFiles:
 
 
 def copy_into(curves: Path, folder: Path) -> int:
-    """Put all whole lines of these files into a folder; return how many files. Errors: OSError."""
+    """Copy all complete lines into a folder and return the number of files. Errors: OSError."""
     copied = 0
     for file in sorted(curves.glob("*.jsonl")):
-        with contextlib.suppress(FileNotFoundError):  # its job was removed meanwhile
+        with contextlib.suppress(FileNotFoundError):  # the job was removed meanwhile
             data = file.read_bytes()
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             target = folder / file.name
@@ -87,7 +87,7 @@ def copy_into(curves: Path, folder: Path) -> int:
 
 
 def put_back(copy: Path, curves: Path) -> int:
-    """Put files back that are not there; return how many. Errors: OSError."""
+    """Restore missing files and return their number. Errors: OSError."""
     missing = [it for it in sorted(copy.glob("*.jsonl")) if not (curves / it.name).exists()]
     for file in missing:
         curves.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -109,7 +109,7 @@ def _told(file: Path) -> Iterable[MetricReport]:
 
 
 def _write(descriptor: int, data: bytes, before: int) -> None:
-    """Add bytes, all or none. It is not waited for the disk: a crash may cost the newest points."""
+    """Append all bytes or none, without a flush: a crash may lose the newest points."""
     try:
         view = memoryview(data)
         while view:

@@ -1,4 +1,4 @@
-"""What ``benchpool doctor`` says about the SQLite library."""
+"""The check of the SQLite library for ``benchpool doctor``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WITHDRAWN: Version = (3, 52, 0)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``ok`` is whether benchpool's own use is safe; ``text`` is a sentence for people."""
+    """Result of the check: whether benchpool's use is safe, and a sentence for users."""
 
     version: str
     ok: bool

@@ -1,7 +1,7 @@
-"""A note beside the database that nothing new may begin: kept until an administrator decides.
+"""Marker file beside a database that blocks new jobs until an administrator decides.
 
-It is written where a database was lost or damaged, so that what it knew cannot be told from what
-never was.
+It is written when a database was lost or damaged. Facts that are missing then cannot be
+distinguished from facts that never existed.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from pathlib import Path
 
 
 def path_of(database: Path) -> Path:
-    """Return where the note lies."""
+    """Return the path of the marker file."""
     return database.with_name("safe-mode.txt")
 
 
 def read(database: Path) -> str | None:
-    """Return why nothing new may begin, None where it may."""
+    """Return why new jobs are blocked, or None."""
     try:
         return path_of(database).read_text().strip() or None
     except FileNotFoundError:
@@ -24,7 +24,7 @@ def read(database: Path) -> str | None:
 
 
 def write(database: Path, sentence: str) -> None:
-    """Keep the note, durably. Errors: OSError."""
+    """Write the marker file durably. Errors: OSError."""
     path = path_of(database)
     temporary = path.with_name(f".{path.name}.new")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -36,5 +36,5 @@ def write(database: Path, sentence: str) -> None:
 
 
 def release(database: Path) -> None:
-    """Let everything begin again."""
+    """Allow new jobs again."""
     path_of(database).unlink(missing_ok=True)

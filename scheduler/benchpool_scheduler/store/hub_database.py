@@ -1,7 +1,8 @@
-"""A damaged database of the Hub: what can be read of it takes its place.
+"""Repair of a damaged database of the Hub: its readable rows replace it.
 
-Its tables are JupyterHub's, so they are made as the damaged file itself says, else as a copy does.
-The damaged file is only read, and kept under another name; a note beside the database tells of it.
+The tables are JupyterHub's, so their definitions come from the damaged file, or else from a backup.
+The damaged file is only read and kept under another name. A note beside the database reports the
+repair.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ NAME = "jupyterhub.sqlite"
 VERSION = "alembic_version"
 VERSION_OF = "SELECT version_num FROM alembic_version"
 COUNTED = {"users": "user", "spawners": "notebook server", "api_tokens": "token"}
-"""What is told of, by table."""
+"""Nouns for the rows that the note counts, by table."""
 
 MOST_GAP = 1_000_000
 MOST_SWEEPS = 20
@@ -30,22 +31,23 @@ MOST_SWEEPS = 20
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Rows that could be read of each table, and whether no damage was met in any."""
+    """Number of recovered rows by table, and whether no damage was found."""
 
     rows: dict[str, int]
     whole: bool
 
 
 def path_in(state: Path) -> Path:
-    """Return where the Hub's database lies in a state folder."""
+    """Return the path of the Hub's database in a state folder."""
     return state / "hub" / NAME
 
 
 def mend(database: Path) -> str | None:
-    """Put what can be read of a damaged database in its place; None where nothing is wrong.
+    """Replace a damaged database by its readable rows; return None when it is intact.
 
-    Returns a sentence of what was done, which is kept as a note too. Nothing may have it open.
-    Errors: OSError, sqlite3.Error: the disk takes nothing; all is as it was.
+    Returns a sentence about the repair, which is also written as a note. No process may have the
+    database open. Errors: OSError, sqlite3.Error when the disk cannot be written; then all is as it
+    was.
     """
     fault = fault_of(database)
     if fault is None:
@@ -72,7 +74,7 @@ def mend(database: Path) -> str | None:
 
 
 def _salvage(damaged: Path, target: Path, copy: Path | None) -> Found | None:
-    """Write what can be read into a new file; None where not even its tables are known."""
+    """Write the readable rows into a new file; return None when its tables are unknown."""
     source = target.with_name(f"{target.name}.source")
     _remove(source, target)
     for suffix in ("", "-wal", "-journal"):
@@ -94,7 +96,7 @@ def _read_into(source: Path, target: Path, copy: Path | None) -> Found | None:
     old, new = _open(source), _open(target)
     spare = None if copy is None else _open(copy)
     try:
-        # A Hub refuses a database without its version.
+        # The Hub rejects a database without its version.
         version = next(iter(Rows(old, VERSION_OF)), None)
         if version is None and spare is not None:
             version = next(iter(Rows(spare, VERSION_OF)), None)
@@ -119,7 +121,7 @@ def _read_into(source: Path, target: Path, copy: Path | None) -> Found | None:
 
 
 def _tables(db: sqlite3.Connection) -> list[tuple[str, str]]:
-    """Return name and making of each table and index; nothing where they cannot all be read."""
+    """Return name and definition of each table; empty when they cannot all be read."""
     rows = Rows(db, "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL")
     found = [(str(name), str(sql)) for kind, name, sql in rows if kind == "table"]
     names = {name for name, _ in found}
@@ -127,7 +129,7 @@ def _tables(db: sqlite3.Connection) -> list[tuple[str, str]]:
 
 
 def _copy_table(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> bool:
-    """Copy the rows that can be reached from either end and by their numbers."""
+    """Copy the readable rows, from both ends and by row number; return whether all were read."""
     columns = ", ".join(f'"{row[1]}"' for row in new.execute(f'PRAGMA table_info("{table}")'))
     marks = ", ".join("?" * (columns.count(",") + 2))
     insert = f'INSERT OR IGNORE INTO "{table}" (rowid, {columns}) VALUES ({marks})'  # noqa: S608
@@ -150,7 +152,7 @@ def _copy_table(old: sqlite3.Connection, new: sqlite3.Connection, table: str) ->
 
 
 def _drop_strays(new: sqlite3.Connection) -> int:
-    """Remove rows that belong to others which could not be read; return how many."""
+    """Remove rows that reference missing rows, and return their number."""
     dropped = 0
     for _ in range(MOST_SWEEPS):
         strays = {(str(row[0]), row[1]) for row in new.execute("PRAGMA foreign_key_check")}
@@ -173,7 +175,7 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _write_empty(path: Path) -> None:
-    """Write a database from which a header can be taken."""
+    """Write a new database whose file header is intact."""
     db = sqlite3.connect(path)
     db.execute("CREATE TABLE spare (x)")
     db.commit()

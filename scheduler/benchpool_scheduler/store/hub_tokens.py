@@ -1,7 +1,7 @@
-"""What a copy of the Hub's database changes about tokens, users and administrators.
+"""How a restored copy of the Hub's database changes tokens, users and administrators.
 
-A token that was revoked is a row that is not there any more, so only the database that the copy
-replaces knows it. Both files are only read.
+A revoked token is a row that no longer exists, so only the replaced database shows the revocation.
+Both files are only read.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pathlib import Path
 from benchpool_scheduler.phrases import count, is_are, visible
 
 MOST_NAMED = 20
-"""Tokens or users that one sentence names."""
+"""Maximum number of tokens or users that one sentence names."""
 MOST_NOTE = 60
-"""Characters of a token's note that are shown."""
+"""Maximum number of characters shown of a token's note."""
 
 _TOKENS = """
 SELECT t.hashed, t.id, u.name, COALESCE(t.note, ''), COALESCE(t.created, ''), t.client_id
@@ -26,15 +26,15 @@ WHERE t.expires_at IS NULL OR t.expires_at > ?
 """
 _USERS = "SELECT name, admin FROM users"
 _MADE_BY_USERS = "jupyterhub"
-"""``client_id`` of what is no login of a browser or an application."""
+"""``client_id`` of tokens that are not a login of a browser or an application."""
 
 
 @dataclass(frozen=True, slots=True)
 class HubToken:
-    """A token of a user that is valid.
+    """Valid token of a user.
 
     Attributes:
-        login: It belongs to a login of a browser or an application (OAuth).
+        login: Whether it belongs to a login of a browser or an application (OAuth).
     """
 
     id: int
@@ -46,7 +46,7 @@ class HubToken:
 
 @dataclass(frozen=True, slots=True)
 class HubAccess:
-    """Who has access by a database of the Hub; tokens by their hashes."""
+    """Access that a database of the Hub grants; tokens by their hashes."""
 
     tokens: dict[str, HubToken]
     users: frozenset[str]
@@ -54,10 +54,10 @@ class HubAccess:
 
 
 def read(database: Path, now: float) -> HubAccess | None:
-    """Return the access that a database gives; None where it cannot be read.
+    """Return the access that a database grants, or None when it cannot be read.
 
     Args:
-        now: Tokens that had expired by then are left out; seconds since the epoch.
+        now: Time in seconds since the epoch; tokens that have expired by then are left out.
     """
     if not database.is_file():
         return None
@@ -84,7 +84,7 @@ def read(database: Path, now: float) -> HubAccess | None:
 
 
 def again_valid(replaced: HubAccess | None, copy: HubAccess | None) -> list[HubToken]:
-    """Return the tokens of the copy that the replaced database does not have, in order of user."""
+    """Return the tokens that only the copy has, sorted by user."""
     known = {} if replaced is None else replaced.tokens
     there = {} if copy is None else copy.tokens
     new = (token for hashed, token in there.items() if hashed not in known)
@@ -92,11 +92,11 @@ def again_valid(replaced: HubAccess | None, copy: HubAccess | None) -> list[HubT
 
 
 def sentences(replaced: HubAccess | None, copy: HubAccess | None) -> list[str]:
-    """Return what becomes valid or invalid where the copy replaces the database.
+    """Return sentences about access that changes when the copy replaces the database.
 
     Args:
-        replaced: What the replaced database gave; None where it is lost or cannot be read.
-        copy: What the copy gives; None where it cannot be read.
+        replaced: Access by the replaced database; None when it is lost or cannot be read.
+        copy: Access by the copy; None when it cannot be read.
     """
     if copy is None:
         return ["Which tokens are valid now is not known: the copy's list of them is unreadable."]
@@ -164,7 +164,7 @@ def _listed(found: Sequence[HubToken] | Sequence[str], named: Callable[..., str]
 
 
 def _named(token: HubToken) -> str:
-    """Return a token in words, by the ID that the Hub's API has for it.
+    """Return a token in words, with its ID in the Hub's API.
 
     >>> _named(HubToken(7, "susan", "laptop", "2026-11-02", login=False))
     'a7 of susan ("laptop", made 2026-11-02)'

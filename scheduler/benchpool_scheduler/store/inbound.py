@@ -1,8 +1,8 @@
-"""What others write into the store itself, as `kubectl apply` does: the port for it.
+"""The port for changes that other clients write into the store, e.g. with `kubectl apply`.
 
-A store that only the service writes to has none of this. Whatever is written is a wish: the
-service checks it as it checks a submission, and either accepts it with an ordinary commit
-(``AddJob`` with the id that is told here) or says at the object why not.
+A store that only the service writes to does not implement it. A written object is a request. The
+service checks it like a submission. It accepts it with an ordinary commit (``AddJob`` with the ID
+given here) or writes the reason for the refusal to the object.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from benchpool_scheduler.store.records import Note
 
 
 class JobWritten(Struct, frozen=True):
-    """A job that nobody has accepted yet. Told once, and again after each edit of a refused one.
+    """Job that is not yet accepted. Reported once, and again after each edit of a refused job.
 
     Attributes:
-        id: The id that the job has when it is accepted.
-        user: In whose name it shall run.
-        submission: A ``contract.JobSubmission`` as JSON; what it says was not checked.
-        suspended: It shall wait until its user resumes it.
+        id: The ID of the job once it is accepted.
+        user: The user in whose name it will run.
+        submission: A ``contract.JobSubmission`` as JSON, not yet checked.
+        suspended: Whether it waits until its user resumes it.
         since: When it was written, seconds since the epoch.
     """
 
@@ -34,16 +34,16 @@ class JobWritten(Struct, frozen=True):
 
 
 class SuspendWritten(Struct, frozen=True):
-    """Somebody wants an accepted job to pause (``suspend``) or to go on."""
+    """Request to pause (``suspend``) or resume an accepted job."""
 
     id: str
     suspend: bool
 
 
 class FieldWritten(Struct, frozen=True):
-    """Somebody wants an accepted job to have another value of this field from now on.
+    """Request to change a field of an accepted job.
 
-    Such as ``workers`` (``kubectl scale``) and ``priority``.
+    Examples are ``workers`` (``kubectl scale``) and ``priority``.
     """
 
     id: str
@@ -52,13 +52,13 @@ class FieldWritten(Struct, frozen=True):
 
 
 class JobGone(Struct, frozen=True):
-    """Somebody deleted an accepted job: it ends, and nothing of it is kept."""
+    """Deletion of the object of an accepted job: the job ends, and its records are removed."""
 
     id: str
 
 
 class LeaseGone(Struct, frozen=True):
-    """Somebody deleted the object of a build lease; the store still holds the lease."""
+    """Deletion of the object of a build lease; the store still holds the lease."""
 
     id: str
 
@@ -68,25 +68,25 @@ Written = JobWritten | SuspendWritten | FieldWritten | JobGone | LeaseGone
 
 @runtime_checkable
 class Inbound(Protocol):
-    """The side of a store that others write to."""
+    """Side of a store that other clients write to."""
 
     def written(self) -> AsyncIterator[Written]:
-        """Yield what others wrote, in order, from what was there at ``open`` on; one consumer."""
+        """Yield external changes in order, beginning with those found at ``open``; one consumer."""
 
     def id_named(self, name: str) -> str | None:
-        """Return the id of the job whose object has this name, None where there is none."""
+        """Return the ID of the job whose object has this name, or None."""
 
     async def refuse(self, job: str, reason: Note) -> None:
-        """Say at the object why the job was not accepted. One that is gone is no error.
+        """Write to the object why its job was not accepted; a missing object is no error.
 
         Errors: Unavailable.
         """
 
     def put_back(self, job: str, field: str, why: str) -> None:
-        """Let a job ask for what it has of a field, and say why; written later.
+        """Reset a field of a job's object to its accepted value, with a reason; written later.
 
-        For a wish that was told and cannot be met.
+        For a reported request that cannot be granted.
         """
 
     async def restore(self, lease: str) -> None:
-        """Make the object of a lease again; one that is not held any more is no error."""
+        """Create the object of a lease again; a lease that is no longer held is no error."""

@@ -1,4 +1,4 @@
-"""What a job last said of itself: frozen, kept with the job."""
+"""The last reported progress of a job, stored with the job."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from benchpool_scheduler.contract.jobs import TrackerRun
 
 
 class JobProgress(Struct, frozen=True):
-    """What the job last said of itself; ``checkpoint_at`` is when it last saved.
+    """Last reported progress of a job; ``checkpoint_at`` is the time of its last checkpoint.
 
     Attributes:
-        saved: Which fraction was done when it last saved; ``step``: at which step that was.
-        attempt: Which one said it, ``since`` when and from which fraction; ``before``: the most
-            that earlier ones said.
-        runs: Those that it began in trackers, the newest last.
+        saved: Completed fraction at the last checkpoint; ``step``: the step of that checkpoint.
+        attempt: The attempt that reported it; ``since``: when it first did, with which fraction;
+            ``before``: the largest fraction that earlier attempts reported.
+        runs: Its runs in experiment trackers, the newest last.
     """
 
     at: float

@@ -1,4 +1,4 @@
-"""One service per state folder: an advisory lock that names its holder and dies with it."""
+"""One service per state folder: an advisory lock with its holder's name, released when it exits."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from benchpool_scheduler.errors import Unavailable
 
 
 class StoreLock:
-    """An exclusive ``flock`` on a file beside the database."""
+    """Exclusive ``flock`` on a file beside the database."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._descriptor: int | None = None
 
     def acquire(self) -> None:
-        """Take the lock or say who has it. Errors: Unavailable ``store-locked``."""
+        """Take the lock, or name its holder in the error. Errors: Unavailable ``store-locked``."""
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -35,7 +35,7 @@ class StoreLock:
         self._descriptor = descriptor
 
     def release(self) -> None:
-        """Give the lock back; harmless when it is not held."""
+        """Release the lock, if it is held."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

@@ -1,10 +1,9 @@
-"""What ended jobs and benches used, for longer than their records are kept: lines of JSON.
+"""Use by ended jobs and benches, kept longer than their records: JSON lines.
 
-    past-jobs/2026-11.jsonl              what was removed in November 2026
+    past-jobs/2026-11.jsonl              removed in November 2026
 
-A line is a job, or a bench (``PastBench``); releases that know no benches leave those out. It is on
-disk before the record goes, so a crash in between writes it twice: who reads takes
-each job once.
+A line is a job, or a bench (``PastBench``); releases without benches skip those. A line is on disk
+before the record is removed. A crash in between writes it twice, so readers skip duplicates.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from benchpool_scheduler.store.appending import append_whole
 
 
 class HeldInterval(msgspec.Struct, frozen=True, array_like=True):
-    """GPUs from one instant to another, in epoch seconds; ``ended`` is None while they are held."""
+    """Number of GPUs held from ``begun`` to ``ended``, epoch seconds; None while still held."""
 
     begun: float
     ended: float | None
@@ -30,7 +29,7 @@ class HeldInterval(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PastBench(msgspec.Struct, frozen=True):
-    """A bench that was given back: its lease's id, whose it was, and what it held since when."""
+    """Released bench: the ID of its lease, its user, and its GPUs with begin and end."""
 
     bench: str
     user: str
@@ -40,7 +39,7 @@ class PastBench(msgspec.Struct, frozen=True):
 
 
 class PaidTo(msgspec.Struct, frozen=True, array_like=True):
-    """Somebody a job made way for; nobody is named where benches got the GPUs."""
+    """User and project that a job was preempted for; both None where benches got the GPUs."""
 
     at: float
     user: str | None = None
@@ -48,15 +47,16 @@ class PaidTo(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PastJob(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An ended job as history and what-ifs know it; times are epoch seconds.
+    """Ended job as used by history and what-ifs; times are epoch seconds.
 
     Attributes:
-        ran_s: Of all attempts together. ``unsaved_s``: what each pause cost of it, as measured;
-            ``lost_s``: as estimated with the restart, where it was not. Seconds of its run time.
+        ran_s: Run time of all attempts. ``unsaved_s``: measured loss of each pause;
+            ``lost_s``: estimated loss with the restart, where it was not measured. All are seconds
+            of run time.
         gpus: Of all workers together. ``held``: of each worker from its start to its end; empty in
-            lines of releases that did not keep it.
-        started: When it began first, None where that was not kept. ``paid``: each time that it was
-            preempted, and for whom.
+            lines of releases that did not record it.
+        started: First start, None where it was not recorded. ``paid``: each preemption, with its
+            beneficiary.
     """
 
     id: str
@@ -77,7 +77,7 @@ class PastJob(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def began(self) -> float | None:
-        """When it began first; in lines of earlier releases its first worker; None for unknown."""
+        """Return its first start, else the first worker's start (earlier releases), else None."""
         if self.started is not None:
             return self.started
         return min((it.begun for it in self.held), default=None)
@@ -85,16 +85,16 @@ class PastJob(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class PastJobs:
-    """The folder of these files; all verbs block.
+    """Folder of these files; all methods block.
 
     Args:
-        folder: Made with the first line, readable for the service's account alone.
+        folder: Created with the first line, readable for the service's account alone.
     """
 
     folder: Path
 
     def add(self, jobs: Sequence[PastJob | PastBench], now: float) -> None:
-        """Keep these; they are on disk when this returns. Errors: OSError, then nothing is added.
+        """Append lines durably. Errors: OSError, and then nothing is added.
 
         Args:
             now: Epoch seconds.
@@ -108,13 +108,13 @@ class PastJobs:
         try:
             before = os.fstat(descriptor).st_size
             if before and os.pread(descriptor, 1, before - 1) != b"\n":
-                data = b"\n" + data  # a crash cut the last line off
+                data = b"\n" + data  # a crash cut off the last line
             append_whole(descriptor, data, before)
         finally:
             os.close(descriptor)
 
     def read(self, since: float) -> Iterator[PastJob]:
-        """Yield what ended at ``since`` or later, each job once; what cannot be read is left out.
+        """Yield each readable job that ended at ``since`` or later, once.
 
         Args:
             since: Epoch seconds.
@@ -127,7 +127,7 @@ class PastJobs:
                 yield job
 
     def read_benches(self, since: float) -> Iterator[PastBench]:
-        """Yield the benches that were given back at ``since`` or later, each once.
+        """Yield each bench that was released at ``since`` or later, once.
 
         Args:
             since: Epoch seconds.
@@ -136,11 +136,11 @@ class PastJobs:
         for line in self._lines(since):
             bench = _bench(line)
             if bench is not None and bench.until >= since:
-                newest[bench.bench] = bench  # a crash may have come before the bench was gone
+                newest[bench.bench] = bench  # a crash may have left an earlier line of this bench
         yield from newest.values()
 
     def _lines(self, since: float) -> Iterator[bytes]:
-        """Yield the lines of files that may hold what ended then or later."""
+        """Yield the lines of files that can contain jobs or benches that ended then or later."""
         first = f"{datetime.fromtimestamp(since, UTC):%Y-%m}"
         for file in self._files():
             if file.stem >= first:
@@ -148,7 +148,7 @@ class PastJobs:
                     yield from lines
 
     def expire(self, before: float) -> None:
-        """Delete the files in which everything ended before that time, but not the newest.
+        """Delete the files in which everything ended before that time, except the newest file.
 
         Args:
             before: Epoch seconds.
@@ -165,11 +165,11 @@ class PastJobs:
 
 FOLDER = "past-jobs"
 NAME = re.compile(rf"{FOLDER}/[0-9]{{4}}-[0-9]{{2}}\.jsonl")
-"""Where these files lie in a copy."""
+"""Pattern of the paths of these files in a backup."""
 
 
 def copy_into(past: Path, folder: Path) -> None:
-    """Put all whole lines of these files into a folder. Errors: OSError."""
+    """Copy all complete lines of these files into a folder. Errors: OSError."""
     for file in sorted(past.glob("*.jsonl")):
         folder.mkdir(exist_ok=True, mode=0o700)
         data = file.read_bytes()
@@ -179,9 +179,9 @@ def copy_into(past: Path, folder: Path) -> None:
 
 
 def put_back(copy: Path, past: Path) -> int:
-    """Add what a copy has and a folder lacks; return how many jobs. Errors: OSError.
+    """Append missing lines from a copy; return the number of jobs and benches. Errors: OSError.
 
-    Nothing is taken away: who reads takes each job once.
+    Existing lines stay; readers skip duplicates.
     """
     added = 0
     for file in sorted(copy.glob("*.jsonl")):
@@ -215,6 +215,6 @@ def _bench(line: bytes) -> PastBench | None:
 
 
 def _ended(line: bytes) -> float | None:
-    """Return when the job or bench of a line ended; None for one that cannot be read."""
+    """Return when the job or bench of a line ended; None for an unreadable line."""
     job, bench = _decoded(line), _bench(line)
     return job.ended if job is not None else None if bench is None else bench.until

@@ -1,7 +1,7 @@
-"""Whether the database that is open is still the file of its name.
+"""Check that an open database is still the file under its name.
 
-Files are deleted and replaced by people and by scripts that tidy up. What is written into a
-deleted file is gone with the process, so nothing may be acknowledged from then on.
+Users and cleanup scripts delete or replace files. Data written to a deleted file is lost when the
+process exits, so nothing may be acknowledged after a deletion.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 class FileState(Enum):
-    """What is found under the name of an open database."""
+    """State of the file under the name of an open database."""
 
     OURS = "ours"
     GONE = "gone"
@@ -21,7 +21,7 @@ class FileState(Enum):
 
 
 class Presence:
-    """Knows the file of an open database again, by device and inode."""
+    """Identity of an open database's file, by device and inode."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -30,7 +30,7 @@ class Presence:
         self._known_log = _identity(self._log)
 
     def look(self) -> FileState:
-        """Tell what is found there now."""
+        """Return the current state of the file."""
         now = _identity(self._path)
         if now is None:
             return FileState.GONE
@@ -40,7 +40,7 @@ class Presence:
         return FileState.OURS
 
     def write_back(self, connection: sqlite3.Connection) -> None:
-        """Put the file back, whole: it lives on for as long as it is open.
+        """Write the deleted file back in full; its data exists while it is open.
 
         The connection must not be used afterwards. Errors: OSError, sqlite3.Error.
         """
@@ -62,7 +62,7 @@ class Presence:
         temporary.replace(self._path)
 
     def drop_log(self) -> None:
-        """Remove our write-ahead log from beside a file that it does not belong to."""
+        """Remove our write-ahead log beside a file that it does not belong to."""
         if _identity(self._log) == self._known_log:
             self._log.unlink(missing_ok=True)
             Path(f"{self._path}-shm").unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Reads all that the service keeps in memory; a record that is damaged costs only itself."""
+"""Loading of the records that the service keeps in memory; a damaged record affects only itself."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OLDER = "INSERT INTO temp.wanted SELECT job FROM ended_jobs WHERE at <= ?"
 RECENT = """INSERT INTO temp.wanted
     SELECT id FROM jobs WHERE NOT EXISTS (SELECT 1 FROM ended_jobs WHERE job = id)
     UNION ALL SELECT job FROM ended_jobs WHERE at > ?"""
-"""Which jobs; a record whose end was not noted is among the recent ones."""
+"""Query for the jobs to read; jobs without a recorded end count as recent."""
 
 WANTED = "WHERE {} IN (SELECT job FROM temp.wanted)"
 JOBS = "SELECT id, {{}}, number FROM jobs {} ORDER BY number"
@@ -35,11 +35,13 @@ PREEMPTIONS = "SELECT job, {{}} FROM preemptions {} ORDER BY at"
 CALIBRATION = "SELECT kind, horizon, low, high, outcomes FROM start_calibration"
 
 PROGRESS_JOBS = 1000
-"""Progress of reading is told each time that so many jobs have been read."""
+"""Number of jobs between two progress reports."""
 
 
 def recent_end(db: sqlite3.Connection, ended: int) -> float | None:
-    """Return since when the ``ended`` jobs ended that did so last; None if there are no more."""
+    """Return since when the last ``ended`` jobs have ended; None if there are no more than
+    these.
+    """
     sql = "SELECT at FROM ended_jobs ORDER BY at DESC LIMIT 1 OFFSET ?"
     row = db.execute(sql, (ended,)).fetchone()
     return None if row is None else float(row[0])
@@ -52,14 +54,14 @@ def read(
     after: float | None = None,
     until: float | None = None,
 ) -> StoredContents:
-    """Read everything, oldest first.
+    """Read all records, oldest first.
 
     Args:
-        progress: Told how many jobs of how many have been read.
-        after: Only jobs that ended after that time, or have not. ``until``: only those that ended
-            then or before, and nothing but jobs.
+        progress: Called with the number of jobs read and their total.
+        after: Only jobs that ended after that time, or have not. ``until``: only jobs that ended
+            then or before, and no other records.
 
-    Errors: sqlite3.DatabaseError: the file itself is damaged.
+    Errors: sqlite3.DatabaseError when the file itself is damaged.
     """
     which = ""
     if after is not None or until is not None:
@@ -105,7 +107,7 @@ def read(
 
 
 def _want(db: sqlite3.Connection, which: str, bound: float | None) -> None:
-    """Note which jobs are read, in a table of this connection alone: they are looked up often."""
+    """Write the jobs to read into a temporary table, for fast lookups."""
     db.execute("PRAGMA temp_store = MEMORY")
     db.execute("DROP TABLE IF EXISTS temp.wanted")
     db.execute("CREATE TEMP TABLE wanted (job TEXT PRIMARY KEY) WITHOUT ROWID")
@@ -115,7 +117,9 @@ def _want(db: sqlite3.Connection, which: str, bound: float | None) -> None:
 def _jobs_without(
     jobs: list[JobRecord], attempts: list[AttemptRecord], unreadable: list[Unreadable]
 ) -> frozenset[str]:
-    """Return the jobs that cannot be told: they, or what runs of them, cannot be read."""
+    """Return the jobs to leave out: their record, or that of their running attempt, is
+    unreadable.
+    """
     found = {it.id for it in unreadable if it.kind == "job"}
     doubtful = {it.id for it in unreadable if it.kind == "attempt"}
     newest = {(it.job, it.attempt) for it in attempts if it.job in doubtful}
@@ -127,7 +131,7 @@ def _jobs_without(
 
 
 class _Reader:
-    """Reads tables of JSON documents; what cannot be decoded is listed instead."""
+    """Reader of tables of JSON documents, which lists records that cannot be decoded."""
 
     def __init__(
         self,
@@ -145,7 +149,7 @@ class _Reader:
     def rows(self, kind: str, sql: str, type_: type[_Facts]) -> list[_Facts]:
         """Return the records of a table; ``{}`` in the query stands for the document."""
         decoder, found = msgspec.json.Decoder(type_), list[_Facts]()
-        # As bytes: a text that is none is one record's fault, and not that of the whole query.
+        # Read as bytes, so that invalid text fails one record instead of the whole query.
         for id_, facts, *number in self._db.execute(sql.format("CAST(facts AS BLOB)")):
             try:
                 found.append(decoder.decode(facts))

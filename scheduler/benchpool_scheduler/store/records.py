@@ -1,6 +1,7 @@
-"""The facts that survive: jobs, attempts, preemptions, leases. Frozen; times are epoch seconds.
+"""The durable records: jobs, attempts, preemptions, leases. Frozen; times are epoch seconds.
 
-They are JSON beside the columns that SQL sees. New fields have a default, new meanings migrate.
+They are JSON beside the columns that SQL uses. A new field has a default; a new meaning needs a
+migration.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ from benchpool_scheduler.store.use_records import UseRecord as UseRecord
 
 
 class Conflict(Exception):
-    """A change would give a GPU a second holder or repeat an id or key: an error of the caller."""
+    """Change that would give a GPU a second holder or repeat an ID or key: a caller's error."""
 
 
 class StopIntent(Struct, frozen=True, omit_defaults=True):
-    """Why a job that holds GPUs was told to stop; kept until its last worker has ended.
+    """Request that a job releases its GPUs; kept until its last worker has ended.
 
     Attributes:
         kind: What happens to the job when its workers are gone.
-        at: When it was decided. ``grace_s``: time between notice and kill.
-        by: The user who asked, None when the pool did.
-        for_: Whom the room is for, as people read it. ``text``: the sentence for job and user.
-        claimant: The job that gets the room (R20).
-        held: An administrator asked, of somebody else's job: its owner cannot resume it.
-        early: Its sweep asked: other trials do better.
+        at: When it was decided. ``grace_s``: seconds between notice and kill.
+        by: The user who requested it, None when the pool did.
+        for_: Beneficiary, as shown to users. ``text``: the sentence for job and user.
+        claimant: The job that gets the GPUs (R20).
+        held: An administrator paused another user's job: its owner cannot resume it.
+        early: Its sweep stopped it, because other trials do better.
     """
 
     kind: Intent
@@ -47,7 +48,7 @@ class StopIntent(Struct, frozen=True, omit_defaults=True):
 
 
 class Note(Struct, frozen=True):
-    """Why a job is paused, was queued again or how it ended: a code and a sentence."""
+    """Code and sentence: why a job is paused, was requeued, or how it ended."""
 
     code: str
     text: str
@@ -63,21 +64,21 @@ class Place(Struct, frozen=True):
 
 
 class JobRecord(Struct, frozen=True, omit_defaults=True):
-    """A job and where it is in its life.
+    """Job and its state.
 
     Attributes:
-        spec: What it asks for, with the workers and the priority that it has now.
+        spec: Its requested resources, with its current workers and priority.
         attempt: Number of the newest attempt, 0 before the first.
         queued_since: When it last began to wait.
         started: Start of the first attempt. ``ended``: when it reached a final state.
-        exit_code: That of the attempt that ended the job. ``measured``: what it used until then.
-        parameters: What its notebook, cells or function were given.
-        promised: Places that others are leaving for it; kept until it has them or gives up (R20).
-        retried: The failures after which it was tried again, oldest first.
-        remark: What its people wrote about it.
+        exit_code: That of the last attempt. ``measured``: its measured use, once it has ended.
+        parameters: Parameters of its notebook, cells or function.
+        promised: GPUs that other jobs are leaving for it; kept until it starts or gives up (R20).
+        retried: The failures after which it was retried, oldest first.
+        remark: Remark by its users.
         awaits: The jobs that it waits for, or waited for. ``freed``: when it joined the queue after
-            them; None where it waits for none, or still does.
-        late_since: Since when its deadline is not to be met any more; None while it may be.
+            them; None when it waits for none, or still waits.
+        late_since: Since when its deadline cannot be met; None while it can.
     """
 
     id: str
@@ -107,25 +108,25 @@ class JobRecord(Struct, frozen=True, omit_defaults=True):
 
     @property
     def live(self) -> bool:
-        """Whether it has not ended."""
+        """Return whether it has not ended."""
         return self.ended is None
 
     @property
     def gated(self) -> bool:
-        """Whether it waits for other jobs, so that it is not in the queue."""
+        """Return whether it waits for other jobs and is therefore not in the queue."""
         return bool(self.awaits) and self.freed is None and self.ended is None
 
     @property
     def in_line_since(self) -> float:
-        """When it first joined the queue: its age counts from then on (R11)."""
+        """Return when it first joined the queue; its age counts from then on (R11)."""
         return self.submitted if self.freed is None else self.freed
 
 
 class WorkerRecord(Struct, frozen=True, omit_defaults=True):
     """One process group of an attempt and the GPUs it holds until ``ended``.
 
-    ``leaving``: the job was told to go on without this worker, or it was lost before it joined the
-    others (R10); its end is no failure. ``failure``: what is known of one beyond the exit code.
+    ``leaving``: the job continues without this worker, or it was lost before it joined the gang
+    (R10); its end is no failure. ``failure``: details of a failure beyond the exit code.
     """
 
     index: int
@@ -146,8 +147,8 @@ class AttemptRecord(Struct, frozen=True, omit_defaults=True):
     Attributes:
         decided: When the pass decided it. ``started``: when all its workers ran.
         port: Rendezvous port of the gang.
-        cpus: Cores that each worker was started with, whoever named them; None in records of
-            releases that did not keep it. ``memory_gib``: GiB of memory.
+        cpus: Cores of each worker, requested or default; None in records of releases that did
+            not keep it. ``memory_gib``: memory in GiB.
     """
 
     job: str
@@ -164,21 +165,21 @@ class AttemptRecord(Struct, frozen=True, omit_defaults=True):
 
     @property
     def live_workers(self) -> tuple[WorkerRecord, ...]:
-        """Workers that hold GPUs."""
+        """Return the workers that hold GPUs."""
         return tuple(w for w in self.workers if w.ended is None)
 
 
 class PreemptionRecord(Struct, frozen=True, omit_defaults=True):
-    """One pause of a job: for somebody else (R23), or because a person asked (``by``).
+    """One pause of a job: for a claimant (R23), or on a user's request (``by``).
 
     Attributes:
-        lost_gpu_s: What was expected to be lost when it was decided (R18).
-        gpus: That it gave. ``needs``: those of the job or benches that it made room for.
-        said: What the person gave as a reason. ``rule`` is empty then.
-        ended: When its last worker had gone; from then on what it cost is known.
-        saved_at: When it had last saved; ``saved_step``, ``saved``: at which step and fraction.
-        unsaved_gpu_s: GPU time since then, or the attempt's start. ``restart_gpu_s``: that from the
-            decision to resume it until all its workers ran.
+        lost_gpu_s: Loss that was expected at the decision (R18).
+        gpus: GPUs that it freed. ``needs``: GPUs of the job or benches that it was paused for.
+        said: The user's reason. ``rule`` is empty then.
+        ended: When its last worker had gone; from then on its measured cost is known.
+        saved_at: Time of its last checkpoint; ``saved_step``, ``saved``: step and fraction of it.
+        unsaved_gpu_s: GPU time since then, or since the attempt's start. ``restart_gpu_s``: GPU
+            time from the decision to resume it until all its workers ran.
     """
 
     job: str
@@ -203,7 +204,7 @@ class PreemptionRecord(Struct, frozen=True, omit_defaults=True):
 
     @property
     def cost_gpu_s(self) -> float:
-        """GPU seconds that it cost as far as is known; before its end an estimate (R18)."""
+        """Return its cost so far in GPU seconds; before its end an estimate (R18)."""
         lost = self.unsaved_gpu_s
         return self.lost_gpu_s if lost is None else lost + (self.restart_gpu_s or 0.0)
 
@@ -229,10 +230,11 @@ class NodeWindowRecord(Struct, frozen=True, omit_defaults=True):
 
 
 class NodeRecord(Struct, frozen=True, omit_defaults=True):
-    """What administrators said of a node.
+    """Administrators' settings of a node.
 
     Attributes:
-        drained: Since when nothing may start there, None while it may. ``reason``, ``by``: of that.
+        drained: Since when no job may start there, None while jobs may. ``reason``, ``by``: of
+            the drain.
         window: Its next maintenance window, or the present one.
     """
 
@@ -248,7 +250,7 @@ class NodeRecord(Struct, frozen=True, omit_defaults=True):
 
 
 class AddJob(Struct, frozen=True):
-    """A new job with its submission as JSON; its (user, key) must be new."""
+    """Addition of a job with its submission as JSON; its (user, key) must be new."""
 
     job: JobRecord
     submission: bytes
@@ -256,50 +258,52 @@ class AddJob(Struct, frozen=True):
 
 
 class SaveJob(Struct, frozen=True):
-    """The job as it is now."""
+    """New state of a job."""
 
     job: JobRecord
 
 
 class SaveAsked(Struct, frozen=True):
-    """``workers`` or ``priority`` of a job were changed here, not where others write them too."""
+    """Change of ``workers`` or ``priority`` by the service, to be written to the job's object
+    too.
+    """
 
     job: str
     fields: tuple[str, ...]
 
 
 class SaveAttempt(Struct, frozen=True):
-    """The attempt as it is now; GPUs of workers that have not ended are held by it (R1)."""
+    """New state of an attempt; it holds the GPUs of workers that have not ended (R1)."""
 
     attempt: AttemptRecord
 
 
 class SavePreemption(Struct, frozen=True):
-    """The preemption as it is now."""
+    """New state of a preemption."""
 
     preemption: PreemptionRecord
 
 
 class SaveLease(Struct, frozen=True):
-    """A new lease; its GPUs are held by it (R1)."""
+    """Addition of a lease, which holds its GPUs (R1)."""
 
     lease: LeaseRecord
 
 
 class DropLease(Struct, frozen=True):
-    """The lease is given back."""
+    """Release of a lease."""
 
     id: str
 
 
 class DropJob(Struct, frozen=True):
-    """The job and all that belongs to it is removed by age."""
+    """Removal of a job and of all its records by age."""
 
     id: str
 
 
 class AddObject(Struct, frozen=True):
-    """A user has uploaded an object, or used it again."""
+    """Upload of an object by a user, or a repeated use of it."""
 
     sha256: str
     user: str
@@ -308,19 +312,19 @@ class AddObject(Struct, frozen=True):
 
 
 class SaveUse(Struct, frozen=True):
-    """All past use as it is now; what is not in it is forgotten."""
+    """All past use; use that is missing in it is removed."""
 
     use: tuple[UseRecord, ...]
 
 
 class SaveCalibration(Struct, frozen=True):
-    """What is known of estimates of starts as it is now."""
+    """Calibration of start estimates."""
 
     calibration: tuple[CalibrationRecord, ...]
 
 
 class SaveNodes(Struct, frozen=True):
-    """What was said of nodes as it is now; what is not in it is forgotten."""
+    """All node records; records that are missing in it are removed."""
 
     nodes: tuple[NodeRecord, ...]
 
@@ -342,13 +346,13 @@ Change = (
 
 
 class Unreadable(Struct, frozen=True):
-    """A record that is there and cannot be read.
+    """Record that exists but cannot be read.
 
     Attributes:
-        kind: ``job``, ``lease``, or another one that only a history lacks.
-        id: Of the job or the lease.
-        why: In a few words. ``file``: where it is.
-        gpus: What it holds all the same: nobody else may be given these (R1).
+        kind: ``job``, ``lease``, or a kind that only history uses.
+        id: ID of the job or lease.
+        why: Reason in a few words. ``file``: the file that has it.
+        gpus: GPUs that it still holds: they must not be assigned to another holder (R1).
     """
 
     kind: str
@@ -359,14 +363,14 @@ class Unreadable(Struct, frozen=True):
 
 
 class StoredContents(Struct, frozen=True):
-    """Everything that a service holds in memory, in the order in which it was accepted.
+    """All records that a service holds in memory, in order of acceptance.
 
     Attributes:
-        unreadable: Records that cannot be read; nothing else of their jobs is told.
-        hold: Why nothing new may begin until an administrator decides, None where it may.
-        numbers: Places of ``jobs`` in the order of acceptance, where some are left out.
-        next_number: That of the next job, where numbers are told.
-        older: Ended jobs were left out, for ``HistoryStore.older``.
+        unreadable: Records that cannot be read; their jobs' other records are left out.
+        hold: Why new jobs are blocked until an administrator decides, or None.
+        numbers: Positions of ``jobs`` in the order of acceptance, where some are left out.
+        next_number: Position of the next job, where positions are given.
+        older: Whether ended jobs were left out, for ``HistoryStore.older``.
     """
 
     jobs: tuple[JobRecord, ...] = ()

@@ -1,7 +1,7 @@
-"""What is done about a database that is lost or damaged, before it is opened.
+"""Repair of a lost or damaged database, before it is opened.
 
-Nothing is ever deleted: the damaged file stays under another name, and what could be read of it
-takes its place. The service then begins nothing new until an administrator decides (``hold``).
+Nothing is deleted. The damaged file is kept under another name, and its readable rows replace it.
+The service then blocks new jobs until an administrator decides (``hold``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WAY_OUT = (
 
 
 def _way_out(database: Path) -> str:
-    """Return what an administrator can do, with the newest copy where there is one."""
+    """Return the administrator's options, with the newest backup if there is one."""
     state = database.parent.parent
     newest = max(state.glob("backups/*/pool.sqlite"), default=None)
     if newest is None:
@@ -33,7 +33,7 @@ def _way_out(database: Path) -> str:
 
 
 def note_loss(database: Path, jobs: Path) -> None:
-    """Hold everything where there is no database, or an empty one, and there are jobs."""
+    """Block new jobs when the database is missing or empty although jobs have files."""
     there = database.exists()
     if there and database.stat().st_size > 0:
         return
@@ -45,7 +45,7 @@ def note_loss(database: Path, jobs: Path) -> None:
         return
     what = "is empty" if there else "is missing"
     log = Path(f"{database}-wal")
-    if log.exists():  # SQLite would delete it
+    if log.exists():  # SQLite would delete the log
         log.replace(f"{database}.lost-{_stamp()}-wal")
     hold.write(
         database,
@@ -55,9 +55,9 @@ def note_loss(database: Path, jobs: Path) -> None:
 
 
 def set_aside(database: Path, fault: str) -> None:
-    """Put what can be read of a damaged database in its place, and hold everything.
+    """Replace a damaged database by its readable rows, and block new jobs.
 
-    Errors: OSError, sqlite3.Error: the disk takes nothing; all is as it was.
+    Errors: OSError, sqlite3.Error when the disk cannot be written; then all is as it was.
     """
     aside = database.with_name(f"{database.name}.damaged-{_stamp()}")
     new = database.with_name(f"{database.name}.salvaged")
@@ -67,7 +67,7 @@ def set_aside(database: Path, fault: str) -> None:
         f"The database {database} was damaged ({fault}). {_in_words(found)} The damaged file is "
         f"kept as {aside}. {_way_out(database)}",
     )
-    # From here on a crash leaves either file in place, and the note.
+    # A crash from here on leaves one of the two files in place, and the note.
     os.link(database, aside)
     for suffix in ("-wal", "-shm"):
         left = Path(f"{database}{suffix}")
@@ -78,7 +78,7 @@ def set_aside(database: Path, fault: str) -> None:
 
 
 def _in_words(found: Salvaged) -> str:
-    """Return what was read, as sentences.
+    """Return the numbers of recovered rows as sentences.
 
     >>> _in_words(Salvaged({"jobs": 2, "leases": 0}, {"jobs": False, "leases": True}))
     'Of it 2 jobs and 0 benches could be read; others may be lost.'

@@ -1,4 +1,4 @@
-"""What is kept of failures, and of the times that a job was tried again after one: frozen."""
+"""Records of failures and of the retries after them; frozen."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from benchpool_scheduler.contract.causes import EndCause
 
 
 class FailureRecord(Struct, frozen=True, omit_defaults=True):
-    """What is known of a worker's failure beyond its exit code.
+    """Details of a worker's failure beyond its exit code.
 
     Attributes:
-        cause: As its log or its cluster says. ``traceback``: a mark that equal tracebacks share.
+        cause: Cause according to its log or cluster. ``traceback``: fingerprint of its traceback.
         xid: The driver's newest error of its GPUs, None for none.
     """
 
@@ -21,15 +21,15 @@ class FailureRecord(Struct, frozen=True, omit_defaults=True):
 
 
 class RetryRecord(Struct, frozen=True, omit_defaults=True):
-    """A failure after which the job queued again.
+    """Failure after which the job was queued again.
 
     Attributes:
-        attempt: The one that failed; ``at``: when it had ended, epoch seconds.
-        node: Where the worker was that failed; ``xid``: the driver's error there, None for none.
-        pause_s: Seconds that the job waits from then on. ``avoid_s``: those that it keeps off the
-            node, where there are others.
-        exit_code: That of the worker. ``traceback``: a mark that equal tracebacks share.
-        step: At which step it had last saved; None where that is not known. ``saved``: it had.
+        attempt: The failed attempt; ``at``: when it had ended, epoch seconds.
+        node: Node of the failed worker; ``xid``: the driver's error there, None for none.
+        pause_s: Delay of the next attempt, in seconds. ``avoid_s``: seconds for which the job
+            avoids the node, where there are other nodes.
+        exit_code: That of the worker. ``traceback``: fingerprint of its traceback.
+        step: Step of its last checkpoint, None if unknown. ``saved``: whether it had one.
     """
 
     attempt: int
@@ -46,10 +46,10 @@ class RetryRecord(Struct, frozen=True, omit_defaults=True):
 
     @property
     def next_at(self) -> float:
-        """When the next attempt may begin, epoch seconds."""
+        """Return when the next attempt may begin, epoch seconds."""
         return self.at + self.pause_s
 
     @property
     def avoided_until(self) -> float:
-        """Until when the job keeps off the node, epoch seconds."""
+        """Return until when the job avoids the node, epoch seconds."""
         return self.at + self.avoid_s

@@ -1,9 +1,8 @@
-"""Reads what can be read of a damaged database into a new one; the damaged file is only read.
+"""Recovery of the readable rows of a damaged database; the damaged file is only read.
 
 SQLite stops a query at the first damaged page. So each table is read in both directions up to the
-damage, and rows beyond it are asked for by their keys: a job's number is a number, and what
-belongs to a job is found by the job's id. A file that lost only its first bytes is given those of
-a new one.
+damage, and rows beyond it are looked up by key. A job's key is its number; its other records are
+found by the job's ID. A file that lost only its first bytes gets the header of a new database.
 """
 
 from __future__ import annotations
@@ -19,28 +18,28 @@ from typing import Any
 from benchpool_scheduler.store import schema
 
 HEADER = 100
-"""Bytes that say what kind of file it is, before the first page's own content."""
+"""Size of the file header at the beginning of the first page, in bytes."""
 
 TABLES = ("jobs", "attempts", "preemptions", "leases", "held_gpus", "objects", "job_objects",
           "past_use", "start_calibration", "nodes")  # fmt: skip
 OF_JOB = frozenset({"attempts", "preemptions", "held_gpus", "job_objects"})
 MOST_BYTES = 2**40
 MOST_GAP = 1_000_000
-"""Numbers of jobs are tried up to this far beyond the last one that could be read."""
+"""Largest job number that is looked up beyond the damage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Salvaged:
-    """How many rows of each table could be read; ``whole`` where no damage was met in it."""
+    """Number of recovered rows by table, and whether each table was undamaged."""
 
     rows: dict[str, int]
     whole: dict[str, bool]
 
 
 def salvage(damaged: Path, target: Path) -> Salvaged:
-    """Write what can be read of ``damaged``, with its write-ahead log, into a new database.
+    """Write the readable rows of ``damaged``, with its write-ahead log, into a new database.
 
-    Errors: OSError, sqlite3.Error: the new one cannot be written.
+    Errors: OSError, sqlite3.Error when the new database cannot be written.
     """
     copy = target.with_name(f"{target.name}.source")
     for suffix in ("", "-wal"):
@@ -75,7 +74,7 @@ def _read_into(new: sqlite3.Connection, copy: Path) -> Salvaged:
         return Salvaged(rows, whole)
     try:
         old.execute("PRAGMA trusted_schema = OFF")
-        # What a wrong version would need is not known; its rows would be misread.
+        # The layout of an unknown version is not known; its rows would be misread.
         version = int(old.execute("PRAGMA user_version").fetchone()[0])
         _bring_to(new, version)
         new.execute("PRAGMA foreign_keys = OFF")
@@ -92,7 +91,7 @@ def _read_into(new: sqlite3.Connection, copy: Path) -> Salvaged:
 
 
 def _bring_to(new: sqlite3.Connection, version: int) -> None:
-    """Give the new file the tables of an older version; the writer migrates it as any other."""
+    """Set the new file to an older version; the writer migrates it as usual."""
     if 0 < version < len(schema.MIGRATIONS):
         new.execute(f"PRAGMA user_version = {version}")
 
@@ -124,7 +123,7 @@ def _copy(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> tuple
 def _beyond_gaps(
     old: sqlite3.Connection, new: sqlite3.Connection, select: str, insert: str
 ) -> None:
-    """Read the jobs between two damages, from each number that can be reached."""
+    """Read the jobs between two damaged places by their numbers."""
     known = {row[0] for row in new.execute("SELECT number FROM jobs")}
     last, number = max(known, default=0), 1
     while number <= last and number < MOST_GAP:
@@ -140,7 +139,7 @@ def _beyond_gaps(
 
 
 class Rows:
-    """The rows of a query up to the first damage; ``ended`` when there was none."""
+    """Rows of a query up to the first damage; ``ended`` when there was none."""
 
     def __init__(self, db: sqlite3.Connection, sql: str, parameters: Sequence[object] = ()) -> None:
         self._db, self._sql, self._parameters = db, sql, parameters
@@ -155,7 +154,7 @@ class Rows:
 
 
 def mend_header(copy: Path, like: Path) -> None:
-    """Give a file that lost its first bytes those of a new database, with its own size."""
+    """Write the header of a new database into a file without one, with the file's size."""
     with copy.open("r+b") as damaged, like.open("rb") as new:
         if damaged.read(16) == b"SQLite format 3\0":
             _mend_size(copy, damaged.read(HEADER - 16))
@@ -163,16 +162,16 @@ def mend_header(copy: Path, like: Path) -> None:
         header = bytearray(new.read(HEADER))
         page = int.from_bytes(header[16:18], "big") or 65536
         size = copy.stat().st_size
-        header[18:20] = b"\x02\x02"  # as a file with a write-ahead log
+        header[18:20] = b"\x02\x02"  # with a write-ahead log
         header[28:32] = (size // (1 if page == 1 else page)).to_bytes(4, "big")
-        header[32:40] = bytes(8)  # its free pages are not known
-        header[92:96] = header[24:28]  # so that the size counts
+        header[32:40] = bytes(8)  # free pages are unknown
+        header[92:96] = header[24:28]  # makes the size valid
         damaged.seek(0)
         damaged.write(header)
 
 
 def _mend_size(copy: Path, header: bytes) -> None:
-    """Make a file that was cut off as long as it says it is: SQLite reads none of it otherwise."""
+    """Extend a truncated file to the size in its header; SQLite would read nothing otherwise."""
     page = int.from_bytes(header[0:2], "big")
     size = int.from_bytes(header[12:16], "big") * (65536 if page == 1 else page)
     if copy.stat().st_size < size < MOST_BYTES:

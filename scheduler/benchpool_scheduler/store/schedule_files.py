@@ -1,7 +1,7 @@
-"""The schedules: a file for each, written whole, with what came of its last times.
+"""The schedules: a file for each, written whole, with the results of its last times.
 
-A time is in the file, with the id that its job will have, before that job is accepted. So after a
-crash the same job is accepted for it, and none is sent twice.
+A time is recorded with the ID of its job before that job is accepted. After a crash the same job is
+accepted for it, and none is submitted twice.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from benchpool_scheduler.store import whole_files
 
 FOLDER = "schedules"
 NAME = re.compile(rf"{FOLDER}/[a-z0-9]{{26}}\.json")
-"""Where these files lie in a copy."""
+"""Pattern of the paths of these files in a backup."""
 _FILE = re.compile(r"[a-z0-9]{26}\.json")
 
 
 class TimeRecord(Struct, frozen=True, omit_defaults=True):
-    """A time that has come.
+    """Time of a schedule that has come.
 
     Attributes:
-        job: The id of its job, chosen before that is accepted. ``accepted``: it was.
-        ended: How its job ended, kept when that is removed.
+        job: ID of its job, chosen before acceptance. ``accepted``: whether it was accepted.
+        ended: How its job ended, kept when the job is removed.
     """
 
     at: float
@@ -40,12 +40,12 @@ class TimeRecord(Struct, frozen=True, omit_defaults=True):
 
 
 class ScheduleRecord(Struct, frozen=True, omit_defaults=True):
-    """A schedule.
+    """Schedule of a job.
 
     Attributes:
         seen: All times up to this one are decided. ``last``: newest first, at most ten.
-        paused: Why nothing is sent. ``owner_gone``: that is why.
-        paused_at: When somebody other than the owner paused it, epoch seconds; else None.
+        paused: Why no job is submitted. ``owner_gone``: whether the missing owner is the reason.
+        paused_at: When a user other than the owner paused it, epoch seconds; else None.
     """
 
     id: str
@@ -68,12 +68,12 @@ class ScheduleRecord(Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class ScheduleFiles:
-    """The files below one folder. Everything here blocks."""
+    """Files below one folder. All methods block."""
 
     folder: Path
 
     def read(self) -> tuple[list[ScheduleRecord], list[str]]:
-        """Return all schedules, and the names of files that cannot be read. Errors: OSError."""
+        """Return all schedules, and the names of unreadable files. Errors: OSError."""
         found, broken = [], []
         for file in sorted(self.folder.glob("*.json")):
             try:
@@ -83,11 +83,11 @@ class ScheduleFiles:
         return found, broken
 
     def write(self, schedule: ScheduleRecord) -> None:
-        """Keep a schedule; it is on disk when this returns. Errors: OSError."""
+        """Write a schedule durably. Errors: OSError."""
         whole_files.write(self._file(schedule.id), msgspec.json.encode(schedule))
 
     def remove(self, schedule: str) -> None:
-        """Remove a schedule; no harm where there is none. Errors: OSError."""
+        """Delete a schedule, if it exists. Errors: OSError."""
         self._file(schedule).unlink(missing_ok=True)
 
     def _file(self, schedule: str) -> Path:

@@ -1,8 +1,8 @@
-"""The tables, and how an older file becomes the present one.
+"""The tables, and the migrations from older versions.
 
-Each job, attempt, preemption and lease is one JSON document; columns exist for what SQL itself
-must keep unique or find. ``held_gpus`` repeats who holds which GPU, so that the primary key
-refuses a second holder whatever the code above believes (R1).
+Each job, attempt, preemption and lease is one JSON document. Columns exist for values that SQL must
+search or keep unique. ``held_gpus`` repeats the holder of each GPU, so that its primary key rejects
+a second holder even if the code above has a bug (R1).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from benchpool_scheduler.errors import Unavailable
 
 APPLICATION_ID = 0x62706F6C  # "bpol"
 INCREMENTAL = 2
-"""``PRAGMA auto_vacuum``: free pages are given back to the disk when somebody asks for it."""
+"""``PRAGMA auto_vacuum`` mode: free pages return to the disk on request."""
 
 
 def _asked_into_spec() -> str:
-    """Return the statement that moves what a job asks for into its ``spec``, as 0.1.0 wrote it.
+    """Return the statement that moves a job's requested resources of 0.1.0 into its ``spec``.
 
-    The facts had those that differ from their defaults, with the fewest workers worked out; what
-    was asked of those stands in the submission.
+    The facts had the values that differ from their defaults, with ``min_workers`` computed; the
+    requested ``min_workers`` is in the submission.
     """
     names = (
         *("gpus", "workers", "min_workers", "priority", "preemptible", "time_limit_s"),
@@ -107,7 +107,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     (_asked_into_spec(),),
     (
-        # Only says which jobs need not be read at once: one that is not in it is read.
+        # Lists the jobs that need not be read at the start; a job that is not in it is read.
         """CREATE TABLE IF NOT EXISTS ended_jobs (
             job TEXT PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE,
             at REAL NOT NULL
@@ -136,11 +136,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ) STRICT, WITHOUT ROWID""",
     ),
 )
-"""The statements that lead from version N to N + 1, for each N from 0."""
+"""Statements that migrate from version N to N + 1, for each N from 0."""
 
 
 def configure(connection: sqlite3.Connection) -> None:
-    """Set what makes commits durable and the file hard to misuse."""
+    """Set pragmas for durable commits and a safe file."""
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA wal_autocheckpoint = 1000")
@@ -151,13 +151,13 @@ def configure(connection: sqlite3.Connection) -> None:
 
 
 def outdated(connection: sqlite3.Connection) -> int | None:
-    """Return the version of a database of ours that is older than the present one, else None."""
+    """Return the version of one of our databases if it is older than the present one, else None."""
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     return version if 0 < version < len(MIGRATIONS) else None
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the file to the present version, a transaction for each step.
+    """Migrate the file to the present version, one transaction per step.
 
     Errors: Unavailable for a file of another program, or of a newer version.
     """
@@ -183,9 +183,9 @@ def migrate(connection: sqlite3.Connection) -> None:
 
 
 def shrinkable(connection: sqlite3.Connection) -> None:
-    """Make it a file that gives space back; one that does not yet is written anew, once."""
+    """Enable incremental vacuum; a file without it is rewritten once."""
     if connection.execute("PRAGMA auto_vacuum").fetchone()[0] != INCREMENTAL:
-        # A disk without the room for it leaves the file as it is: it works, and does not shrink.
+        # With too little disk space the file stays as it is: it works, but does not shrink.
         with contextlib.suppress(sqlite3.Error):
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("VACUUM")

@@ -1,7 +1,7 @@
-"""The services of people: a file for each, written whole.
+"""Users' services: a file for each, written whole.
 
-A replica is in the file, with the id of its job, before that job is accepted. So after a crash the
-same job is accepted for it, and none is begun twice.
+A replica is recorded with the ID of its job before that job is accepted. After a crash the same job
+is accepted for it, and none is started twice.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from benchpool_scheduler.store import whole_files
 
 FOLDER = "services"
 NAME = re.compile(rf"{FOLDER}/[a-z0-9]{{26}}\.json")
-"""Where these files lie in a copy."""
+"""Pattern of the paths of these files in a backup."""
 MOST_NOTES = 20
-"""So many notes are kept of a service."""
+"""Maximum number of notes kept of a service."""
 _FILE = re.compile(r"[a-z0-9]{26}\.json")
 
 
 class ReplicaRecord(Struct, frozen=True, omit_defaults=True):
-    """A replica whose job has not ended.
+    """Replica whose job has not ended.
 
     Attributes:
-        job: The id of its job, chosen before that is accepted.
-        port: Where it listens.
-        leaving_since: Since when it gets no new requests; None while it does. ``why``: of that.
+        job: ID of its job, chosen before acceptance.
+        port: Port on which it listens.
+        leaving_since: Since when it gets no new requests, else None. ``why``: the reason.
     """
 
     job: str
@@ -44,7 +44,7 @@ class ReplicaRecord(Struct, frozen=True, omit_defaults=True):
 
 
 class EndedReplica(Struct, frozen=True, omit_defaults=True):
-    """A replica that ended by itself; ``text`` says how."""
+    """Replica that ended by itself; ``text`` is the reason."""
 
     job: str
     at: float
@@ -54,19 +54,19 @@ class EndedReplica(Struct, frozen=True, omit_defaults=True):
 
 
 class ServiceNote(Struct, frozen=True):
-    """What became of a service, and why."""
+    """Event of a service."""
 
     at: float
     text: str
 
 
 class ServiceRecord(Struct, frozen=True, omit_defaults=True):
-    """A service.
+    """Service of a user.
 
     Attributes:
-        mode: Of ``serving.states.ServiceMode``. ``said``: why it is in it.
+        mode: Value of ``serving.states.ServiceMode``. ``said``: the reason for it.
         failures: Replicas that ended by themselves, newest first.
-        notes: What became of it, newest first.
+        notes: Its events, newest first.
     """
 
     id: str
@@ -94,18 +94,18 @@ class ServiceRecord(Struct, frozen=True, omit_defaults=True):
     notes: tuple[ServiceNote, ...] = ()
 
     def noted(self, at: float, text: str) -> ServiceRecord:
-        """Return it with one more note; the oldest go."""
+        """Return the record with another note; the oldest beyond the limit are dropped."""
         return replace(self, notes=(ServiceNote(at, text), *self.notes)[:MOST_NOTES])
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceFiles:
-    """The files below one folder. Everything here blocks."""
+    """Files below one folder. All methods block."""
 
     folder: Path
 
     def read(self) -> tuple[list[ServiceRecord], list[str]]:
-        """Return all services, and the names of files that cannot be read. Errors: OSError."""
+        """Return all services, and the names of unreadable files. Errors: OSError."""
         found, broken = [], []
         for file in sorted(self.folder.glob("*.json")):
             try:
@@ -115,11 +115,11 @@ class ServiceFiles:
         return found, broken
 
     def write(self, service: ServiceRecord) -> None:
-        """Keep a service; it is on disk when this returns. Errors: OSError."""
+        """Write a service durably. Errors: OSError."""
         whole_files.write(self._file(service.id), msgspec.json.encode(service))
 
     def remove(self, service: str) -> None:
-        """Remove a service; no harm where there is none. Errors: OSError."""
+        """Delete a service, if it exists. Errors: OSError."""
         self._file(service).unlink(missing_ok=True)
 
     def _file(self, service: str) -> Path:

@@ -24,8 +24,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
 )
 
 RECENT = 5_000
-"""Of ended jobs so many, those that ended last, are read before the service begins: it learns run
-times from these. The others are read beside its work."""
+"""Number of newest ended jobs read before the service begins; the rest is read in background."""
 
 LOCK_TRIES, LOCK_RETRY_S = 10, 0.05
 
@@ -36,11 +35,11 @@ UNUSED = (
 
 
 class SqliteStore:
-    """The facts in ``<folder>/pool.sqlite``, guarded by ``<folder>/pool.lock``.
+    """Store in ``<folder>/pool.sqlite``, locked by ``<folder>/pool.lock``.
 
     Args:
-        lost: Called with a sentence when nothing can be written any more, until a restart.
-        progress: Told how many jobs of how many have been read, from another thread.
+        lost: Called with a sentence when writing has stopped until a restart.
+        progress: Called with the number of jobs read and their total, in another thread.
     """
 
     def __init__(
@@ -58,9 +57,10 @@ class SqliteStore:
         self._read_after: float | None = None
 
     async def open(self) -> StoredContents:
-        """Take possession and read everything that can be read. Errors: Unavailable.
+        """Lock the store and read all readable records. Errors: Unavailable.
 
-        A database that is damaged, or missing beside jobs, is told in ``StoredContents.hold``.
+        ``StoredContents.hold`` reports a database that is damaged, or missing although jobs have
+        files.
         """
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         refuse_network_file_system(self._path.parent)
@@ -88,7 +88,7 @@ class SqliteStore:
         return await asyncio.to_thread(read)
 
     async def older(self) -> StoredContents:
-        """Return the ended jobs that were left out when it was opened. Errors: Unavailable."""
+        """Return the ended jobs that were left out at the start. Errors: Unavailable."""
         until = self._read_after
         return StoredContents() if until is None else await asyncio.to_thread(self._older, until)
 
@@ -106,15 +106,15 @@ class SqliteStore:
         await self.writer.close()
 
     async def copy_to(self, target: Path) -> None:
-        """Write a copy of the database while it is used. Errors: Unavailable."""
+        """Write a copy of the database while it is in use. Errors: Unavailable."""
         await self.writer.copy_to(target)
 
     async def go_on(self) -> None:
-        """Let everything begin again: an administrator has decided."""
+        """Allow new jobs again, after an administrator's decision."""
         await asyncio.to_thread(hold.release, self._path)
 
     async def _take_lock(self) -> None:
-        """Take the lock; one that a killed service's half-made child still has is free soon."""
+        """Take the lock; retry briefly, as a child of a killed service may still hold it."""
         for _ in range(LOCK_TRIES - 1):
             with contextlib.suppress(Unavailable):
                 self._lock.acquire()
@@ -123,23 +123,23 @@ class SqliteStore:
         self._lock.acquire()
 
     async def close(self) -> None:
-        """Write what is left and give the file up."""
+        """Write pending changes, close the file and release the lock."""
         await self._close_file()
         self._lock.release()
 
     async def commit(
         self, *changes: Change, as_written: Callable[[str], None] | None = None
     ) -> None:
-        """Make all changes or none, durably, at one instant. Errors: Unavailable."""
+        """Apply all changes or none, durably, in one transaction. Errors: Unavailable."""
         await self.writer.commit(changes)
 
     def submission(self, job: str) -> bytes | None:
-        """Return the submission of a job as JSON, None when there is no such job."""
+        """Return the submission of a job as JSON, or None when the job does not exist."""
         row = self._read("SELECT submission FROM jobs WHERE id = ?", (job,)).fetchone()
         return None if row is None else bytes(row[0])
 
     def objects_of(self, user: str, hashes: Iterable[str]) -> frozenset[str]:
-        """Return those hashes that the user has uploaded."""
+        """Return the hashes that the user has uploaded."""
         found: set[str] = set()
         for chunk in _chunks(hashes, 500):
             marks = ", ".join("?" * len(chunk))
@@ -148,16 +148,16 @@ class SqliteStore:
         return frozenset(found)
 
     def stored_bytes(self, user: str) -> int:
-        """Return the bytes of all objects that the user has uploaded and that are kept."""
+        """Return the size in bytes of all stored objects that the user has uploaded."""
         sql = "SELECT COALESCE(SUM(size), 0) FROM objects WHERE user = ?"
         return int(self._read(sql, (user,)).fetchone()[0])
 
     async def unused_objects(self, before: float) -> tuple[str, ...]:
-        """Return objects that no job names and nobody has uploaded since ``before``."""
+        """Return objects that no job references and no user has uploaded since ``before``."""
         return await asyncio.to_thread(self._unused, before)
 
     def _unused(self, before: float) -> tuple[str, ...]:
-        # By a connection of its own: it goes over all objects, and the loop's must be free.
+        # Uses its own connection: it scans all objects and must not block the loop's connection.
         try:
             with contextlib.closing(_open_reader(self._path)) as reader:
                 return tuple(row[0] for row in reader.execute(UNUSED, (before,)))
@@ -165,14 +165,14 @@ class SqliteStore:
             raise self.writer.public(error) from error
 
     async def forget_objects(self, hashes: Iterable[str]) -> None:
-        """Remove these objects from the list."""
+        """Remove these objects from the list of uploads."""
         rows = [(sha256,) for sha256 in hashes]
         await self.writer.run(
             lambda db: db.executemany("DELETE FROM objects WHERE sha256 = ?", rows).close()
         )
 
     def size(self) -> int:
-        """Return the bytes of database and write-ahead log."""
+        """Return the size of database and write-ahead log, in bytes."""
         files = (self._path, self._path.with_name(self._path.name + "-wal"))
         return sum(file.stat().st_size for file in files if file.exists())
 
@@ -186,7 +186,7 @@ class SqliteStore:
 
 
 def _fault(error: Exception) -> str:
-    """Return in a few words what SQLite said of a damaged file."""
+    """Return SQLite's message about a damaged file."""
     return str(error.__cause__ or error)
 
 
@@ -205,7 +205,7 @@ def _chunks(values: Iterable[str], size: int) -> Iterator[tuple[str, ...]]:
 
 
 def refuse_network_file_system(folder: Path) -> None:
-    """Refuse a folder whose file locks and synchronisation cannot be relied on.
+    """Reject a folder whose file locks and synchronisation are unreliable.
 
     Errors: Unavailable ``store-network``.
     """
@@ -220,9 +220,9 @@ def refuse_network_file_system(folder: Path) -> None:
 
 
 def file_system_of(folder: Path) -> str:
-    """Return the type of the file system that holds a folder, empty when it cannot be told."""
+    """Return the type of the file system of a folder, empty if unknown."""
     try:
-        # What was mounted last at a place hides what was there.
+        # A later mount at the same place hides an earlier one.
         mounts = [(Path(it.mountpoint), it.fstype) for it in psutil.disk_partitions(all=True)][::-1]
     except OSError:
         return ""

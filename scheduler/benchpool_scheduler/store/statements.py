@@ -1,4 +1,4 @@
-"""What each change is in SQL; values travel as parameters only."""
+"""SQL statements for each change; values are passed as parameters only."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _save_attempt(db: sqlite3.Connection, change: SaveAttempt) -> None:
 
 
 def _save_asked(db: sqlite3.Connection, change: SaveAsked) -> None:
-    """Nobody else writes here: the job itself says all."""
+    """Do nothing: no other client writes here, and the job's record has the values."""
 
 
 def _save_preemption(db: sqlite3.Connection, change: SavePreemption) -> None:
@@ -148,5 +148,5 @@ _APPLY: Mapping[type[Change], Callable[[sqlite3.Connection, Any], None]] = {
 
 
 def apply(db: sqlite3.Connection, change: Change) -> None:
-    """Make one change inside the present transaction. Errors: sqlite3.Error."""
+    """Apply one change in the open transaction. Errors: sqlite3.Error."""
     _APPLY[type(change)](db, change)

@@ -1,8 +1,8 @@
-"""The files of who is told what, and how they go along in copies.
+"""The files of notification subscriptions, and their copies in backups.
 
-They are small and written whole. A copy that is put back adds the subscriptions of users who have
-none now; what was told goes back only where nothing is known of that, and what the site allows,
-with the password of its mail server, only where there is no such file.
+The files are small and written whole. A restore adds the subscriptions of users who have none now.
+It restores the delivery log only where there is none. It restores the site's settings, with the
+password of its mail server, only where there is no such file.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from benchpool_scheduler.store import whole_files
 SUBSCRIPTIONS = "notifications.json"
 TOLD = "notifications-told.json"
 FILES = (SUBSCRIPTIONS, TOLD)
-"""Their names, in a copy too."""
+"""Names of the files, in a backup too."""
 SITE = "notifications.yaml"
-"""What administrators allow: the file that they write, of this name in a copy."""
+"""Name in a backup of the administrators' notification settings."""
 
 
 def copy_into(source: Path, folder: Path) -> None:
-    """Put the files of a folder into another, those that are there. Errors: OSError."""
+    """Copy the existing files of a folder into another. Errors: OSError."""
     for name in FILES:
         if (source / name).is_file():
             whole_files.write(folder / name, (source / name).read_bytes())
 
 
 def put_back(copy: Path, folder: Path) -> int:
-    """Add the subscriptions of a copy that are not there; return how many. Errors: OSError."""
+    """Add missing subscriptions from a copy and return their number. Errors: OSError."""
     there = _by_user(folder / SUBSCRIPTIONS)
     missing = {
         user: one for user, one in _by_user(copy / SUBSCRIPTIONS).items() if user not in there
@@ -44,13 +44,13 @@ def put_back(copy: Path, folder: Path) -> int:
 
 
 def copy_site(file: Path, folder: Path) -> None:
-    """Put what administrators allow into a folder, where they wrote it. Errors: OSError."""
+    """Copy the administrators' settings into a folder, if they exist. Errors: OSError."""
     if file.is_file():
         whole_files.write(folder / SITE, file.read_bytes())
 
 
 def put_site_back(copy: Path, file: Path) -> bool:
-    """Put it back where there is none; tell whether it was. Errors: OSError."""
+    """Restore the settings if they are missing; return whether this was done. Errors: OSError."""
     if file.exists() or not (copy / SITE).is_file():
         return False
     whole_files.write(file, (copy / SITE).read_bytes())
@@ -58,7 +58,7 @@ def put_site_back(copy: Path, file: Path) -> bool:
 
 
 def _by_user(file: Path) -> dict[str, dict[str, Any]]:
-    """Return the subscriptions by user; none where the file cannot be read."""
+    """Return the subscriptions by user; empty when the file cannot be read."""
     try:
         found = msgspec.json.decode(file.read_bytes(), type=list[dict[str, Any]])
     except (OSError, msgspec.DecodeError):

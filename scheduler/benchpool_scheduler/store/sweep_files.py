@@ -1,7 +1,7 @@
 """The sweeps: a file for each, written whole, with the values of every trial and its job.
 
-A trial is in the file before its job is accepted, under the id that its job will have. So after a
-crash the same job is accepted for it, and no trial is lost or doubled.
+A trial is recorded with the ID of its job before that job is accepted. After a crash the same job
+is accepted for it, and no trial is lost or doubled.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from benchpool_scheduler.store import whole_files
 
 FOLDER = "sweeps"
 NAME = re.compile(rf"{FOLDER}/[a-z0-9]{{26}}\.json")
-"""Where these files lie in a copy."""
+"""Pattern of the paths of these files in a backup."""
 _FILE = re.compile(r"[a-z0-9]{26}\.json")
 
 
 class TrialRecord(Struct, frozen=True, omit_defaults=True):
-    """A trial; of one that has ended also what came of it, which outlives its job.
+    """Trial of a sweep; its result outlives its job.
 
     Attributes:
-        ended: State at its end, null before.
-        value: Its figure then, at ``step``.
+        ended: State at its end, None before.
+        value: Its objective at the end, at ``step``.
     """
 
     job: str
@@ -41,11 +41,12 @@ class TrialRecord(Struct, frozen=True, omit_defaults=True):
 
 
 class SweepRecord(Struct, frozen=True, omit_defaults=True):
-    """A sweep.
+    """Sweep of a job.
 
     Attributes:
-        by_service: Its ``user`` is a service of the Hub.
-        stopped_by: Wants no further trial; ``let_finish``: those that are under way go on.
+        by_service: Whether ``user`` is a service of the Hub.
+        stopped_by: The user who stopped further trials; ``let_finish``: whether running trials
+            continue.
         over: When its last trial had ended.
     """
 
@@ -66,12 +67,12 @@ class SweepRecord(Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class SweepFiles:
-    """The files below one folder. Everything here blocks."""
+    """Files below one folder. All methods block."""
 
     folder: Path
 
     def read(self) -> tuple[list[SweepRecord], list[str]]:
-        """Return all sweeps, and the names of files that cannot be read. Errors: OSError."""
+        """Return all sweeps, and the names of unreadable files. Errors: OSError."""
         found, broken = [], []
         for file in sorted(self.folder.glob("*.json")):
             try:
@@ -81,11 +82,11 @@ class SweepFiles:
         return found, broken
 
     def write(self, sweep: SweepRecord) -> None:
-        """Keep a sweep; it is on disk when this returns. Errors: OSError."""
+        """Write a sweep durably. Errors: OSError."""
         whole_files.write(self._file(sweep.id), msgspec.json.encode(sweep))
 
     def remove(self, sweep: str) -> None:
-        """Remove a sweep; no harm where there is none. Errors: OSError."""
+        """Delete a sweep, if it exists. Errors: OSError."""
         self._file(sweep).unlink(missing_ok=True)
 
     def _file(self, sweep: str) -> Path:
@@ -96,17 +97,17 @@ class SweepFiles:
 
 
 def copy_into(sweeps: Path, folder: Path) -> int:
-    """Put these files into a folder; return how many. Errors: OSError."""
+    """Copy these files into a folder and return their number. Errors: OSError."""
     copied = 0
     for file in sorted(sweeps.glob("*.json")):
-        with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
+        with contextlib.suppress(FileNotFoundError):  # removed meanwhile
             whole_files.write(folder / file.name, file.read_bytes())
             copied += 1
     return copied
 
 
 def put_back(copy: Path, sweeps: Path) -> int:
-    """Put files back that are not there; return how many. Errors: OSError."""
+    """Restore missing files and return their number. Errors: OSError."""
     missing = [it for it in sorted(copy.glob("*.json")) if not (sweeps / it.name).exists()]
     for file in missing:
         whole_files.write(sweeps / file.name, file.read_bytes())

@@ -1,4 +1,4 @@
-"""Past use, and how true estimates were: frozen."""
+"""Records of past use and of the accuracy of estimates; frozen."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from msgspec import Struct
 
 
 class UseRecord(Struct, frozen=True):
-    """Decayed past use above quota of a project, or of one of its users (R7).
+    """Decayed past use above quota by a project, or by one of its users (R7).
 
     Attributes:
         user: Empty for the project as a whole.
-        gpu_s: GPU seconds as they counted ``at`` that instant.
+        gpu_s: GPU seconds, decayed to the time ``at``.
     """
 
     project: str
@@ -20,10 +20,11 @@ class UseRecord(Struct, frozen=True):
 
 
 class CalibrationRecord(Struct, frozen=True, rename="camel"):
-    """How true estimates of starts were, of one horizon and basis (R22).
+    """Accuracy of start estimates, for one horizon and basis (R22).
 
     Attributes:
-        low, high: By which bounds are moved. ``outcomes``: a sign for each of the newest starts.
+        low, high: Corrections of the bounds.
+        outcomes: One character for each of the newest starts.
     """
 
     kind: str

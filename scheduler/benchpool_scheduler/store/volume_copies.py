@@ -1,11 +1,11 @@
-"""Copies of the volumes of a cluster: what is not in its API server, each volume by itself.
+"""Backups of the volumes of a cluster, which its API server does not store; each volume by itself.
 
-hub/2026-11-22T040000.125000Z-daily/    jupyterhub.sqlite
-pool/2026-11-22T040000.250000Z-daily/   objects/  audit/  past-jobs/  in-force.yaml  …
+hub/2026-11-22T040000.125000Z-daily/    jupyterhub.sqlite pool/2026-11-22T040000.250000Z-daily/
+objects/  audit/  past-jobs/  in-force.yaml  …
 
-Contents never change once they are there, so that a copy links those that the one before has, or
-the volume itself where the copies lie on it. Other
-processes use the volumes meanwhile; what goes while it is copied was not needed any more.
+Contents never change, so a copy links those of the copy before, or of the volume itself where both
+are on one file system. Other processes use the volumes meanwhile; a content that is removed during
+the copy was not needed any more.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ from benchpool_scheduler.store.checking import fault_of
 KIND = "daily"
 HUB_DATABASE = "jupyterhub.sqlite"
 IN_FORCE = "in-force.yaml"
-"""The settings that were in force last, for a start while the objects are wrong."""
+"""Last valid settings, for a start while the settings objects are invalid."""
 _CONTENT = re.compile(r"[0-9a-f]{64}")
 
 
 class CannotCopy(Exception):
-    """A sentence about what could not be copied, or put back; nothing was changed then."""
+    """Failed copy or restore, as a sentence; nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class VolumeCopies:
-    """Where the copies of a volume lie, and how many are kept."""
+    """Folder of the copies of a volume, and how many are kept."""
 
     folder: Path
     kept: int = 7
 
     def newest(self) -> Path | None:
-        """Return the newest copy, None where there is none yet."""
+        """Return the newest copy, or None."""
         return copies.newest(self.folder, KIND)
 
     def named(self, name: str) -> Path:
-        """Return a copy by its name, the newest for an empty one. Errors: CannotCopy."""
+        """Return a copy by its name, the newest for an empty name. Errors: CannotCopy."""
         found = self.folder / Path(name).name if name else self.newest()
         if found is None or not found.is_dir():
             there = sorted(it.name for it in self.folder.glob(f"*-{KIND}"))
@@ -69,7 +69,9 @@ class VolumeCopies:
 
     @contextlib.contextmanager
     def new(self) -> Iterator[Path]:
-        """Give a folder that becomes a copy when all of it was written; the oldest go then."""
+        """Yield a folder that becomes a copy when the block succeeds; then delete the oldest
+        copies.
+        """
         folder = self.folder / copies.folder_name(KIND)
         partial = folder.with_name(f".{folder.name}")
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -90,7 +92,7 @@ class VolumeCopies:
 
 
 def copy_hub(volume: Path, to: VolumeCopies) -> list[str]:
-    """Copy the Hub's database while it is used; return what was done. Errors: CannotCopy."""
+    """Copy the Hub's database while it is in use; return a report. Errors: CannotCopy."""
     database = volume / HUB_DATABASE
     if not database.is_file():
         raise CannotCopy(f"{database} is not there: the Hub has not made its database yet.")
@@ -103,7 +105,7 @@ def copy_hub(volume: Path, to: VolumeCopies) -> list[str]:
 
 
 def restore_hub(volume: Path, copy: Path) -> list[str]:
-    """Put the Hub's database back, which nobody uses; return what was done. Errors: CannotCopy."""
+    """Restore the Hub's database, which must not be in use; return a report. Errors: CannotCopy."""
     source, target = copy / HUB_DATABASE, volume / HUB_DATABASE
     fault = fault_of(source) if source.is_file() else "it is not there"
     if fault is not None:
@@ -127,7 +129,7 @@ def restore_hub(volume: Path, copy: Path) -> list[str]:
 
 
 def copy_pool(volume: Path, to: VolumeCopies) -> list[str]:
-    """Copy contents, audit trail and past jobs while they are used; return what was done.
+    """Copy contents, audit trail and past jobs while they are in use; return a report.
 
     Errors: CannotCopy.
     """
@@ -160,7 +162,7 @@ def copy_pool(volume: Path, to: VolumeCopies) -> list[str]:
 
 
 def restore_pool(volume: Path, copy: Path) -> list[str]:
-    """Put back what the volume lacks; what is there stays. Return what was done.
+    """Restore missing files of the volume; existing files stay. Return a report.
 
     Errors: CannotCopy.
     """
@@ -203,7 +205,7 @@ def restore_pool(volume: Path, copy: Path) -> list[str]:
 
 
 def _copy_contents(source: Path, target: Path, before: Path | None) -> int:
-    """Copy contents and who uploaded them; return how many contents there are."""
+    """Copy contents and their upload markers; return the number of contents."""
     copied = 0
     for file in _contents(source):
         name = file.relative_to(source)
@@ -213,7 +215,7 @@ def _copy_contents(source: Path, target: Path, before: Path | None) -> int:
             known = earlier is not None and audit_copies.same_size(earlier, file)
         except FileNotFoundError:
             known = False
-        with contextlib.suppress(FileNotFoundError):  # removed meanwhile, as nothing needs it
+        with contextlib.suppress(FileNotFoundError):  # removed meanwhile, as no job needs it
             source_file = earlier if earlier is not None and known else file
             audit_copies.link_or_copy(source_file, target / name)
             copied += len(name.parts) == 2
@@ -238,7 +240,7 @@ def _restore_contents(copy: Path, target: Path) -> int:
 
 
 def _contents(folder: Path) -> Iterator[Path]:
-    """Give contents that are whole: those under way have longer names."""
+    """Yield complete contents; incomplete ones have longer names."""
     return (it for it in folder.glob("??/*") if _CONTENT.fullmatch(it.name))
 
 
@@ -247,7 +249,7 @@ def _markers(folder: Path) -> Iterator[Path]:
 
 
 def _put_marker(marker: Path, place: Path) -> None:
-    """Say who uploaded a content, and when: that is the file's time."""
+    """Create an upload marker with the original upload time."""
     when = marker.stat().st_mtime
     place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     place.touch()
@@ -255,7 +257,7 @@ def _put_marker(marker: Path, place: Path) -> None:
 
 
 def _copy_lines(source: Path, target: Path) -> None:
-    """Copy the whole lines of files that grow."""
+    """Copy the complete lines of append-only files."""
     for file in sorted(source.glob("*.jsonl")):
         target.mkdir(exist_ok=True, mode=0o700)
         data = file.read_bytes()

@@ -1,4 +1,4 @@
-"""A file of ours that is written whole or not at all, readable for the service's account alone."""
+"""Atomic replacement of files that only the service's account can read."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def write(target: Path, data: bytes) -> None:
-    """Replace a file; it is on disk when this returns. Its folder is made where it is missing.
+    """Replace a file durably; its folder is created when missing.
 
-    Errors: OSError, then the file is as it was.
+    Errors: OSError, and then the file is unchanged.
     """
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     new = target.with_name(f".{target.name}.new")

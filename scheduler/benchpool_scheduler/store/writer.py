@@ -1,8 +1,8 @@
-"""The one thread that writes: commits in groups, and makes all checkpoints itself.
+"""The only writer thread: commits in groups, and makes all checkpoints of the log.
 
-Submissions that wait at the same time share one synchronised transaction, so that their number
-per second is not bounded by the disk's latency. A group is tried as a whole; when it fails, each
-of its members is tried alone, so that one bad change fails only itself.
+Submissions that wait at the same time share one synchronised transaction, so their rate is not
+limited by the disk's latency. A group is committed as a whole. When that fails, each member is
+tried alone, so that a bad change fails only itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from benchpool_scheduler.store.records import Change, Conflict
 GROUP = 1000
 IDLE_S = 5.0
 PIECE = 250
-"""Pages that are given back at once: some milliseconds for whoever commits meanwhile."""
+"""Pages freed in one step: a delay of some milliseconds for a concurrent commit."""
 
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -46,11 +46,11 @@ class _Copy:
 
 
 class Writer:
-    """Owns the only read-write connection.
+    """Owner of the only read-write connection.
 
     Args:
-        path: The database file; it is made when it is not there.
-        lost: Called in the loop, with a sentence, when the thread has ended unasked.
+        path: The database file, created when missing.
+        lost: Called in the loop, with a sentence, when the thread has ended unexpectedly.
     """
 
     def __init__(self, path: Path, lost: Callable[[str], None] | None = None) -> None:
@@ -75,14 +75,14 @@ class Writer:
         await opened
 
     async def close(self) -> None:
-        """Commit what waits, empty the write-ahead log, end the thread."""
+        """Commit pending changes, empty the write-ahead log and end the thread."""
         thread, self._thread = self._thread, None
         if thread is not None:
             self._requests.put(None)
             await asyncio.to_thread(thread.join)
 
     async def commit(self, changes: Sequence[Change]) -> None:
-        """Make the changes in one transaction; it is on disk when this returns."""
+        """Commit the changes in one transaction; it is on disk when this returns."""
 
         def work(db: sqlite3.Connection) -> None:
             for change in changes:
@@ -95,7 +95,7 @@ class Writer:
         await self._ask(lambda done: _Request(work, done))
 
     async def copy_to(self, target: Path) -> None:
-        """Write a copy of the whole database, as it is at the end; commits go on meanwhile.
+        """Write a copy of the whole database as it is at the end; commits continue meanwhile.
 
         Errors: Unavailable.
         """
@@ -110,7 +110,7 @@ class Writer:
         self._waiting.add(done)
         done.add_done_callback(self._waiting.discard)
         self._requests.put(request(done))
-        # A caller that goes away must not make us forget an outcome others wait for.
+        # A cancelled caller must not cancel a request that other callers may wait for.
         await asyncio.shield(done)
 
     # ------------------------------------------------------------------ the thread
@@ -126,15 +126,15 @@ class Writer:
         try:
             self._serve(connection)
         except BaseException as error:
-            # Whatever it was: who waits for a commit must hear of it, and nobody writes any more.
-            # A loop that was closed has nobody waiting any more.
+            # After any error, pending commits are answered and nothing is written any more. A
+            # closed loop has no pending commits.
             if self._loop is not None and not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(self._tell_end, error)
         finally:
             connection.close()
 
     def _tell_end(self, error: BaseException) -> None:
-        """Answer all that wait, and tell that the thread has ended: in the loop."""
+        """Fail all pending requests and report the end of the thread; runs in the loop."""
         why = str(error) if isinstance(error, Unavailable | sqlite3.Error) else repr(error)
         self._ended = Unavailable(
             f"The part that writes to {self._path} has ended ({why}), and nothing is accepted "
@@ -169,7 +169,7 @@ class Writer:
                 return
 
     def _shrink(self, connection: sqlite3.Connection) -> None:
-        """Give free pages back to the disk, piece by piece, until somebody wants to commit."""
+        """Return free pages to the disk in steps, until a commit is requested."""
         with contextlib.suppress(sqlite3.Error):
             while self._requests.empty():
                 if not connection.execute("PRAGMA freelist_count").fetchone()[0]:
@@ -177,7 +177,7 @@ class Writer:
                 connection.execute(f"PRAGMA incremental_vacuum({PIECE})").fetchall()
 
     def _take(self, connection: sqlite3.Connection, first: _Request | _Copy | None) -> bool:
-        """Commit what waits; tell whether the end was asked for."""
+        """Commit pending requests; return whether the thread must end."""
         group, last = self._gather(first)
         self._check_place(connection)
         if group:
@@ -201,10 +201,10 @@ class Writer:
         return group, True
 
     def _copy(self, connection: sqlite3.Connection, copy: _Copy) -> bool:
-        """Write a copy by SQLite's own means; tell whether the end was asked for meanwhile.
+        """Write a copy with SQLite's backup API; return whether the thread must end.
 
-        Between two pieces whatever waits is committed: as the same connection does it, SQLite
-        puts it into the copy too.
+        Pending requests are committed between two steps. As the same connection commits them,
+        SQLite adds them to the copy too.
         """
         last = False
 
@@ -225,7 +225,9 @@ class Writer:
         return last
 
     def _check_place(self, connection: sqlite3.Connection) -> None:
-        """End the thread where the file is not ours any more; one that is gone is put back."""
+        """Raise, to end the thread, if the file was replaced or deleted; write a deleted file
+        back.
+        """
         found = self._presence.look()
         if found is FileState.OURS:
             return
@@ -242,7 +244,7 @@ class Writer:
         )
 
     def public(self, error: Exception) -> Exception:
-        """Return what to tell of an error; after one of a damaged file nothing is written."""
+        """Return the public form of an error; report a damaged file, which is not written again."""
         told = _public(error, self._path)
         if isinstance(told, Unavailable) and told.code == "store-damaged" and self._lost:
             self._lost(told.message)
@@ -253,7 +255,7 @@ class Writer:
     ) -> list[tuple[asyncio.Future[None], Exception | None]]:
         error = _transaction(connection, [request.work for request in group])
         if error is not None and _code(error) in DAMAGED:
-            raise error  # nothing may be written into a damaged file any more
+            raise error  # a damaged file must not be written
         if error is None:
             return [(request.done, None) for request in group]
         if len(group) == 1:
@@ -318,17 +320,17 @@ def _truncate(connection: sqlite3.Connection) -> None:
     try:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     except sqlite3.Error:
-        # A reader is busy or the disk is full; the log is complete, the next time will do.
+        # A reader is busy or the disk is full; the log is complete, so a later try is enough.
         return
 
 
 def _code(error: Exception) -> int:
-    """Return the primary result code of SQLite, 0 for another error."""
+    """Return SQLite's primary result code, 0 for other errors."""
     return int(getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
 
 
 def _public(error: Exception, path: Path) -> Exception:
-    """Return what to tell: a full or failing disk is no bug, a broken rule of the schema is."""
+    """Return the public form of an error: a disk fault is Unavailable, a broken rule Conflict."""
     if isinstance(error, sqlite3.IntegrityError):
         return Conflict(str(error))
     if not isinstance(error, sqlite3.Error):

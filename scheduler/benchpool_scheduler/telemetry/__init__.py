@@ -1,7 +1,8 @@
-"""What GPUs and workers really did: samplers, their samples, and a database that may be lost.
+"""Measured use of GPUs and workers: samplers, samples, and a database that may be lost.
 
-``samples`` says what is measured, ``sampler`` is the port to what measures GPUs, ``database`` keeps
-it and is what readers ask. Who held a GPU is told by the service; nothing here knows the ledger.
+``samples`` defines the measured values, ``sampler`` is the port to GPU samplers, and ``database``
+stores and queries the values. The service passes in the holder of each GPU; this package does not
+use the ledger.
 """
 
 from benchpool_scheduler.telemetry.database import FAULTS as FAULTS

@@ -1,8 +1,8 @@
 """The telemetry database, which may be lost without harm: a file, or a schema on a server.
 
-One that is damaged, or of a layout that this release does not know, is set aside and another is
-begun; another is begun, too, where its file was removed. Everything here blocks, and may be called
-from any thread, one call at a time.
+A database that is damaged, or has the layout of another release, is set aside and a new one begun.
+A new one is also begun when the file was removed. All methods block. They may be called from any
+thread, and run one at a time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class TelemetryUnavailable(Unavailable):
-    """The database cannot be read now, as a sentence for whoever asked."""
+    """The database cannot be read now; the message is written for users."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -38,19 +38,19 @@ class TelemetryUnavailable(Unavailable):
 
 
 FAULTS = (OSError, SQLAlchemyError, TelemetryUnavailable)
-"""What is raised where the database cannot be read or written now."""
+"""Exceptions of a database that cannot be read or written now."""
 PRUNE_S = 3600.0
 
 
 class Database:
-    """What was measured, on disk.
+    """Stored measurements.
 
     Args:
-        storage: Where it lies.
-        clock: Seconds since the epoch.
+        storage: File or server that has the tables.
+        clock: Returns seconds since the epoch.
 
     Attributes:
-        problem: What was wrong with what was found there, as a sentence; None for nothing.
+        problem: Problem with the data found there, as a sentence; None without a problem.
     """
 
     def __init__(self, storage: Storage, clock: Callable[[], float]) -> None:
@@ -63,15 +63,15 @@ class Database:
         self._until: dict[tuple[str, bool], float] = {}
         self._pruned = float("-inf")
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ lifecycle
 
     def open(self) -> None:
-        """Open it or begin one. Errors: OperationalError, where none can be written."""
+        """Open or create the database. Errors: OperationalError when none can be written."""
         with self._guarded():
             self._begin()
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the database."""
         with self._lock:
             engine, self._engine = self._engine, None
             if engine is not None:
@@ -79,11 +79,11 @@ class Database:
 
     @property
     def place(self) -> str:
-        """Return where it lies, in words."""
+        """Return its location in words."""
         return self._storage.place
 
     def size(self) -> int:
-        """Return its bytes, with indexes and logs."""
+        """Return its size in bytes, with indexes and logs."""
         return self._storage.size()
 
     # ------------------------------------------------------------------ writing
@@ -91,11 +91,12 @@ class Database:
     def write(
         self, samples: Sequence[HeldSample], workers: Sequence[HeldWorkerSample] = ()
     ) -> None:
-        """Write samples in one transaction, and now and then remove what is too old.
+        """Write samples in one transaction, and periodically remove expired rows.
 
-        What lies before the newest sample of a GPU is not counted a second time.
+        The part of a sample before the last written time of its GPU is cut off, so that no time
+        counts twice.
 
-        Errors: OperationalError, where it cannot be written now; nothing of it was.
+        Errors: OperationalError when it cannot be written now; then nothing was written.
         """
         with self._guarded():
             known = dict(self._until)
@@ -111,15 +112,15 @@ class Database:
                     writing.write_gpus(connection, self._keys, fresh)
                     writing.write_workers(connection, self._keys, workers)
             except BaseException:
-                self._keys = writing.Keys()  # some are of rows that are not there after all
+                self._keys = writing.Keys()  # some of the new keys were rolled back
                 raise
             self._until = known
             self._prune()
 
     def keep_occupancies(self, intervals: Sequence[GpuInterval]) -> None:
-        """Write who had which GPU; an interval that is there already is extended.
+        """Write the holders of GPUs; an existing interval is extended.
 
-        Errors: TelemetryUnavailable, where it cannot be written now.
+        Errors: TelemetryUnavailable when it cannot be written now.
         """
         with self._answering(), self._connected() as connection:
             occupancies.keep(connection, intervals)
@@ -134,7 +135,7 @@ class Database:
 
     # ------------------------------------------------------------------ reading
 
-    # Errors of all of them: TelemetryUnavailable, where it cannot be read now.
+    # Errors of all of them: TelemetryUnavailable when the database cannot be read now.
 
     def buckets(
         self,
@@ -145,15 +146,15 @@ class Database:
         *,
         by_holder: bool = False,
     ) -> Sequence[ActivityBucket]:
-        """Return what GPUs did in a range of time, by GPU and time.
+        """Return the activity of GPUs in a range of time, by GPU and time.
 
         Args:
-            gpus: Which, None for all that were ever measured.
+            gpus: GPUs to return, None for all that were ever measured.
             begin: Seconds since the epoch. The first bucket begins there or before, at a whole
                 step. ``end``: the last bucket reaches it or beyond.
-            at_most: Into how many buckets the range is divided for each GPU, give or take one.
-                Where steps so short are no longer kept, or never were, there are fewer.
-            by_holder: A bucket for each holder in a step, instead of one for all.
+            at_most: Approximate number of buckets for each GPU, give or take one. There are fewer
+                where such short steps were never stored, or are no longer kept.
+            by_holder: Return a bucket for each holder in a step, instead of one for all.
         """
         with self._answering(), self._connected() as connection:
             return reading.buckets(
@@ -161,7 +162,7 @@ class Database:
             )
 
     def series_of(self, job: str, at_most: int = 600) -> Sequence[ActivityBucket]:
-        """Return what the GPUs of a job did while it held them, as ``buckets``, with holders."""
+        """Return the activity of a job's GPUs while it held them, as ``buckets``, with holders."""
         with self._answering(), self._connected() as connection:
             found = reading.held(connection, schema.holders.c.job == job)
             if not found:
@@ -180,40 +181,40 @@ class Database:
             )
 
     def totals_of(self, job: str) -> Sequence[ActivityBucket]:
-        """Return of each worker of each attempt and each of its GPUs all that was measured."""
+        """Return the totals of each worker and GPU in each attempt of a job."""
         with self._answering(), self._connected() as connection:
             return [it for it, _ in reading.held(connection, schema.holders.c.job == job)]
 
     def totals_of_bench(self, lease: str) -> Sequence[ActivityBucket]:
-        """Return of each GPU of a bench all that was measured while the bench held it."""
+        """Return the totals of each GPU of a bench while the bench held it."""
         with self._answering(), self._connected() as connection:
             return [it for it, _ in reading.held(connection, schema.holders.c.bench == lease)]
 
     def workers_of(self, job: str) -> Sequence[WorkerTotal]:
-        """Return what each worker of each attempt of a job used."""
+        """Return the use by each worker in each attempt of a job."""
         with self._answering(), self._connected() as connection:
             return reading.worker_totals(connection, schema.holders.c.job == job)
 
     def occupancies(self, begin: float, end: float) -> Sequence[GpuInterval]:
-        """Return who had which GPU in a range of time: the intervals that reach into it."""
+        """Return the intervals of GPU holders that overlap a range of time."""
         with self._answering(), self._connected() as connection:
             return occupancies.between(connection, begin, end)
 
     def xids(self, begin: float, end: float, at_most: int) -> Sequence[XidSeen]:
-        """Return the newest errors that the driver told of in a range, the newest first."""
+        """Return the newest driver errors in a range, newest first."""
         with self._answering(), self._connected() as connection:
             return xids.between(connection, begin, end, at_most)
 
     def newest_occupancies(self) -> Sequence[GpuInterval]:
-        """Return the last interval of every GPU that was ever seen."""
+        """Return the last interval of every GPU that was ever recorded."""
         with self._answering(), self._connected() as connection:
             return occupancies.newest(connection)
 
-    # ------------------------------------------------------------------ inside
+    # ------------------------------------------------------------------ internals
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Have it to oneself; set one that is damaged aside, and say so."""
+        """Lock the database; set a damaged one aside and report it."""
         with self._lock:
             try:
                 yield
@@ -224,7 +225,7 @@ class Database:
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
-        """Do as ``_guarded``; say what goes wrong in a sentence. Errors: TelemetryUnavailable."""
+        """Lock as ``_guarded``, and log failures. Errors: TelemetryUnavailable."""
         try:
             with self._guarded():
                 yield
@@ -264,7 +265,7 @@ class Database:
         return engine
 
     def _let_go(self, how: str) -> None:
-        """Close what was opened and is not there any more; say so."""
+        """Close a database that was removed, and report it."""
         self.close()
         self._until.clear()
         self.problem = (
@@ -274,7 +275,7 @@ class Database:
         log.error("%s", self.problem)
 
     def _set_aside(self, damage: DatabaseError) -> None:
-        """Put what is damaged out of the way; what was put there before goes."""
+        """Move a damaged database aside, replacing an earlier one that was set aside."""
         self.close()
         self._until.clear()
         lies = self._storage.set_aside(damage)

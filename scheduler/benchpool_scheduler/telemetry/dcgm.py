@@ -1,6 +1,6 @@
-"""GPUs of a cluster as NVIDIA's dcgm-exporter tells them, on its own page or through Prometheus.
+"""GPUs of a cluster as reported by NVIDIA's dcgm-exporter, directly or through Prometheus.
 
-Which of them is which slot of its node is found in ``placing``.
+``placing`` maps them to the slots of their nodes.
 
 Source of names and units: dcgm-exporter's list of counters, ``default-counters.csv``.
 """
@@ -23,17 +23,17 @@ PAGE = "/metrics"
 TIMEOUT_S = 5.0
 MOST_BYTES = 16 * 1024**2
 MOST_SPAN_S = 120.0
-"""One value stands for no more time than this; what lies before it is a gap."""
+"""Maximum time that one value stands for, in seconds; time before it is a gap."""
 
 MIB_IN_GIB, MILLI, PERCENT = 1024, 1000.0, 100.0
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedGpu:
-    """One GPU as the exporter tells it.
+    """GPU as reported by the exporter.
 
     Attributes:
-        pod: Namespace and name of the pod that holds it, None where none does.
+        pod: Namespace and name of the pod that holds it, or None.
         at: When Prometheus read it, seconds since the epoch; None on the exporter's own page.
         values: By the names of the exporter's counters, without ``DCGM_FI_``.
         kind: Empty: slices are not read.
@@ -51,7 +51,7 @@ class ExportedGpu:
 def read_page(text: str) -> list[ExportedGpu]:
     """Return the GPUs of a page in Prometheus' text format; slices (MIG) are left out.
 
-    Errors: ValueError for what is no such page.
+    Errors: ValueError for any other text.
     """
     found: dict[str, ExportedGpu] = {}
     values: dict[str, dict[str, float]] = defaultdict(dict)
@@ -82,18 +82,18 @@ def _index(labels: Mapping[str, str]) -> int:
 
 
 def _pod(labels: Mapping[str, str]) -> PodName | None:
-    """Return the pod; where Prometheus has a label of its own of that name, the told one moves."""
+    """Return the pod; Prometheus renames the exporter's label if its own has the same name."""
     moved = "exported_" if "exported_pod" in labels else ""
     name = labels.get(f"{moved}pod", "")
     return (labels.get(f"{moved}namespace", ""), name) if name else None
 
 
 class DcgmSampler:
-    """Measures the GPUs of a cluster by what others have measured; see the port ``GpuSampler``.
+    """Sampler of a cluster's GPUs from exported values; see the port ``GpuSampler``.
 
     Args:
-        address: Of Prometheus, or of one exporter's page (it ends with ``/metrics``).
-        pods: Returns the slots of each pod of ours that holds some now.
+        address: Address of Prometheus, or of an exporter's page (it ends with ``/metrics``).
+        pods: Returns the slots of each of our pods that holds GPUs now.
     """
 
     def __init__(self, address: str, pods: Callable[[], Mapping[PodName, Sequence[str]]]) -> None:
@@ -106,7 +106,7 @@ class DcgmSampler:
     def sample(
         self, gpus: Sequence[str], now: float, cpu_share: Mapping[str, float]
     ) -> Sequence[GpuSample]:
-        """Return what is new since the last call."""
+        """Return the values that are new since the last call."""
         try:
             found = read_page(self._read())
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
@@ -147,7 +147,7 @@ class DcgmSampler:
         read = now if gpu.at is None else gpu.at
         known = self._before.get(gpu.uuid)
         if known is not None and read <= known[0]:
-            return None  # the same value once more
+            return None  # the same value again
         self._before[gpu.uuid] = (read, gpu)
         if known is None:
             return None
@@ -172,7 +172,7 @@ class DcgmSampler:
 
 
 def _share(ratio: float | None, percent: float | None) -> float | None:
-    """Return a share: from a mean over the exporter's interval, else from its last look."""
+    """Return a share: the mean over the exporter's interval, else its last percentage."""
     found = percent / PERCENT if ratio is None and percent is not None else ratio
     return None if found is None or found != found else min(max(found, 0.0), 1.0)
 
@@ -186,5 +186,5 @@ def _energy(before: Mapping[str, float], now: Mapping[str, float], span_s: float
 
 
 def _new_xid(before: float | None, now: float | None) -> int | None:
-    """Return an error that was not there before: the counter holds the last one for ever."""
+    """Return a new error only: the counter keeps the last one forever."""
     return int(now) if now and now == now and now != before else None

@@ -1,4 +1,4 @@
-"""What SQLite and PostgreSQL say in different words, and a type that both have."""
+"""Differences between the SQL of SQLite and PostgreSQL, and a type for both."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from sqlalchemy import Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
 WHOLE = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-"""Whole numbers of 64 bits: milliseconds since 1970 do not fit into 32."""
+"""Integer type of 64 bits: milliseconds since 1970 do not fit into 32."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One database's words.
+    """SQL constructs of one database.
 
     Attributes:
-        insert: Begins an insertion that says what becomes of a row that is there already.
+        insert: Starts an insertion that can handle conflicts with existing rows.
         most, least: Function that returns the greatest, the smallest of its arguments.
     """
 
@@ -35,5 +35,5 @@ DIALECTS = {
 
 
 def dialect(connection: Connection) -> Dialect:
-    """Return the words of the database at the other end."""
+    """Return the SQL constructs of the connected database."""
     return DIALECTS[connection.dialect.name]

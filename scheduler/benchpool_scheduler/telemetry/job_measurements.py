@@ -1,4 +1,4 @@
-"""What was measured of one job, brought into the few numbers that are kept with it: pure."""
+"""Measurements of one job, reduced to the few numbers that are kept with it; pure functions."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from benchpool_scheduler.telemetry.reading import ActivityBucket, WorkerTotal
 
 @dataclass(frozen=True, slots=True)
 class JobBooks:
-    """What the ledger knows of an ended job.
+    """Facts from the ledger about an ended job.
 
     Attributes:
         held_s: GPU seconds that it held; ``worker_s``: seconds of its workers.
         last: Number of the last attempt that ran, from ``begin`` until ``end``, epoch seconds, on
-            so many ``nodes``.
+            that number of ``nodes``.
         lost_s: GPU seconds of work that pauses cost.
-        gpu_memory_gib: Memory of the smallest of its GPUs, None where it is not known.
+        gpu_memory_gib: Memory of the smallest of its GPUs, None if unknown.
     """
 
     held_s: float
@@ -41,11 +41,11 @@ def measured(
     workers: Sequence[WorkerTotal],
     tick_s: float,
 ) -> JobMeasurements:
-    """Return the numbers of a job.
+    """Return the measurements of a job.
 
     Args:
-        totals: What each worker did on each GPU. ``series``: the same over time, of all attempts.
-        workers: What each worker used.
+        totals: Totals by worker and GPU. ``series``: the same over time, of all attempts.
+        workers: Totals of each worker's processes.
         tick_s: Seconds between two samples.
     """
     covered_s = sum(it.covered_s for it in totals)
@@ -78,7 +78,7 @@ def measured(
 
 
 def _spread(last: Sequence[ActivityBucket]) -> dict[str, Any]:
-    """Return how the last attempt was spread over its GPUs and workers."""
+    """Return the distribution of the last attempt's activity over its GPUs and workers."""
     shares = [it.active_s / it.covered_s for it in last]
     busy: defaultdict[int | None, int] = defaultdict(int)
     for bucket, share in zip(last, shares, strict=True):
@@ -110,8 +110,9 @@ def _processors(workers: Sequence[WorkerTotal]) -> dict[str, Any]:
 def _quiet(
     series: Sequence[ActivityBucket], books: JobBooks
 ) -> tuple[float | None, float | None, float | None]:
-    """Return for how long the last attempt ran no kernel: before the first, after the last, and
-    between; None where it ran none or nothing was measured. A gap in the samples counts for none.
+    """Return the seconds without a kernel in the last attempt: before, after and between activity.
+
+    All are None when it ran no kernel or nothing was measured. Gaps in the samples are not counted.
     """
     active: dict[int, float] = {}
     spans: dict[int, int] = {}

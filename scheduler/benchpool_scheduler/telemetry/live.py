@@ -1,4 +1,4 @@
-"""What was measured last of each GPU, and since when it has been idle."""
+"""The newest sample of each GPU, and since when it has been idle."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from benchpool_scheduler.telemetry.samples import GpuSample, HeldSample, Holder
 
 IDLE_SHARE = 0.01
-"""A GPU that ran kernels for no more than this share of a sample was idle in it."""
+"""Maximum share of a sample with running kernels for a GPU to count as idle."""
 
 LASTING_TICKS = 3.5
-"""After so many ticks without a sample nothing is known of a GPU now."""
+"""Number of ticks without a sample after which a GPU's state is unknown."""
 
 
 def shortened(sample: GpuSample, most_s: float) -> GpuSample:
-    """Return a sample that says nothing of a time longer than this: the machine may have slept.
+    """Return a sample whose span is at most ``most_s``: the machine may have been suspended.
 
     >>> shortened(GpuSample(at=100.0, span_s=90.0, gpu="a", activity=0.5), 35.0).active_s
     17.5
@@ -28,9 +28,9 @@ class LatestUse:
     """The newest sample of a GPU.
 
     Attributes:
-        idle_since: Since when its holder has had it without a sample above ``IDLE_SHARE``, seconds
-            since the epoch; None while it is active, or where activity is not measured. A gap in
-            the samples begins it anew.
+        idle_since: Since when its holder has had no sample above ``IDLE_SHARE``, seconds since the
+            epoch; None while it is active, or where activity is not measured. A gap in the
+            samples restarts it.
     """
 
     sample: GpuSample
@@ -40,11 +40,11 @@ class LatestUse:
 
 @dataclass(frozen=True, slots=True)
 class JobGpuUse:
-    """What the GPUs of one job do now; None for what was not measured.
+    """Current use of one job's GPUs; None for values that were not measured.
 
     Attributes:
         activity: Share of the time in which a kernel ran, 0 to 1, mean of its GPUs.
-        memory_used_gib: Of all its GPUs.
+        memory_used_gib: Sum over its GPUs.
     """
 
     activity: float | None = None
@@ -52,7 +52,7 @@ class JobGpuUse:
 
     @classmethod
     def of(cls, samples: Iterable[GpuSample]) -> JobGpuUse:
-        """Return what samples of its GPUs say together.
+        """Combine the samples of its GPUs.
 
         >>> JobGpuUse.of([GpuSample(at=1, span_s=1, gpu="a", activity=0.5, memory_used_gib=3),
         ...               GpuSample(at=1, span_s=1, gpu="b", activity=0.1)])
@@ -66,7 +66,7 @@ class JobGpuUse:
 
 
 class LiveUse:
-    """The newest sample of each GPU. Reading it costs no call of the driver.
+    """The newest sample of each GPU, readable without a driver call.
 
     Args:
         tick_s: Seconds between two samples.
@@ -78,14 +78,14 @@ class LiveUse:
         self._xids: dict[str, tuple[float, int]] = {}
 
     def see(self, samples: Iterable[HeldSample]) -> None:
-        """Learn of newer samples."""
+        """Store newer samples."""
         for held in samples:
             self._latest[held.sample.gpu] = self._after(held)
             if held.sample.xid is not None:
                 self._xids[held.sample.gpu] = (held.sample.at, held.sample.xid)
 
     def newest_xid(self, gpus: Collection[str], since: float) -> int | None:
-        """Return the driver's newest error of these GPUs since a time; None where none was seen."""
+        """Return the newest driver error of these GPUs since a time, or None."""
         seen = (self._xids[gpu] for gpu in gpus if gpu in self._xids)
         return max((it for it in seen if it[0] >= since), default=(0.0, None))[1]
 
@@ -101,9 +101,9 @@ class LiveUse:
         return LatestUse(sample, held.holder, known.idle_since)
 
     def of_job(self, job: str, at: float) -> JobGpuUse:
-        """Return what the GPUs of a job do at a time."""
+        """Return the use of a job's GPUs at a time."""
         return JobGpuUse.of(it.sample for it in self.now(at).values() if it.holder.job == job)
 
     def now(self, at: float) -> Mapping[str, LatestUse]:
-        """Return what is known of GPUs at a time; what is older than a few ticks is left out."""
+        """Return the state of each GPU at a time; samples older than a few ticks are left out."""
         return {gpu: it for gpu, it in self._latest.items() if at - it.sample.at <= self._lasting_s}

@@ -1,4 +1,4 @@
-"""Workers and benches that are processes of this machine, measured by its kernel."""
+"""Sampler of workers and benches that are processes of this machine."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ LOOK_FOR_BENCHES_S = 60.0
 
 
 class LocalWorkers:
-    """Measures them; see the port ``WorkerSampler``.
+    """Sampler of local processes; see the port ``WorkerSampler``.
 
-    Where processes begin is looked up again only when it must be.
+    The root of a process tree is looked up again only when necessary.
     """
 
     def __init__(self, folders: Folders) -> None:
@@ -27,7 +27,7 @@ class LocalWorkers:
         self._looked_at = float("-inf")
 
     def sample_workers(self, held: Sequence[HeldProcesses], now: float) -> Sequence[WorkerSample]:
-        """Return what each used since the last call."""
+        """Return the use of each worker and bench since the last call."""
         roots = self._find(held, now)
         trees = {it.of: (roots[it.of], it.cpus) for it in held if it.of in roots}
         return self._meter.sample(trees, now)

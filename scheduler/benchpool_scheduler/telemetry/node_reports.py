@@ -1,9 +1,9 @@
-"""GPUs, workers and benches of a cluster, as the agents of its nodes report them.
+"""GPUs, workers and benches of a cluster, as reported by the agents of its nodes.
 
-An agent tells which pod has which device, by the kubelet, and what devices and pods did. Whose a
-pod is, the scheduler knows from its own objects: a pod is joined by namespace, name and node, and
-where the agent sees the cgroups of pods, only if that very pod (its uid) is among them. A node
-that says nothing is a gap in the samples.
+An agent reports which pod has which device, from the kubelet, and the use of devices and pods. The
+scheduler's own objects have the owner of a pod. A pod is matched by namespace, name and node. Where
+the agent can read the cgroups of pods, the pod's uid must also be among them. A node without
+reports is a gap in the samples.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from benchpool_scheduler.telemetry.sampler import HeldProcesses
 from benchpool_scheduler.telemetry.samples import GpuSample, WorkerSample
 
 KEPT_LOOKS = 8
-"""Reports of one node that wait at most; the oldest go first."""
+"""Maximum number of pending reports of one node; the oldest is dropped first."""
 PATIENCE_S = 60.0
-"""An agent is called silent after so long, or after a few ticks where those are longer."""
+"""Time after which an agent counts as silent, in seconds; a few ticks if those are longer."""
 NAMED = 3
-"""How many nodes a sentence names."""
+"""Maximum number of nodes that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodePod:
-    """A pod of ours that a node has: its slots, and the worker or the bench's lease that it is."""
+    """Pod of ours on a node, with its slots and the worker or lease that it belongs to."""
 
     namespace: str
     name: str
@@ -42,7 +42,7 @@ class NodePod:
 
 @dataclass(frozen=True, slots=True)
 class _Device:
-    """A reported GPU, as ``placing`` wants it."""
+    """Reported GPU as a ``placing.NodeDevice``."""
 
     gpu: ReportedGpu
     node: str
@@ -57,7 +57,7 @@ class _Device:
 
     @property
     def index(self) -> int:
-        return 0  # the kubelet has no order either
+        return 0  # the kubelet has no order
 
     @property
     def pod(self) -> PodName | None:
@@ -67,7 +67,7 @@ class _Device:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """A report when it came, with the pods of its node that are known to be there."""
+    """Received report, with the pods of its node that existed then."""
 
     node: str
     at: float
@@ -76,12 +76,12 @@ class _Look:
 
 
 class NodeReports:
-    """Keeps what agents report until it is asked for; see ``GpuSampler`` and ``WorkerSampler``.
+    """Queue of agents' reports until they are sampled; see ``GpuSampler`` and ``WorkerSampler``.
 
-    ``take`` is called by the loop, the rest in any thread.
+    ``take`` must be called in the loop; the other methods may be called in any thread.
 
     Args:
-        pods: Returns the pods of ours.
+        pods: Returns our pods.
         every_s: Seconds between two reports of one node.
     """
 
@@ -96,10 +96,10 @@ class NodeReports:
         self.problem: str | None = None
 
     def take(self, node: str, report: NodeReport, now: float) -> None:
-        """Take a report of a node; one that came before changes nothing.
+        """Add a report of a node; a repeated report is ignored.
 
         Args:
-            now: Seconds since the epoch by the service's clock: when the look was.
+            now: Time of the report, seconds since the epoch by the service's clock.
         """
         known = self._heard.get(node)
         if known is not None and known[1] == report.look:
@@ -117,7 +117,7 @@ class NodeReports:
     def sample(
         self, gpus: Sequence[str], now: float, cpu_share: Mapping[str, float]
     ) -> Sequence[GpuSample]:
-        """Return what was reported since the last call."""
+        """Return the samples reported since the last call."""
         with self._lock:
             looks, self._gpus = self._gpus, []
         self._began = now if self._began is None else self._began
@@ -128,7 +128,7 @@ class NodeReports:
         return [it for look in looks for it in _gpu_samples(look, slots.get(look.node, []))]
 
     def sample_workers(self, held: Sequence[HeldProcesses], now: float) -> Sequence[WorkerSample]:
-        """Return what was reported since the last call, of those who are held."""
+        """Return the samples of the held workers and benches reported since the last call."""
         with self._lock:
             looks, self._uses = self._uses, []
         cpus = {it.of: it.cpus for it in held}
@@ -140,9 +140,9 @@ class NodeReports:
         ]
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing."""
 
-    # ------------------------------------------------------------------ inside
+    # ------------------------------------------------------------------ internals
 
     def _problem(self, nodes: Iterable[str], now: float) -> str | None:
         patience_s = max(PATIENCE_S, LASTING_TICKS * self.every_s)
@@ -171,7 +171,7 @@ def _bounded(looks: Sequence[_Look], new: _Look) -> list[_Look]:
 
 
 def _gpu_samples(look: _Look, slots: Sequence[str]) -> Iterable[GpuSample]:
-    """Yield a sample for each slot whose device is known; none of a device that several share."""
+    """Yield a sample for each slot with a known device; skip devices that several pods share."""
     pods: dict[PodName, NodePod] = {(it.namespace, it.name): it for it in look.pods if it.slots}
     devices = [
         _Device(gpu, look.node) for gpu in look.report.gpus if not gpu.shared and len(gpu.pods) <= 1
@@ -216,7 +216,7 @@ def _worker_samples(look: _Look) -> Iterable[WorkerSample]:
 
 
 def _listed(nodes: Sequence[str]) -> str:
-    """Return names as people read them, a few of many.
+    """Return node names as text, a few of many.
 
     >>> _listed(["a", "b"]), _listed(["a", "b", "c", "d", "e"])
     ('a, b', 'a, b, c and 2 more nodes')

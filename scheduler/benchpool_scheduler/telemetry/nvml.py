@@ -1,8 +1,8 @@
-"""GPUs of this machine measured through NVML, one round of calls for each GPU and tick.
+"""Sampler of this machine's GPUs through NVML: one round of calls for each GPU and tick.
 
-Every call is probed: an old driver lacks functions, a model or a slice does not support some, a
-GPU is lost while we look. What is not answered is None; nothing here raises. Which GPUs there are
-is asked elsewhere (``runtime.local.gpus``).
+Every call may fail: an old driver lacks functions, a model or a slice does not support some, a GPU
+is lost during the call. A missing answer is None; sampling never raises. The list of GPUs comes
+from ``runtime.local.gpus``.
 
 Source of the calls and their units: NVIDIA's NVML API reference, "Device Queries".
 """
@@ -25,7 +25,7 @@ from benchpool_scheduler.telemetry.samples import GpuSample
 GIB = 1024**3
 MILLI = 1000.0
 RETRY_S = 30.0
-"""A library that could not be started is tried again after this time."""
+"""Delay before a library that failed to start is tried again, in seconds."""
 
 THROTTLING: Mapping[str, int] = {
     "power-cap": pynvml.nvmlClocksEventReasonSwPowerCap,
@@ -34,11 +34,11 @@ THROTTLING: Mapping[str, int] = {
     "hardware-thermal": pynvml.nvmlClocksEventReasonHwThermalSlowdown,
     "hardware-slowdown": pynvml.nvmlClocksEventReasonHwSlowdown,
 }
-"""Why a GPU runs slower than it could, by the driver's bit. Being idle is no such reason."""
+"""Reasons for a reduced clock, by the driver's bit. Idleness is no such reason."""
 
 
 class Stale(Exception):
-    """A handle is of no use any more: the GPU was reset or lost, or the driver was exchanged."""
+    """Invalid handle: the GPU was reset or lost, or the driver was replaced."""
 
 
 _STALE = (
@@ -51,14 +51,14 @@ _NEVER = (pynvml.NVMLError_NotSupported, pynvml.NVMLError_FunctionNotFound)
 
 
 class Prober:
-    """Asks the driver of one GPU, and not again for what the GPU or the driver does not have."""
+    """Calls to the driver for one GPU, without repeating unsupported ones."""
 
     def __init__(self, handle: Any) -> None:
         self.handle = handle
         self._never: set[str] = set()
 
     def __call__(self, ask: Callable[..., Any], *more: Any) -> Any:
-        """Return the answer, None where there is none. Errors: Stale."""
+        """Return the driver's answer, or None. Errors: Stale."""
         name = ask.__name__
         if name in self._never:
             return None
@@ -69,13 +69,13 @@ class Prober:
         except _STALE as stale:
             raise Stale(str(stale)) from stale
         except pynvml.NVMLError:
-            pass  # this time; the next may do better
+            pass  # temporary; the next call may succeed
         return None
 
 
 @dataclass(slots=True)
 class _Watched:
-    """What is known of one GPU from the last tick."""
+    """State of one GPU from the last tick."""
 
     ask: Prober
     utilisation: Utilisation
@@ -86,9 +86,9 @@ class _Watched:
 
 
 class NvmlSampler:
-    """Measures the GPUs of this machine; see the port ``GpuSampler``.
+    """Sampler of this machine's GPUs; see the port ``GpuSampler``.
 
-    The first look at a GPU only begins its first span: a sample needs two.
+    The first call for a GPU only starts its first span: a sample needs two calls.
     """
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class NvmlSampler:
         return [it for it in found if it is not None]
 
     def close(self) -> None:
-        """Let go of the driver."""
+        """Release the driver."""
         self._xids.close()
         for gpu in list(self._watched):
             self._forget(gpu)
@@ -120,7 +120,7 @@ class NvmlSampler:
             with contextlib.suppress(pynvml.NVMLError):
                 pynvml.nvmlShutdown()
 
-    # ------------------------------------------------------------------ inside
+    # ------------------------------------------------------------------ internals
 
     def _connect(self, now: float) -> bool:
         if self._connected:
@@ -143,13 +143,13 @@ class NvmlSampler:
                 watched = self._watched[gpu] = _begun(pynvml.nvmlDeviceGetHandleByUUID(gpu))
             return self._measure(gpu, watched, now)
         except (Stale, pynvml.NVMLError):
-            self._forget(gpu)  # another handle is asked for at the next tick
+            self._forget(gpu)  # the next tick gets a new handle
             return None
 
     def _measure(self, gpu: str, watched: _Watched, now: float) -> GpuSample | None:
         ask, before, place = watched.ask, watched.at, watched.place
         gpm = watched.gpm.read()
-        # Utilisation, power and energy are those of the whole board: of a slice they say nothing.
+        # Utilisation, power and energy are those of the whole board, not of a slice.
         activity = watched.utilisation.read() if place is None else gpm.active
         energy_mj = ask(pynvml.nvmlDeviceGetTotalEnergyConsumption) if place is None else None
         last_mj, watched.energy_mj, watched.at = watched.energy_mj, energy_mj, now
@@ -188,22 +188,24 @@ def _begun(handle: Any) -> _Watched:
 
 
 def _memory(ask: Prober) -> tuple[float | None, float | None]:
-    """Return GiB in use by programs, and GiB there are. The first version counts what the driver
-    keeps for itself as used, and is asked only where the second is not known.
+    """Return GiB in use by programs, and total GiB.
+
+    The first version of the call counts the driver's reserve as used. It is called only where the
+    second is not supported.
     """
     found = ask(_memory_of, pynvml.nvmlMemory_v2) or ask(pynvml.nvmlDeviceGetMemoryInfo)
     return (None, None) if found is None else (found.used / GIB, found.total / GIB)
 
 
 def _memory_of(handle: Any, version: int) -> Any:
-    """Ask under a name of its own, so that a driver without it is asked for the first version."""
+    """Call by a name per version, so that the lack of one does not disable the other."""
     return pynvml.nvmlDeviceGetMemoryInfo(handle, version)
 
 
 def _energy(
     last_mj: int | None, now_mj: int | None, power_w: float | None, span_s: float
 ) -> float | None:
-    """Return joules of a span: from the counter, and where it has none or began again, from power.
+    """Return the joules of a span: from the counter, or from power if it is missing or was reset.
 
     >>> _energy(1000, 4000, None, 10.0), _energy(4000, 1000, 50.0, 10.0), _energy(None, 5, None, 1)
     (3.0, 500.0, None)
@@ -219,6 +221,6 @@ def _degrees(answer: int | None) -> float | None:
 
 def _throttled(ask: Prober) -> tuple[str, ...]:
     bits = ask(pynvml.nvmlDeviceGetCurrentClocksEventReasons)
-    if bits is None:  # its name in drivers before 535
+    if bits is None:  # name in drivers before 535
         bits = ask(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons)
     return tuple(word for word, bit in THROTTLING.items() if (bits or 0) & bit)

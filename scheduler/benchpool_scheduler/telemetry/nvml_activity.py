@@ -1,4 +1,4 @@
-"""The share of time in which a GPU ran a kernel, without gaps where the driver keeps samples."""
+"""The share of time in which a GPU ran a kernel, without gaps where the driver stores samples."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import pynvml
 PERCENT = 100.0
 
 Ask = Callable[..., Any]
-"""Asks the driver of one GPU; None for no answer."""
+"""Call to the driver for one GPU; returns None without an answer."""
 
 
 def mean_since(seen: int, samples: Sequence[tuple[int, float]]) -> tuple[int, float | None]:
-    """Return the mean of percentages over time, as a share, with the time of the newest.
+    """Return the time of the newest sample, and the mean percentage as a share.
 
-    Each stands for the time since the one before it, the first for that since ``seen``.
+    Each sample stands for the time since the one before it, the first for the time since ``seen``.
 
     Args:
-        seen: Time of the newest sample of before, in microseconds; 0 for none.
-        samples: Time and percentage.
+        seen: Time of the newest earlier sample, in microseconds; 0 for none.
+        samples: Time in microseconds, and percentage.
 
     >>> mean_since(1_000_000, [(2_000_000, 100), (6_000_000, 0)])
     (6000000, 0.2)
@@ -37,22 +37,20 @@ def mean_since(seen: int, samples: Sequence[tuple[int, float]]) -> tuple[int, fl
     for moment, percent in fresh:
         weighted += percent * (moment - at)
         at = moment
-    if at == begin:  # one sample, and nothing before it
+    if at == begin:  # a single sample without an earlier one
         return at, fresh[-1][1] / PERCENT
     return at, min(max(weighted / (at - begin) / PERCENT, 0.0), 1.0)
 
 
 class Utilisation:
-    """The activity of one GPU: from all samples that the driver took since the last look, else the
-    one that it shows now.
-    """
+    """Activity of one GPU, from the driver's samples since the last call, or its current rate."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
         self._seen = 0
 
     def read(self) -> float | None:
-        """Return the share of time since the last call in which a kernel ran; None for unknown."""
+        """Return the share of time since the last call in which a kernel ran; None if unknown."""
         told = self._ask(
             pynvml.nvmlDeviceGetSamples, pynvml.NVML_GPU_UTILIZATION_SAMPLES, self._seen
         )

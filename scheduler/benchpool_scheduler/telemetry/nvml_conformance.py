@@ -1,10 +1,10 @@
-"""What a driver really answers, held against what benchpool takes for granted of it.
+"""Comparison of a driver's answers with benchpool's assumptions.
 
     python -m benchpool_scheduler.telemetry.nvml_conformance golden.json
 
-For anyone with an NVIDIA GPU: it only reads. The file holds each answer or error, how long it took,
-and which assumptions hold; no uuid, no process, no host. Status 1 where one does not hold, 2 where
-there is no driver.
+It runs on any machine with an NVIDIA GPU, and only reads. The file has each answer or error, its
+duration, and which assumptions hold. It has no uuid, process or host name. Exit status: 1 when an
+assumption does not hold, 2 without a driver.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ PAUSE_S = 0.2
 NOWHERE = "GPU-00000000-0000-0000-0000-000000000000"
 
 Answer = Mapping[str, Any]
-"""``answer``, or ``error``: the driver's word for it."""
+"""``answer``, or ``error`` with the driver's message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """Something that benchpool takes for granted; ``holds`` is None where nothing showed it."""
+    """Assumption of benchpool about the driver; ``holds`` is None if it could not be tested."""
 
     what: str
     holds: bool | None
@@ -44,11 +44,11 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True)
 class Conformance:
-    """What was found on one machine.
+    """Results for one machine.
 
     Attributes:
-        gpus: The answers of each GPU, and of each slice, by the name of the call.
-        median_us: How long each call took, in microseconds.
+        gpus: The answers of each GPU and slice, by the name of the call.
+        median_us: Median duration of each call, in microseconds.
     """
 
     driver: str
@@ -59,12 +59,12 @@ class Conformance:
 
     @property
     def holds(self) -> bool:
-        """No assumption is wrong."""
+        """Return whether all tested assumptions hold."""
         return all(it.holds is not False for it in self.assumptions)
 
 
 def ask(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return a call's answer. Errors: LookupError with the driver's word."""
+    """Return a call's answer. Errors: LookupError with the driver's message."""
     try:
         return function(*arguments)
     except pynvml.NVMLError as error:
@@ -80,7 +80,7 @@ def _answered(function: Callable[..., Any], *arguments: Any) -> Answer:
 
 
 def _plain(answer: Any) -> Any:
-    """Return what can be compared and shown of an answer."""
+    """Return an answer in a form that can be compared and printed."""
     if isinstance(answer, bytes):
         return answer.decode(errors="replace")
     if isinstance(answer, list | tuple):
@@ -114,11 +114,11 @@ CALLS: Mapping[str, Callable[[Any], Any]] = {
     "minor": pynvml.nvmlDeviceGetMinorNumber,
     "is a slice": lambda handle: is_slice(pynvml.nvmlDeviceIsMigDeviceHandle(handle)),
 }
-"""What is asked of each GPU and each slice."""
+"""Calls for each GPU and slice."""
 
 
 def devices() -> Iterator[tuple[Any, str]]:
-    """Yield the handle and the uuid of each GPU and each slice."""
+    """Yield the handle and the uuid of each GPU and slice."""
     for index in range(pynvml.nvmlDeviceGetCount()):
         handle = pynvml.nvmlDeviceGetHandleByIndex(index)
         yield handle, str(pynvml.nvmlDeviceGetUUID(handle))
@@ -132,7 +132,7 @@ def devices() -> Iterator[tuple[Any, str]]:
 
 
 def look(sleep: Callable[[float], None] = time.sleep) -> Conformance:
-    """Ask the driver everything. Errors: LookupError, where there is none."""
+    """Run all calls and checks. Errors: LookupError without a driver."""
     ask(pynvml.nvmlInit)
     try:
         found = list(devices())
@@ -239,14 +239,14 @@ def _alone(samples: Mapping[str, GpuSample], slices: Sequence[str]) -> bool | No
 
 
 def as_json(found: Conformance) -> str:
-    """Return the golden file: sorted, so that two of them can be compared."""
+    """Return the golden file, sorted for comparison."""
     content = json.dumps(asdict(found), indent=1, sort_keys=True, default=str)
     seen = hashlib.sha256(content.encode()).hexdigest()[:12]
     return json.dumps({"fingerprint": seen, **json.loads(content)}, indent=1, sort_keys=True) + "\n"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Look, tell, and write the file; return the status."""
+    """Run the comparison, print it and write the file; return the exit status."""
     try:
         found = look()
     except LookupError as error:

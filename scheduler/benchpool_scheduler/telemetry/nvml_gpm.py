@@ -1,7 +1,7 @@
-"""How much of a GPU its kernels used, where the driver's performance monitoring (GPM) is there.
+"""Use of a GPU's multiprocessors, by the driver's performance monitoring (GPM).
 
-Hopper and newer. It compares two samples of counters, so each look keeps one for the next. It is
-the only thing that tells of a slice (MIG) how busy it is: by its GPU instance.
+It needs Hopper or newer. It compares two samples of counters, so each call keeps one for the next.
+It is the only source for the activity of a slice (MIG), by its GPU instance.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ METRICS = (pynvml.NVML_GPM_METRIC_GRAPHICS_UTIL, pynvml.NVML_GPM_METRIC_SM_UTIL)
 
 @dataclass(frozen=True, slots=True)
 class GpmShares:
-    """Mean shares since the last look: of the time in which something ran, and of the
-    multiprocessors at work. None where it is not measured.
+    """Mean shares since the last call; None where not measured.
+
+    Attributes:
+        active: Share of the time in which a kernel ran. ``sm``: share of multiprocessors in use.
     """
 
     active: float | None = None
@@ -33,11 +35,11 @@ NOTHING = GpmShares()
 
 
 class GpmReader:
-    """What performance monitoring tells of one GPU, or of one slice.
+    """Reader of performance monitoring for one GPU or slice.
 
     Args:
-        ask: Asks the driver of it; None for no answer.
-        place: Where the slice is; None for a whole GPU.
+        ask: Call to its driver; returns None without an answer.
+        place: Position of the slice; None for a whole GPU.
     """
 
     def __init__(self, ask: Callable[..., Any], place: SlicePlace | None = None) -> None:
@@ -47,7 +49,7 @@ class GpmReader:
         self._last: Any = None
 
     def read(self) -> GpmShares:
-        """Return what was measured since the last call."""
+        """Return the shares since the last call."""
         if self._supported is None:
             self._supported = self._is_supported()
         if not self._supported:
@@ -61,7 +63,7 @@ class GpmReader:
             _free(before)
 
     def close(self) -> None:
-        """Give back what is kept."""
+        """Free the stored sample."""
         _free(self._last)
         self._last = None
 
@@ -70,7 +72,7 @@ class GpmReader:
         if place is None:
             told = self._ask(pynvml.nvmlGpmQueryDeviceSupport)
         elif not place.alone:
-            return False  # what is told is of several slices together
+            return False  # the values are those of several slices together
         else:
             try:
                 told = pynvml.nvmlGpmQueryDeviceSupport(place.parent)

@@ -1,7 +1,7 @@
-"""Of which GPU a slice (MIG) is a part, and whether what is told of its part is told of it alone.
+"""Position of a slice (MIG) in its GPU, and whether measured values are its alone.
 
-A GPU is divided into GPU instances, and each of those into compute instances; a slice that is given
-out is one compute instance. The driver's performance monitoring tells of GPU instances.
+A GPU is divided into GPU instances, and each of those into compute instances. An assigned slice is
+one compute instance. The driver's performance monitoring measures GPU instances.
 
 Source: NVIDIA's NVML API reference, "Multi Instance GPU Management".
 """
@@ -17,12 +17,12 @@ import pynvml
 
 @dataclass(frozen=True, slots=True)
 class SlicePlace:
-    """Where a slice is.
+    """Position of a slice.
 
     Attributes:
         parent: Handle of its GPU. ``uuid``: the GPU's.
         instance: Number of its GPU instance there.
-        alone: No other slice is in that instance.
+        alone: Whether it is the only slice in that instance.
     """
 
     parent: Any
@@ -32,10 +32,10 @@ class SlicePlace:
 
 
 def place_of(ask: Callable[..., Any]) -> SlicePlace | None:
-    """Return where a slice is; None for a whole GPU, and where the driver does not tell.
+    """Return the position of a slice; None for a whole GPU, or without the driver's answer.
 
     Args:
-        ask: Asks the driver of the slice; None for no answer.
+        ask: Call to the slice's driver; returns None without an answer.
     """
     if not is_slice(ask(pynvml.nvmlDeviceIsMigDeviceHandle)):
         return None
@@ -50,7 +50,7 @@ def place_of(ask: Callable[..., Any]) -> SlicePlace | None:
 
 
 def is_slice(answer: Any) -> bool:
-    """Say what the binding's answer means: some of its releases give a C number, others its value.
+    """Return whether the binding's answer is true: releases return a C number or its value.
 
     >>> from ctypes import c_uint
     >>> is_slice(c_uint(1)), is_slice(1), is_slice(c_uint(0)), is_slice(None)
@@ -65,7 +65,7 @@ def _slices(parent: Any) -> list[Any]:
         try:
             found.append(pynvml.nvmlDeviceGetMigDeviceHandleByIndex(parent, number))
         except pynvml.NVMLError_NotFound:
-            continue  # their numbers have holes
+            continue  # slice numbers can have gaps
     return found
 
 

@@ -1,4 +1,4 @@
-"""Errors that the driver tells of once (XIDs): waited for in a thread of its own."""
+"""Driver errors (XIDs), which the driver reports once; a thread waits for them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 import pynvml
 
 WAIT_MS = 1000
-"""The driver may be asked to wait for so long; after it the thread sees whether it is wanted."""
+"""Timeout of one wait, in milliseconds; after it the thread checks whether it must stop."""
 
 
 class XidWatch:
-    """Waits for critical errors of GPUs, and keeps the newest of each until it is taken.
+    """Watch of critical GPU errors, which keeps the newest of each GPU until it is taken.
 
-    Where the driver has no events, or refuses them, nothing is ever told.
+    Without the driver's support for events, it never returns an error.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class XidWatch:
         self._thread: threading.Thread | None = None
 
     def watch(self, handles: Mapping[str, Any]) -> None:
-        """Watch these GPUs from now on, by UUID; the same ones again change nothing."""
+        """Watch these GPUs, by UUID; a repeated call with the same GPUs changes nothing."""
         wanted = frozenset(handles)
         alive = self._thread is not None and self._thread.is_alive()
         if wanted == self._watched and (alive or not wanted):
@@ -44,12 +44,12 @@ class XidWatch:
             self._thread.start()
 
     def take(self, gpu: str) -> int | None:
-        """Return the newest error of a GPU that was not taken yet."""
+        """Return and clear the newest error of a GPU."""
         with self._lock:
             return self._found.pop(gpu, None)
 
     def close(self) -> None:
-        """Wait no longer; ends within a second or so."""
+        """Stop the thread, which ends within about a second."""
         self._end()
         self._watched = frozenset()
 
@@ -68,7 +68,7 @@ class XidWatch:
                 except pynvml.NVMLError_Timeout:
                     continue
                 except pynvml.NVMLError:
-                    return  # begun again where handles are still good
+                    return  # restarted when the handles are valid again
                 if event.eventType == pynvml.nvmlEventTypeXidCriticalError:
                     with self._lock:
                         self._found[gpu] = int(event.eventData)
@@ -78,7 +78,7 @@ class XidWatch:
 
 
 def _register(handles: Mapping[str, Any]) -> Any:
-    """Return a set of events of the GPUs that have them, None for none."""
+    """Return an event set of the GPUs that support events, or None."""
     if not handles:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Who had which GPU, from when until when: rows of the telemetry database."""
+"""Intervals of GPU holders: rows of the telemetry database."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ table = Table(
 
 
 def keep(connection: Connection, intervals: Iterable[GpuInterval]) -> None:
-    """Write intervals; one that is there already is extended."""
+    """Write intervals; an existing one is extended."""
     rows = {(row["gpu"], row["begin_ms"]): row for row in map(_row, intervals)}
     if not rows:
         return
@@ -47,13 +47,13 @@ def keep(connection: Connection, intervals: Iterable[GpuInterval]) -> None:
 
 
 def prune(connection: Connection, now: float) -> None:
-    """Remove intervals that ended before measured use is forgotten, too."""
+    """Remove intervals that are older than the retention of measured use."""
     old = round((now - HELD_DAYS * DAY_S) * MS)
     connection.execute(table.delete().where(table.c.end_ms < old))
 
 
 def between(connection: Connection, begin: float, end: float) -> Sequence[GpuInterval]:
-    """Return the intervals that reach into a range, epoch seconds."""
+    """Return the intervals that overlap a range, epoch seconds."""
     reaches = (table.c.end_ms > round(begin * MS), table.c.begin_ms < round(end * MS))
     rows = connection.execute(sa.select(table).where(*reaches)).mappings()
     return [_occupancy(row) for row in rows]

@@ -1,9 +1,8 @@
-"""Which device of a node is which of its slots: pure.
+"""Mapping of a node's devices to its slots; pure functions.
 
-The kubelet chooses devices when a pod begins, so that a GPU is a slot of its node for the
-scheduler (``node/0``; a slice of a GPU ``node/mig-1g.10gb/0``). Which device is which slot is read
-from the pods: those of a pod are its slots. What no pod of ours holds takes the slots that are
-left.
+The kubelet chooses devices when a pod starts, so to the scheduler a GPU is a slot of its node
+(``node/0``; a slice of a GPU ``node/mig-1g.10gb/0``). The devices of a pod are mapped to the slots
+of that pod. Devices that no pod of ours holds get the remaining slots.
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
 PodName: TypeAlias = tuple[str, str]
-"""Namespace and name."""
+"""Namespace and name of a pod."""
 
 
 class NodeDevice(Protocol):
-    """A GPU, or a slice of one, as it is known on its node.
+    """GPU, or slice of a GPU, as known on its node.
 
     Attributes:
-        kind: What the node's slots of this kind are called after the node: empty for whole GPUs.
-        pod: Who holds it, None where nobody does.
+        kind: Part of the slot's name after the node: empty for whole GPUs.
+        pod: The pod that holds it, or None.
     """
 
     @property
@@ -45,7 +44,7 @@ def placed(
     """Return the device of each slot.
 
     Args:
-        pods: The slots of each pod of ours. ``slots``: all that there are.
+        pods: The slots of each pod of ours. ``slots``: all slots.
 
     >>> from benchpool_scheduler.telemetry.dcgm import ExportedGpu
     >>> gpus = [ExportedGpu(f"GPU-{i}", "n0", i, ("lab", "w0") if i == 2 else None)
@@ -65,7 +64,7 @@ def placed(
     for slot in slots:
         if slot not in ours:
             left[slot.rpartition("/")[0]].append(slot)
-    # GPUs of pods that are not ours take the last slots, as they do in the scheduler's books.
+    # GPUs of pods that are not ours take the last slots, as in the scheduler's ledger.
     for gpu in sorted(of_pod[None], key=lambda it: it.pod is not None):
         free = left[f"{gpu.node}/{gpu.kind}" if gpu.kind else gpu.node]
         if free:

@@ -1,4 +1,4 @@
-"""The telemetry database on a PostgreSQL server: a schema of its own, which is made here."""
+"""The telemetry database on a PostgreSQL server, in its own schema, created here."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ASIDE = f"{SCHEMA}_aside"
 DRIVER = "postgresql+psycopg2"
 CONNECT_S = 5
 STATEMENT_S = 60
-"""A server that does not answer for so long is given up until the next minute."""
+"""Timeout of a statement, in seconds; the next minute tries again."""
 
 _ours = sa.MetaData()
 _layout = sa.Table("layout", _ours, sa.Column("number", WHOLE, nullable=False))
 
 
 class PostgreSql:
-    """A server.
+    """Storage on a PostgreSQL server.
 
     Args:
         url: As SQLAlchemy writes it, postgresql+psycopg2://user:password@host/database.
@@ -45,7 +45,7 @@ class PostgreSql:
         return f"the schema {SCHEMA} of {where.render_as_string()}"
 
     def connect(self) -> Engine:
-        """Reach the server, and make the schema and what tables it lacks."""
+        """Connect to the server, and create the schema and missing tables."""
         bare = sa.create_engine(
             self._url,
             connect_args={"connect_timeout": CONNECT_S, "application_name": "benchpool"},
@@ -70,11 +70,13 @@ class PostgreSql:
         return engine
 
     def lost(self) -> str | None:
-        """Return None: where tables are missing the server says so itself."""
+        """Return None: the server reports missing tables itself."""
         return None
 
     def set_aside(self, damage: DatabaseError) -> str | None:
-        """Rename a schema of another release; whatever else is wrong is for the server's keeper."""
+        """Rename a schema of another release; other damage is left to the server's
+        administrator.
+        """
         if not isinstance(damage, UnknownLayout):
             return None
         engine = sa.create_engine(self._url, connect_args={"connect_timeout": CONNECT_S})
@@ -87,7 +89,7 @@ class PostgreSql:
         return f"It is the schema {ASIDE} now"
 
     def size(self) -> int:
-        """Return the bytes of the tables and their indexes, 0 before ``connect``."""
+        """Return the size of tables and indexes in bytes, 0 before ``connect``."""
         if self._engine is None:
             return 0
         of = [f"pg_total_relation_size('{SCHEMA}.{table}')" for table in schema.metadata.tables]
@@ -100,7 +102,7 @@ def _checked(url: str) -> URL:
     try:
         found = make_url(url)
     except ArgumentError as error:
-        # The text itself is not said: it may hold a password.
+        # The message leaves out the URL: it may contain a password.
         raise InvalidInput(
             "The address of the telemetry database cannot be read; it is written "
             f"{DRIVER}://USER:PASSWORD@HOST/DATABASE.",

@@ -1,4 +1,4 @@
-"""Processor time, memory and disk traffic of process trees: from cgroups (v2), else ``/proc``.
+"""Processor time, memory and disk traffic of process trees, from cgroups (v2), else ``/proc``.
 
 Source of files and units: the kernel's documentation, "Control Group v2" and proc(5).
 """
@@ -23,10 +23,10 @@ Of = WorkerId | str
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What counters say at one moment: seconds of processor time and bytes since the start.
+    """Counter values at one time: processor seconds, and bytes since the start.
 
     Attributes:
-        first_s: What the first process used of ``cpu_s`` itself.
+        first_s: Part of ``cpu_s`` that the first process used itself.
     """
 
     cpu_s: float
@@ -48,10 +48,11 @@ class _Process:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the counters of one holder say.
+    """Counters of one holder.
 
     Attributes:
-        whose: Something else where its counters began anew. ``cpus``: cores given, 0 for no bound.
+        whose: Identity of the counters; it changes when they restart. ``cpus``: assigned cores,
+            0 for no limit.
     """
 
     counted: Counted
@@ -60,17 +61,17 @@ class Reading:
 
 
 class CounterSpans:
-    """Turns counters into samples: what each holder used from one look to the next."""
+    """Conversion of counters into samples: each holder's use between two calls."""
 
     def __init__(self) -> None:
         self._before: dict[Of, tuple[float, Reading]] = {}
         self._peaks: dict[Of, int] = {}
 
     def samples(self, readings: Mapping[Of, Reading], now: float) -> list[WorkerSample]:
-        """Return what each used since the last call; of new ones, and over a gap, nothing.
+        """Return each holder's use since the last call; no sample for new holders or over a gap.
 
         Args:
-            now: In seconds of any clock; a sample's end.
+            now: End of the samples, in seconds of any clock.
         """
         found = [self._between(of, it, now) for of, it in readings.items()]
         self._before = {of: (now, it) for of, it in readings.items()}
@@ -89,7 +90,7 @@ class CounterSpans:
             of=of,
             at=at,
             span_s=at - known[0],
-            cpu_s=max(now.cpu_s - before.cpu_s, 0.0),  # time of a process without parent is lost
+            cpu_s=max(now.cpu_s - before.cpu_s, 0.0),  # time of orphaned processes is lost
             cpus=reading.cpus,
             memory_gib=None if now.memory is None else now.memory / GIB,
             memory_peak_gib=peak / GIB if peak else None,
@@ -100,7 +101,7 @@ class CounterSpans:
 
 
 class ProcessMeter:
-    """Measures process trees from one call to the next.
+    """Sampler of process trees between two calls.
 
     Args:
         proc: The kernel's folder of processes.
@@ -113,10 +114,10 @@ class ProcessMeter:
     def sample(
         self, roots: Mapping[Of, tuple[ProcessRoot, float]], now: float
     ) -> list[WorkerSample]:
-        """Return what each tree used since the last call; of new ones nothing yet.
+        """Return each tree's use since the last call; no sample for new trees.
 
         Args:
-            roots: Where each tree begins, and how many cores it was given (0 for no bound).
+            roots: Root of each tree, and its assigned cores (0 for no limit).
             now: Seconds since the epoch.
         """
         below: Mapping[int, list[_Process]] | None = None
@@ -149,10 +150,10 @@ class ProcessMeter:
             fields = text.rpartition(")")[2].split()
             user, system, *of_children = (int(it) / TICKS_S for it in fields[11:15])
             own_s = user + system
-            whole_s = own_s + sum(of_children)  # of those that have ended
+            whole_s = own_s + sum(of_children)  # time of ended children
             return _Process(int(name), int(fields[1]), whole_s, int(fields[21]) * PAGE, own_s)
         except (OSError, ValueError, IndexError):
-            return None  # gone meanwhile
+            return None  # ended meanwhile
 
     def _of_tree(self, root: ProcessRoot, below: Mapping[int, list[_Process]]) -> Counted | None:
         first = self._process(str(root.pid))
@@ -180,7 +181,7 @@ class ProcessMeter:
 
 
 def of_cgroup(folders: tuple[str, ...]) -> Counted | None:
-    """Return what the kernel counted for a cgroup (v2); None where there is none of that kind."""
+    """Return the kernel's counters of a cgroup (v2), or None when it is not v2."""
     for folder in map(Path, folders):
         cpu = _pairs(folder / "cpu.stat", " ")
         if cpu is None or "usage_usec" not in cpu:
@@ -197,9 +198,9 @@ def of_cgroup(folders: tuple[str, ...]) -> Counted | None:
 
 
 def _filled(cgroup: Counted | None, tree: Counted | None) -> Counted | None:
-    """Return what a cgroup counted, and what it does not count from its processes.
+    """Return a cgroup's counters, completed by those of its processes.
 
-    A cgroup always counts processor time, memory and disks only with their controllers.
+    A cgroup always counts processor time, but memory and disks only with their controllers.
     """
     if cgroup is None or tree is None:
         return cgroup or tree
@@ -212,7 +213,7 @@ def _filled(cgroup: Counted | None, tree: Counted | None) -> Counted | None:
 
 
 def _traffic_of(file: Path) -> tuple[int, int] | None:
-    """Return the bytes read and written, of all disks together."""
+    """Return the bytes read and written, over all disks."""
     try:
         words = file.read_text().split()
     except OSError:

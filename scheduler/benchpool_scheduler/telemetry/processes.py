@@ -1,4 +1,4 @@
-"""Where the processes of workers and of benches are on this machine, by what they left there."""
+"""Lookup of the processes of workers and benches on this machine, by their records."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from benchpool_scheduler.worker.worker_id import WorkerId
 
 SERVER_MARK = b"BENCHPOOL_SERVER_START="
 DEVICES = b"CUDA_VISIBLE_DEVICES="
-"""What the environment of a notebook server has: that it is one, and its GPUs."""
+"""Environment variable of a notebook server that has its GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessRoot:
-    """The process below which all others are, and the folders of their cgroup where they have one.
+    """Root of a process tree, and the folders of its cgroup if it has one.
 
     Attributes:
-        pid: With its start time in ticks: a pid alone may be another process by now.
+        pid: Process ID; with its start time in ticks, as the ID may be reused.
     """
 
     pid: int
@@ -30,7 +30,7 @@ class ProcessRoot:
 
 
 def of_worker(folders: Folders, worker: WorkerId) -> ProcessRoot | None:
-    """Return the processes of a worker, None where it left no record here or is gone."""
+    """Return the process root of a worker; None without a record here, or when it has ended."""
     record = records.read(str(folders.worker(worker)), records.PROCESS)
     pid = None if record is None else record.get("pid")
     if record is None or not isinstance(pid, int):
@@ -47,10 +47,10 @@ def of_worker(folders: Folders, worker: WorkerId) -> ProcessRoot | None:
 def of_benches(
     gpus_of: Mapping[str, Iterable[str]], proc: Path = Path("/proc")
 ) -> Mapping[str, ProcessRoot]:
-    """Return the processes of notebook servers by the GPUs that they were started with.
+    """Return each lease's process root: the notebook server with its GPUs in the environment.
 
     Args:
-        gpus_of: The GPUs of each lease, by its id.
+        gpus_of: The GPUs of each lease, by its ID.
     """
     wanted = {frozenset(gpus): lease for lease, gpus in gpus_of.items()}
     found: dict[str, ProcessRoot] = {}
@@ -59,7 +59,7 @@ def of_benches(
     for name in sorted((it for it in os.listdir(proc) if it.isdigit()), key=int):
         lease = wanted.get(_server_gpus(proc / name / "environ"))
         if lease is None or lease in found:
-            continue  # the first of a server's processes is the one above the others
+            continue  # the parent of a server's other processes is its root
         ticks = process_identity.start_ticks(int(name))
         if ticks is not None:
             found[lease] = ProcessRoot(int(name), ticks)
@@ -67,11 +67,11 @@ def of_benches(
 
 
 def _server_gpus(environ: Path) -> frozenset[str]:
-    """Return the GPUs of a process of a notebook server; none for any other process."""
+    """Return the GPUs of a notebook server's process; empty for any other process."""
     try:
         variables = environ.read_bytes().split(b"\0")
     except OSError:
-        return frozenset()  # gone, or not ours to read
+        return frozenset()  # ended, or not readable
     if not any(it.startswith(SERVER_MARK) for it in variables):
         return frozenset()
     told = next((it for it in variables if it.startswith(DEVICES)), b"")

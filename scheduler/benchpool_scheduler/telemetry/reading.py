@@ -1,4 +1,4 @@
-"""What was measured, for readers: in as many pieces as they can show."""
+"""Queries of measured use, in a given number of buckets."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from benchpool_scheduler.telemetry.rollup import (
 from benchpool_scheduler.telemetry.samples import NOBODY, GpuSample, HeldSample, Holder
 
 LONGEST_S = 3600.0
-"""No sample is longer; it bounds how many rows are looked at."""
+"""Maximum length of a sample in seconds; it limits the number of rows to scan."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActivityBucket:
-    """One GPU over a span of time; a span without samples has none.
+    """Activity of one GPU over a span of time; a span without samples has no bucket.
 
     Attributes:
-        begin: Seconds since the epoch. ``span_s``: length.
-        covered_s: Seconds of it in which activity was measured; ``active_s``: of those, in which a
-            kernel ran. The rest of the span is not known, and no idle time.
-        memory_max_gib, temperature_max_c: The most that was seen, None where none was.
-        energy_j: Joules, as far as measured.
-        simulated: Nothing of it is of a real GPU.
+        begin: Seconds since the epoch. ``span_s``: length in seconds.
+        covered_s: Seconds in which activity was measured; ``active_s``: seconds of these in which
+            a kernel ran. The rest of the span is unknown, not idle.
+        memory_max_gib, temperature_max_c: Maximum, or None when not measured.
+        energy_j: Measured energy in joules.
+        simulated: Whether all of it is of a simulated GPU.
         activity_min, activity_max: Of the least and the most active sample, shares 0 to 1.
-        sm_covered_s: Seconds in which the multiprocessors were measured; ``sm_active_s``: their
-            share at work, times that.
-        throttled_s: Slower than it could have been. ``xids``: errors of the driver.
-        holder: Who held it, where buckets were asked for by holder; else nobody.
+        sm_covered_s: Seconds in which the multiprocessors were measured; ``sm_active_s``: the same,
+            weighted by their share in use.
+        throttled_s: Seconds with a reduced clock. ``xids``: number of driver errors.
+        holder: Its holder in buckets by holder, else ``NOBODY``.
     """
 
     gpu: str
@@ -64,11 +64,11 @@ class ActivityBucket:
 
 @dataclass(frozen=True, slots=True)
 class WorkerTotal:
-    """What one worker, or one bench, used so far; None where it was not measured.
+    """Use by one worker or bench; None where it was not measured.
 
     Attributes:
-        begin, end: Of what was seen, seconds since the epoch; ``covered_s``: seconds measured.
-        cpu_s: Processor seconds; ``cpus``: cores given, 0 for no bound.
+        begin, end: Of the samples, seconds since the epoch; ``covered_s``: seconds measured.
+        cpu_s: Processor seconds; ``cpus``: assigned cores, 0 for no limit.
     """
 
     holder: Holder
@@ -84,16 +84,16 @@ class WorkerTotal:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """In which steps a range is read: a table's (None for raw rows), and how many in one bucket."""
+    """Table to read (None for raw rows), and the length of a bucket in seconds."""
 
     level: schema.RollupLevel | None
     span_s: int
 
 
 def resolution(begin: float, end: float, at_most: int, now: float) -> Resolution:
-    """Choose how a range is read: the coarsest table whose steps are not longer than a bucket.
+    """Return how to read a range: the coarsest table whose steps are not longer than a bucket.
 
-    Where the range begins before what a table keeps, a coarser one is read.
+    A range that begins before the retention of a table needs a coarser one.
 
     >>> hour, day = 3600.0, 86_400.0
     >>> now = 1000 * day
@@ -140,7 +140,7 @@ def buckets(
 
 
 def held(connection: Connection, where: sa.ColumnElement[bool]) -> list[tuple[ActivityBucket, int]]:
-    """Return what holders did on each GPU, one bucket for all of it, with the holder's number."""
+    """Return one bucket for each holder and GPU, with the holder's number."""
     table, gpu, holder = schema.held, schema.gpus, schema.holders
     rows = connection.execute(
         sa.select(table, gpu.c.name, gpu.c.simulated, *_holder_columns())
@@ -163,7 +163,7 @@ def held(connection: Connection, where: sa.ColumnElement[bool]) -> list[tuple[Ac
 
 
 def worker_totals(connection: Connection, where: sa.ColumnElement[bool]) -> list[WorkerTotal]:
-    """Return what workers and benches used."""
+    """Return the totals of workers and benches."""
     table, holder = schema.worker_total, schema.holders
     rows = connection.execute(
         sa.select(table, *_holder_columns())
@@ -187,7 +187,7 @@ def worker_totals(connection: Connection, where: sa.ColumnElement[bool]) -> list
     ]
 
 
-# ---------------------------------------------------------------------------- inside
+# ---------------------------------------------------------------------------- internals
 
 _Found = Iterator[tuple[Bucket, Sums]]
 
@@ -212,10 +212,10 @@ def _from_sums(
     by_holder: bool,
     holders: Collection[int] | None,
 ) -> _Found:
-    assert how.level is not None  # noqa: S101 - told by the caller
+    assert how.level is not None  # noqa: S101 - checked by the caller
     table = how.level.table.c
-    # Of a sum over nothing but nulls, SQL makes null; zero is meant.
-    # PostgreSQL's sums are of another type than what is added.
+    # SQL's sum of nulls only is null; zero is meant. PostgreSQL's sums have another type than their
+    # summands.
     sums = [
         sa.cast(sa.func.coalesce(sa.func.sum(table[name]), 0), WHOLE).label(name) for name in ADDED
     ]
@@ -261,7 +261,7 @@ def raw(
     end: float,
     holders: Collection[int] | None = None,
 ) -> list[HeldSample]:
-    """Return the samples that lie in a range, or over its edge."""
+    """Return the samples that overlap a range."""
     table = schema.raw.c
     query = sa.select(schema.raw).where(
         table.gpu.in_(list(numbers)),

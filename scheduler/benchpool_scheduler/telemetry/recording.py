@@ -1,6 +1,6 @@
-"""Samples on their way to the database: held in memory, written once a minute.
+"""Buffer of samples in memory, written to the database once a minute.
 
-What cannot be written is kept for the next time, the newest of it at most.
+Samples that cannot be written are kept for the next time, up to a limit.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from benchpool_scheduler.telemetry.samples import HeldSample, HeldWorkerSample
 log = logging.getLogger(__name__)
 
 KEPT = 100_000
-"""Samples that wait at most; the oldest go first."""
+"""Maximum number of buffered samples; the oldest are dropped first."""
 
 
 class Recorder:
-    """Writes samples in pieces. ``add`` is called by the loop; ``write`` blocks, in any thread.
+    """Buffered writer of samples. Call ``add`` in the loop; ``write`` blocks, in any thread.
 
     Attributes:
-        problem: Why nothing is written now, or what was lost, as a sentence; None for nothing.
+        problem: Why writes fail now, or which samples were lost, as a sentence; else None.
     """
 
     def __init__(self, database: Database) -> None:
@@ -37,16 +37,16 @@ class Recorder:
 
     @property
     def problem(self) -> str | None:
-        """Return what those who look after the pool must know."""
+        """Return the problem to report to administrators, or None."""
         return self._failed or self.database.problem
 
     def add(self, gpus: Iterable[HeldSample], workers: Iterable[HeldWorkerSample] = ()) -> None:
-        """Take samples to be written."""
+        """Buffer samples for the next write."""
         self._gpus.extend(gpus)
         self._workers.extend(workers)
 
     def write(self) -> None:
-        """Write all that was added; never raises."""
+        """Write all buffered samples; never raises."""
         with self._lock:
             self._write()
 
@@ -63,7 +63,7 @@ class Recorder:
             log.warning("%s", self._failed)
             return
         self._failed = None
-        # What came meanwhile stands behind.
+        # Samples that were added meanwhile follow them.
         for written, waiting in ((gpus, self._gpus), (workers, self._workers)):
             for it in written:
                 if waiting and waiting[0] is it:

@@ -1,8 +1,7 @@
-"""Samples to sums over minutes and hours: pure, and exact.
+"""Aggregation of samples over minutes and hours; pure and exact.
 
-All sums are whole numbers (milliseconds, joules), and a sample that lies over a border is divided
-so that its parts add up to it. So the sums of any range are the same at every level, whatever the
-order in which samples came.
+All sums are integers (milliseconds, joules). A sample across a border is divided so that its parts
+add up to it. So the sums of any range are the same at every level, in any order of samples.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ PERMILLE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What is kept of any number of samples.
+    """Sums of samples.
 
     Attributes:
         covered_ms: Milliseconds in which activity was measured; ``active_ms``: in which a kernel
-            ran. ``sm_covered_ms`` and ``sm_active_ms`` alike, of the multiprocessors.
-        energy_j: Joules, 0 where none were measured. ``throttled_ms``: slower than it could.
-        memory_max_mib, temperature_max_c: The most that was seen, None for never.
+            ran. ``sm_covered_ms`` and ``sm_active_ms``: the same for the multiprocessors.
+        energy_j: Joules, 0 when not measured. ``throttled_ms``: milliseconds with a reduced clock.
+        memory_max_mib, temperature_max_c: Maximum, None when not measured.
         activity_min, activity_max: Least and most active sample, in thousandths.
-        xids: Errors of the driver.
+        xids: Number of driver errors.
     """
 
     covered_ms: int = 0
@@ -44,7 +43,7 @@ class Sums:
     activity_max: int | None = None
 
     def __add__(self, other: Sums) -> Sums:
-        """Return the sums of both."""
+        """Combine both."""
         added: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in ADDED}
         most: dict[str, Any] = {
             name: _most(getattr(self, name), getattr(other, name)) for name in MOST
@@ -58,11 +57,11 @@ ADDED = (
     *("energy_j", "throttled_ms", "xids"),
 )
 MOST = ("memory_max_mib", "temperature_max_c", "activity_max")
-"""Which of the sums are added, and of which the larger counts; ``activity_min`` is left."""
+"""Fields combined by maximum; ``activity_min`` by minimum, and the rest by addition."""
 
 
 class Bucket(NamedTuple):
-    """One GPU in the hands of one holder, from ``begin`` (seconds since the epoch)."""
+    """One GPU with one holder, from ``begin`` (seconds since the epoch)."""
 
     gpu: str
     simulated: bool
@@ -71,9 +70,9 @@ class Bucket(NamedTuple):
 
 
 def parts(sample: GpuSample, step_s: int) -> Iterator[tuple[int, Sums]]:
-    """Divide a sample at whole multiples of a step: the begin of each step, and what lies in it.
+    """Divide a sample at whole multiples of a step; yield the begin and sums of each step.
 
-    What can be added is divided by time, and adds up; an error of the driver counts at the end.
+    Sums are divided by time and add up; a driver error counts in the last part.
 
     >>> sample = GpuSample(at=62.0, span_s=10.0, gpu="a", activity=0.5, energy_j=100.0)
     >>> [(begin, it.covered_ms, it.active_ms, it.energy_j) for begin, it in parts(sample, 60)]
@@ -91,7 +90,7 @@ def parts(sample: GpuSample, step_s: int) -> Iterator[tuple[int, Sums]]:
 
 
 def _cut(sample: GpuSample, since: int, until: int, length: int) -> Sums:
-    """Return what a sample says from one of its ``length`` milliseconds to another."""
+    """Return the sums of a part of a sample, by milliseconds of its ``length``."""
 
     def share(total: int) -> int:
         return total * until // length - total * since // length if length else total
@@ -117,7 +116,7 @@ def _cut(sample: GpuSample, since: int, until: int, length: int) -> Sums:
 
 
 def rolled(samples: Iterable[HeldSample], step_s: int) -> Mapping[Bucket, Sums]:
-    """Return the sums of samples in steps of so many seconds, by GPU and holder."""
+    """Return the sums of samples in steps of ``step_s`` seconds, by GPU and holder."""
     found: dict[Bucket, Sums] = {}
     for held in samples:
         sample = held.sample
@@ -128,7 +127,7 @@ def rolled(samples: Iterable[HeldSample], step_s: int) -> Mapping[Bucket, Sums]:
 
 
 def coarser(fine: Mapping[Bucket, Sums], step_s: int) -> Mapping[Bucket, Sums]:
-    """Return sums in longer steps, a multiple of those that they are in."""
+    """Return sums in longer steps, a multiple of the present ones."""
     found: dict[Bucket, Sums] = {}
     for bucket, sums in fine.items():
         above = bucket._replace(begin=bucket.begin // step_s * step_s)

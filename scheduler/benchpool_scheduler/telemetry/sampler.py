@@ -1,4 +1,4 @@
-"""The port to what measures GPUs, and the sibling that measures nothing."""
+"""The ports of GPU and worker samplers, and implementations without measurements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchpool_scheduler.worker.worker_id import WorkerId
 
 
 class GpuSampler(Protocol):
-    """What measures GPUs. It never raises: what it cannot measure is None, or no sample."""
+    """Sampler of GPUs. It never raises: a value that cannot be measured is None, or no sample."""
 
     def sample(
         self, gpus: Sequence[str], now: float, cpu_share: Mapping[str, float]
@@ -21,22 +21,22 @@ class GpuSampler(Protocol):
         """Measure each GPU once, from the last call until now. Blocks; one call at a time.
 
         Args:
-            gpus: Those that the scheduler knows.
+            gpus: The GPUs that the scheduler knows.
             now: Seconds since the epoch by the service's clock.
-            cpu_share: By GPU: which share of its given cores the holder used, 0 to 1, where that
-                is known. A simulated GPU is as active as that; others leave it alone.
+            cpu_share: By GPU: share of its holder's cores in use, 0 to 1, if known. It is the
+                activity of a simulated GPU; other samplers ignore it.
         """
 
     @property
     def problem(self) -> str | None:
-        """Why nothing can be measured, as a sentence; None while something can."""
+        """Return why no GPU can be measured, as a sentence, or None."""
 
     def close(self) -> None:
-        """Let go of the driver."""
+        """Release the driver."""
 
 
 class NoSampler:
-    """Measures nothing."""
+    """Sampler that measures nothing."""
 
     problem: str | None = None
 
@@ -47,15 +47,15 @@ class NoSampler:
         return ()
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldProcesses:
-    """Processes to measure: who they are, their GPUs, and how many cores they were given.
+    """Processes to measure: their identity, GPUs and assigned cores.
 
     Attributes:
-        of: The worker, or the id of the bench's lease.
+        of: The worker, or the ID of the bench's lease.
     """
 
     of: WorkerId | str
@@ -65,10 +65,10 @@ class HeldProcesses:
 
 
 class WorkerSampler(Protocol):
-    """What measures the processes of workers and benches. It never raises."""
+    """Sampler of the processes of workers and benches. It never raises."""
 
     def sample_workers(self, held: Sequence[HeldProcesses], now: float) -> Sequence[WorkerSample]:
-        """Return what each used since the last call, as far as it is known. Blocks.
+        """Return each one's use since the last call, where known. Blocks.
 
         Args:
             now: Seconds since the epoch by the service's clock.
@@ -76,7 +76,7 @@ class WorkerSampler(Protocol):
 
 
 class NoWorkers:
-    """Measures no processes: they are on other machines."""
+    """Sampler for processes on other machines, which it does not measure."""
 
     def sample_workers(self, held: Sequence[HeldProcesses], now: float) -> Sequence[WorkerSample]:
         """Return nothing."""
@@ -84,22 +84,22 @@ class NoWorkers:
 
 
 class ReportTaker(Protocol):
-    """What agents of nodes report to."""
+    """Receiver of reports from the agents of nodes."""
 
     every_s: float
 
     def take(self, node: str, report: NodeReport, now: float) -> None:
-        """Take a report; ``now`` in seconds since the epoch by the service's clock."""
+        """Accept a report; ``now`` in seconds since the epoch by the service's clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """What measures GPUs and processes, and every how many seconds; 0 measures nothing at all.
+    """Samplers of GPUs and processes, and their interval in seconds; 0 disables sampling.
 
     Attributes:
         workers: None for the processes of this machine.
-        reports: Takes what agents of nodes report; None where none are expected.
-        storage: Where it is kept; None for a file beside the state.
+        reports: Receiver of agents' reports; None when none are expected.
+        storage: Storage of the samples; None for a file beside the state.
     """
 
     sampler: GpuSampler

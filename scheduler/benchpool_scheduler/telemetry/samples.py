@@ -1,6 +1,6 @@
-"""What was measured of GPUs and of workers, and who held them: frozen, one object for one span.
+"""Measured samples of GPUs and workers with their holders: frozen, one object per span.
 
-A value is None where it was not measured; nothing is made up for it.
+A value that was not measured is None, never an estimate.
 """
 
 from __future__ import annotations
@@ -12,24 +12,23 @@ from benchpool_scheduler.worker.worker_id import WorkerId
 
 @dataclass(frozen=True, slots=True)
 class GpuSample:
-    """One GPU over one span of time.
+    """Measurements of one GPU over one span of time.
 
     Attributes:
         at: End of the span, seconds since the epoch by the service's clock. ``span_s``: its length.
-        gpu: The GPU as the rest of the scheduler names it: a UUID, or a node's slot.
-        activity: Share of the span in which a kernel ran, 0 to 1. It says nothing of how much of
-            the GPU that kernel used; ``sm_activity`` does: the share of the multiprocessors at
-            work, a mean over the span.
-        memory_used_gib: In use by programs, at the end; ``memory_total_gib``: what there is.
-        power_w: At the end. ``energy_j``: taken in during the span.
+        gpu: The GPU as named by the rest of the scheduler: a UUID, or a node's slot.
+        activity: Share of the span in which a kernel ran, 0 to 1, regardless of how much of the
+            GPU that kernel used. ``sm_activity``: mean share of the multiprocessors in use.
+        memory_used_gib: In use by programs, at the end; ``memory_total_gib``: total memory.
+        power_w: At the end. ``energy_j``: used during the span.
         temperature_c: Of the chip, at the end.
-        throttled: Why it ran slower than it could, words of ``nvml.THROTTLING``; empty for not.
-        xid: Number of a driver's error that came during the span, the newest.
-        simulated: The GPU exists in the books alone, and so does what is said of it.
-        of: Who had it by what measured it: a worker, or the id of a bench's lease; None where only
-            the service's books say it.
-        parent: The uuid of the GPU that it is a slice of; None for a whole one, and where that is
-            not known. Power and energy are told of whole GPUs alone.
+        throttled: Reasons for a reduced clock, words of ``nvml.THROTTLING``; empty for none.
+        xid: Number of the newest driver error in the span.
+        simulated: Whether GPU and values are simulated.
+        of: Its holder according to the sampler: a worker, or the ID of a bench's lease; None where
+            only the service's ledger has it.
+        parent: The uuid of the GPU that it is a slice of; None for a whole GPU, or if unknown.
+            Power and energy are measured for whole GPUs only.
 
     >>> GpuSample(at=110.0, span_s=10.0, gpu="GPU-a", activity=0.25).active_s
     2.5
@@ -53,24 +52,22 @@ class GpuSample:
 
     @property
     def active_s(self) -> float | None:
-        """Seconds of the span in which a kernel ran."""
+        """Return the seconds of the span in which a kernel ran."""
         return None if self.activity is None else self.activity * self.span_s
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSample:
-    """The processes of one worker, or of one bench, over one span of time.
+    """Measurements of the processes of one worker or bench over one span of time.
 
     Attributes:
-        of: The worker, or the id of the bench's lease.
+        of: The worker, or the ID of the bench's lease.
         at: End of the span, seconds since the epoch. ``span_s``: its length.
-        cpu_s: Processor seconds used in the span. ``cpus``: cores that it was given, 0 for no
-            bound.
-        first_cpu_s: What the first of its processes used of that itself: a notebook server that
-            serves pages, what watches over a worker. 0 where that is not known.
-        memory_gib: In use at the end. ``memory_peak_gib``: the most since the start, as far as
-            was seen.
-        read_bytes: From disks in the span, ``written_bytes`` to them.
+        cpu_s: Processor seconds used in the span. ``cpus``: assigned cores, 0 for no limit.
+        first_cpu_s: Part of it used by the first process itself: the page server of a notebook
+            server, or the supervisor of a worker. 0 if unknown.
+        memory_gib: In use at the end. ``memory_peak_gib``: the largest seen since the start.
+        read_bytes: Read from disks in the span; ``written_bytes``: written to them.
     """
 
     of: WorkerId | str
@@ -87,12 +84,12 @@ class WorkerSample:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who held a GPU by the service's books: a worker of a job, a bench, or nobody.
+    """Holder of a GPU in the service's ledger: a worker of a job, a bench, or none.
 
     Attributes:
-        job: With ``attempt``, ``worker`` and ``project``, where a job held it.
-        bench: Id of the lease, with ``server`` (the user's notebook server, empty for the default
-            one), where a bench held it.
+        job: With ``attempt``, ``worker`` and ``project``, if a job held it.
+        bench: ID of the lease, with ``server`` (the user's notebook server, empty for the default
+            one), if a bench held it.
     """
 
     job: str | None = None
@@ -109,7 +106,7 @@ NOBODY = Holder()
 
 @dataclass(frozen=True, slots=True)
 class HeldSample:
-    """A sample of a GPU, with who held it at the end of the span."""
+    """Sample of a GPU, with its holder at the end of the span."""
 
     sample: GpuSample
     holder: Holder = NOBODY
@@ -117,7 +114,7 @@ class HeldSample:
 
 @dataclass(frozen=True, slots=True)
 class HeldWorkerSample:
-    """A sample of a worker or of a bench, with who that is."""
+    """Sample of a worker or bench, with its holder record."""
 
     sample: WorkerSample
     holder: Holder

@@ -1,9 +1,9 @@
-"""The tables of the telemetry database, and for how long their rows are kept.
+"""The tables of the telemetry database, and the retention of their rows.
 
-Whole numbers in small units keep rows small. Rows lie by time: new ones fill the last page whole,
-old ones leave whole pages free, and a range of time is read in one piece, without a second index.
-Columns ``gpu`` and ``holder`` are numbers of those tables. No database holds them to it: rows of
-hours may outlive their holder by a step.
+Integers in small units keep rows small. Rows are sorted by time: new rows fill the last page,
+expired rows free whole pages, and a range of time is read in one piece without a second index.
+Columns ``gpu`` and ``holder`` are numbers of those tables, without foreign keys: rows of hours may
+outlive their holder by a step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchpool_scheduler.telemetry.rollup import Sums
 from benchpool_scheduler.telemetry.samples import Holder
 
 LAYOUT = 1
-"""Number of this layout, kept beside the tables."""
+"""Number of this layout, stored beside the tables."""
 
 DAY_S = 86_400
 SUMS = tuple(field.name for field in fields(Sums))
@@ -44,8 +44,9 @@ holders = Table(
     *(Column(name, WHOLE if name in _WHOLE else Text) for name in HOLDER),
     sa.Index("holder_job", "job"),
 )
-"""Who held a GPU; the first row is nobody. The writer keeps rows different: SQL would not, with
-columns that are null."""
+"""Holders of GPUs; the first row is for none. The writer keeps rows unique, as SQL does not for
+columns that are null.
+"""
 
 
 def _of_gpu(begin: str) -> tuple[Column[int], ...]:
@@ -90,7 +91,7 @@ held = Table(
     *_sums(),
     sqlite_with_rowid=False,
 )
-"""All that one holder, so one worker of an attempt or a bench, did on a GPU."""
+"""Sums of one holder (a worker of an attempt, or a bench) on a GPU."""
 
 worker_raw = Table(
     "worker_raw",
@@ -124,7 +125,7 @@ worker_total = Table(
 
 @dataclass(frozen=True, slots=True)
 class RollupLevel:
-    """A table of sums: the length of its steps, and for how many days it is kept."""
+    """Table of sums: the length of its steps, and its retention in days."""
 
     step_s: int
     days: int
@@ -136,4 +137,4 @@ LEVELS = (RollupLevel(60, 30, minutes), RollupLevel(3600, 400, hours))
 """The tables of sums, the finest first."""
 
 HELD_DAYS = LEVELS[-1].days
-"""For so many days what one holder did is kept."""
+"""Retention of a holder's sums, in days."""

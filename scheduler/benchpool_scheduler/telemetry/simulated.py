@@ -1,4 +1,4 @@
-"""GPUs that exist in the books alone: as active as the processors are of what holds them."""
+"""Simulated GPUs, whose activity is the processor use of their holder."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from benchpool_scheduler.telemetry.samples import GpuSample
 
 
 class SimulatedSampler:
-    """Tells of each simulated GPU the share of its cores that its holder used; see ``GpuSampler``.
+    """Sampler of simulated GPUs: activity is the holder's share of cores; see ``GpuSampler``.
 
-    Nobody computes on such a GPU, so power, temperature and memory are not told.
+    No program computes on such a GPU, so it has no power, temperature or memory values.
     """
 
     problem: str | None = None
@@ -21,7 +21,7 @@ class SimulatedSampler:
     def sample(
         self, gpus: Sequence[str], now: float, cpu_share: Mapping[str, float]
     ) -> Sequence[GpuSample]:
-        """Return an activity for each GPU; a GPU that nobody holds is idle."""
+        """Return an activity for each GPU; a GPU without a holder is idle."""
         before, self._at = self._at, now
         if before is None or now <= before:
             return ()
@@ -37,4 +37,4 @@ class SimulatedSampler:
         ]
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing."""

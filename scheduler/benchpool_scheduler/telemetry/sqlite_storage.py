@@ -15,14 +15,14 @@ from benchpool_scheduler.telemetry.storage import UnknownLayout
 
 FILE = "telemetry.sqlite"
 LOCKED_S = 1.0
-"""Somebody else may have the file for so long, before it counts as one that cannot be written."""
+"""Timeout for a lock of another process, in seconds."""
 
 
 class SqliteFile:
-    """A file.
+    """Storage in a SQLite file.
 
     Args:
-        folder: Where it lies; made where it is not there.
+        folder: Folder of the file; created when missing.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -35,11 +35,11 @@ class SqliteFile:
         return str(self.file)
 
     def connect(self) -> Engine:
-        """Open the file or begin one, look whether it is whole, and make what tables lack."""
+        """Open or create the file, check its integrity, and create missing tables."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
         found = self._identity()
         if found is None or self._opened not in (None, found):
-            self._remove_logs()  # SQLite would write those of another file into this one
+            self._remove_logs()  # SQLite would write another file's logs into this one
         engine = sa.create_engine(f"sqlite:///{self.file}", connect_args={"timeout": LOCKED_S})
         sa.event.listen(engine, "connect", _prepare)
         try:
@@ -59,9 +59,9 @@ class SqliteFile:
         return engine
 
     def lost(self) -> str | None:
-        """Return whether the file was removed or replaced since it was opened.
+        """Return how the file was lost since it was opened, or None.
 
-        SQLite goes on writing into a removed file, of which nothing is left afterwards.
+        SQLite continues to write into a removed file, whose data is lost afterwards.
         """
         found = self._identity()
         if found == self._opened:
@@ -77,17 +77,17 @@ class SqliteFile:
         return f"It lies as {aside.name} beside"
 
     def size(self) -> int:
-        """Return the bytes of the file, its log and its index."""
+        """Return the size of the file, its log and its index in bytes."""
         files = (self.file.with_name(self.file.name + end) for end in ("", "-wal", "-shm"))
         return sum(file.stat().st_size for file in files if file.exists())
 
     def _remove_logs(self) -> None:
-        """Remove what SQLite keeps beside a file that is not there any more."""
+        """Remove SQLite's logs beside a missing file."""
         for end in ("-wal", "-shm"):
             self.file.with_name(self.file.name + end).unlink(missing_ok=True)
 
     def _identity(self) -> tuple[int, int] | None:
-        """Return device and number of the file; None where there is none."""
+        """Return device and inode of the file, or None when it is missing."""
         try:
             found = self.file.stat()
         except FileNotFoundError:
@@ -96,6 +96,6 @@ class SqliteFile:
 
 
 def _prepare(connection: Any, _record: object) -> None:
-    """Set up a connection: a write need not outlive a crash of the machine."""
+    """Set up a connection, without a flush per write: the newest rows may be lost in a crash."""
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=OFF"):
         connection.execute(f"PRAGMA {pragma}")

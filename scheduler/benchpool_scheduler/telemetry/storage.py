@@ -1,4 +1,4 @@
-"""Where the telemetry database lies: what a file and a server each do in their own way."""
+"""The port of the telemetry storage, for the differences between a file and a server."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from benchpool_scheduler.telemetry import schema
 
 
 class Storage(Protocol):
-    """A place for the tables."""
+    """Storage of the tables."""
 
     @property
     def place(self) -> str:
-        """Return the place in words; it holds no password."""
+        """Return its location in words, without a password."""
 
     def connect(self) -> Engine:
-        """Return an engine whose tables are there.
+        """Return an engine, with all tables created.
 
-        Errors: OperationalError where the place cannot be used now; another DatabaseError where
-        what lies there cannot be.
+        Errors: OperationalError when the storage cannot be used now; another DatabaseError when its
+        data is unusable.
         """
 
     def lost(self) -> str | None:
-        """Return what became of what was opened, as the rest of a sentence; None for nothing."""
+        """Return how an opened database was lost, as the rest of a sentence, or None."""
 
     def set_aside(self, damage: DatabaseError) -> str | None:
-        """Put what lies there out of the way; what was put there before goes.
+        """Move unusable data aside, replacing data that was set aside earlier.
 
         Returns:
-            Where it lies now, as a sentence. None where it was left, since nothing is wrong there.
+            Its new location, as a sentence. None when it stays, because the data is intact.
         """
 
     def size(self) -> int:
-        """Return the bytes of the tables and of what belongs to them."""
+        """Return the size of tables, indexes and logs in bytes."""
 
 
 class UnknownLayout(DatabaseError):
-    """The tables are of another release of benchpool."""
+    """Tables with the layout of another release of benchpool."""
 
     def __init__(self, found: object) -> None:
         super().__init__("", None, Exception(f"layout {found}, this release knows {schema.LAYOUT}"))
 
 
 def is_passing(error: DatabaseError) -> bool:
-    """Return whether nothing need be wrong with the tables: locked, full, not reached."""
+    """Return whether the error is temporary: locked, full or unreachable."""
     return isinstance(error, OperationalError)

@@ -1,4 +1,4 @@
-"""Samples into the tables: raw rows, and sums that grow with them."""
+"""Writing of samples: raw rows, and sums that are updated with them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from benchpool_scheduler.telemetry.samples import GpuSample, HeldSample, HeldWor
 
 
 class Keys:
-    """Numbers of GPUs and holders, each found or made once."""
+    """Cached numbers of GPUs and holders, created on first use."""
 
     def __init__(self) -> None:
         self._gpus: dict[tuple[str, bool], int] = {}
         self._holders: dict[Holder, int] = {}
 
     def gpu(self, connection: Connection, name: str, simulated: bool) -> int:
-        """Return the number of a GPU."""
+        """Return the number of a GPU, created if necessary."""
         return self._number(
             connection,
             self._gpus,
@@ -33,7 +33,7 @@ class Keys:
         )
 
     def holder(self, connection: Connection, holder: Holder) -> int:
-        """Return the number of a holder."""
+        """Return the number of a holder, created if necessary."""
         values = dict(zip(schema.HOLDER, astuple(holder), strict=True))
         return self._number(connection, self._holders, holder, schema.holders, values)
 
@@ -56,9 +56,9 @@ class Keys:
 
 
 def until(connection: Connection, now: float) -> dict[tuple[str, bool], float]:
-    """Return until when each GPU has been written; rows of the future are removed before.
+    """Return the last written time of each GPU; remove rows in the future first.
 
-    A clock that was set back must neither count a second twice nor stop the record.
+    After a clock was set back, no second is counted twice and writing continues.
     """
     ahead = schema.raw.delete().where(schema.raw.c.until_ms > round(now * MS))
     if connection.execute(ahead).rowcount:
@@ -73,7 +73,7 @@ def until(connection: Connection, now: float) -> dict[tuple[str, bool], float]:
 
 
 def _forget_sums_after(connection: Connection, now: int) -> None:
-    """Remove sums of times that have not come; what began before is added up from finer ones."""
+    """Remove sums in the future; compute a step that began before now from finer sums."""
     fine: Table | None = None
     for level in schema.LEVELS:
         table, first = level.table, now // level.step_s * level.step_s
@@ -93,7 +93,7 @@ def _forget_sums_after(connection: Connection, now: int) -> None:
 
 
 def after(sample: GpuSample, known: float) -> GpuSample | None:
-    """Return what of a sample lies after a time, None for nothing; its energy is cut too.
+    """Return the part of a sample after a time, or None; its energy is cut too.
 
     >>> sample = GpuSample(at=20.0, span_s=10.0, gpu="a", activity=0.5, energy_j=100.0)
     >>> cut = after(sample, 18.0)
@@ -179,7 +179,7 @@ def write_workers(connection: Connection, keys: Keys, samples: Sequence[HeldWork
 
 
 def prune(connection: Connection, now: float) -> None:
-    """Remove what is older than it is kept."""
+    """Remove rows beyond their retention."""
     old_raw = round((now - schema.RAW_DAYS * schema.DAY_S) * MS)
     for table in (schema.raw, schema.worker_raw):
         connection.execute(table.delete().where(table.c.until_ms < old_raw))
@@ -230,7 +230,7 @@ def _raw_row(connection: Connection, keys: Keys, held: HeldSample) -> dict[str, 
 
 def _held_row(connection: Connection, keys: Keys, held: HeldSample) -> dict[str, Any]:
     sample = held.sample
-    sums = next(iter(rolled([held], 2**40).values()))  # one step that is longer than any time
+    sums = next(iter(rolled([held], 2**40).values()))  # one step longer than any time
     return {
         "holder": keys.holder(connection, held.holder),
         "gpu": keys.gpu(connection, sample.gpu, sample.simulated),
@@ -263,7 +263,7 @@ def _add(
     most: Collection[str],
     least: Collection[str],
 ) -> None:
-    """Insert rows, each into the one of the same key where there is one."""
+    """Insert rows; a row with an existing key is combined with it."""
     given = _merged(rows, key, added, most, least)
     if not given:
         return
@@ -272,7 +272,7 @@ def _add(
     new = into.excluded
 
     def both(name: str, combine: str) -> Any:
-        # One of the two may be null; then the other counts.
+        # If one of the two is null, the other counts.
         old = table.c[name]
         function = getattr(sa.func, combine)
         return function(sa.func.coalesce(old, new[name]), sa.func.coalesce(new[name], old))
@@ -293,7 +293,7 @@ def _merged(
     most: Collection[str],
     least: Collection[str],
 ) -> list[dict[str, Any]]:
-    """Return one row for each key: PostgreSQL takes no second one in the same insertion."""
+    """Return one row for each key: PostgreSQL allows no duplicate keys in one insertion."""
     ways: Sequence[tuple[Collection[str], Callable[[list[int]], int]]] = (
         (added, sum),
         (most, max),

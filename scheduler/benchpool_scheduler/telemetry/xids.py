@@ -1,4 +1,4 @@
-"""Errors that the driver told of: which GPU, when, which number, and who had it."""
+"""Driver errors: GPU, time, number and holder."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MINUTE_S = schema.LEVELS[0].step_s
 
 @dataclass(frozen=True, slots=True)
 class XidSeen:
-    """One error of the driver.
+    """One driver error.
 
     Attributes:
-        at: End of the sample in which it came, epoch seconds.
+        at: End of its sample, epoch seconds.
         xid: Its number.
-        holder: Who had the GPU.
+        holder: The GPU's holder at that time.
     """
 
     gpu: str
@@ -32,10 +32,10 @@ class XidSeen:
 
 
 def between(connection: Connection, begin: float, end: float, at_most: int) -> Sequence[XidSeen]:
-    """Return the newest errors of a range, the newest first.
+    """Return the newest errors in a range, newest first.
 
-    Minutes say where there are any, so that few of the many raw rows are read. Numbers are kept as
-    long as raw rows are: two days.
+    The table of minutes has the minutes with errors, so that few of the raw rows are read. Error
+    numbers are kept as long as raw rows: two days.
     """
     first = int(begin // MINUTE_S * MINUTE_S)
     minute, raw, gpu, holder = schema.minutes.c, schema.raw.c, schema.gpus.c, schema.holders

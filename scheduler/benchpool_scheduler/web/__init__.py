@@ -1,7 +1,7 @@
-"""The dashboard: server-rendered pages that scripts keep fresh.
+"""The dashboard: server-rendered pages that scripts update.
 
-``routes`` is all that the application needs of it. Pages show what ``service.Pool`` answers to the
-reader; they decide nothing about rights themselves.
+Entry point: ``routes``. Pages show the answers of ``service.Pool`` to the reader, and make no
+decisions about permissions themselves.
 """
 
 from benchpool_scheduler.web.routes import routes

@@ -1,4 +1,4 @@
-"""Belonging to projects from the pool's page: ask, let in, decline."""
+"""Access requests on the pool's page: request, add a member, decline."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VERBS: Mapping[str, tuple[Operation[Any], type[Struct]]] = {
     "add": (Operations.add_member, AccessDecision),
     "decline": (Operations.decline_access, AccessDecision),
 }
-"""What the page offers, by its word in addresses."""
+"""Operations of the page, by their word in its addresses."""
 
 
 Act = Callable[[Caller, Any], Awaitable[object]]
@@ -33,7 +33,7 @@ Act = Callable[[Caller, Any], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True)
 class AccessRow:
-    """One wish as the page shows it."""
+    """One access request as the page shows it."""
 
     wish: AccessRequest
     at: Moment
@@ -41,7 +41,9 @@ class AccessRow:
 
 @dataclass(frozen=True, slots=True)
 class AccessView:
-    """What the section says: ``open`` are those that the reader decides, ``own`` the reader's."""
+    """Section of access requests: ``open`` are for the reader to decide, ``own`` are the
+    reader's.
+    """
 
     open: tuple[AccessRow, ...]
     own: tuple[AccessRow, ...]
@@ -49,7 +51,7 @@ class AccessView:
 
 
 async def access_view(pool: Pool, caller: Caller, now: datetime) -> AccessView:
-    """Return the wishes that concern a reader, and the projects that could be asked for."""
+    """Return the access requests for a reader, and the projects that the reader may request."""
     found = [AccessRow(one, moment(one.at, now)) for one in await pool.access.requests(caller)]
     configuration = pool.observed.now.configuration
     personal = {str(one.name) for one in configuration.projects if one.each is not None}
@@ -74,7 +76,7 @@ class AccessHandler(FormHandler):
     PAGE = "#access"
 
     async def post(self, wish: str) -> None:
-        """Do it, then lead back to the section."""
+        """Run the operation, then redirect to the section."""
         caller = await self.reader()
         self.refuse_forged()
         (operation, type_), pool = VERBS[wish], self.site.pool

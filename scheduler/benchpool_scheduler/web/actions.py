@@ -1,4 +1,4 @@
-"""Actions of the table from a page: plain forms that lead back to where they were."""
+"""Actions on jobs from a page: plain forms that redirect back to it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FORMS: Mapping[str, Operation[Any]] = {
     for one in (*declared(JobActions), Operations.discard, Operations.again)
     if one.form is not None
 }
-"""What pages offer to do with a job, by its word in their addresses."""
+"""Operations on a job that pages offer, by their word in addresses."""
 
 
 class ActionHandler(FormHandler):
@@ -37,7 +37,7 @@ class ActionHandler(FormHandler):
     PAGE = "jobs/{job}"
 
     async def post(self, job: str, verb: str) -> None:
-        """Act, then lead back with a message."""
+        """Run the action, then redirect back with a message."""
         caller = await self.reader()
         self.refuse_forged()
         target = self.site.pool.jobs.detail(caller, job).job
@@ -50,7 +50,7 @@ class ActionHandler(FormHandler):
     async def _act(
         self, caller: Caller, target: Job, operation: Operation[Any], body: Struct
     ) -> Job:
-        """Act, and have it in the audit trail, as the same request to the API."""
+        """Run the action and record it in the audit trail, like the same API request."""
         try:
             after = await self._done(caller, target.id, operation, body)
         except BenchpoolError as error:
@@ -71,7 +71,7 @@ class ActionHandler(FormHandler):
         return await pool.jobs.act(caller, job, operation.name, body)
 
     def _body(self, type_: type[Struct], caller: Caller, job: Job) -> Struct:
-        """Return what the form asks for; a field that is empty, or cannot change, is left out."""
+        """Return the request body of a form; empty or unchangeable fields are left out."""
         if type_ is ActionReason:
             return ActionReason(self._why(caller, job))
         texts = {it: self.get_body_argument(it.name, "").strip() for it in fields(type_)}
@@ -79,7 +79,7 @@ class ActionHandler(FormHandler):
         return decoding.query({name: [value] for name, value in found.items()}, type_)
 
     def _why(self, caller: Caller, job: Job) -> str | None:
-        """Return why; whoever intervenes in somebody else's job says it (screens, section 5)."""
+        """Return the reason, which is required for another user's job (screens, section 5)."""
         reason = " ".join(self.get_body_argument("reason", "").split())
         if len(reason) > MOST_REASON:
             raise InvalidInput(

@@ -1,4 +1,4 @@
-"""The audit trail as a page, for administrators."""
+"""The audit trail page, for administrators."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from benchpool_scheduler.web.pages import PageHandler
 from benchpool_scheduler.web.words import Moment, moment
 
 ID = re.compile(r"[a-z2-7]{26}")
-"""Of a job or a lease."""
+"""Pattern of the ID of a job or lease."""
 
 CHOICES = ("actor", "action", "target", "outcome", "search", "since", "until", "events")
-"""What a reader may choose by, as fields of ``AuditQuery``."""
+"""Filters of the page, as fields of ``AuditQuery``."""
 
 
 WHOLE = {"limit": "5000"}
@@ -28,7 +28,7 @@ MOST_EXPORTED = 100_000
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One record as the page shows it; ``what`` says what it changed, or why not."""
+    """One record as the page shows it; ``what`` has its changes, or why it was refused."""
 
     record: AuditRecord
     at: Moment
@@ -36,16 +36,16 @@ class AuditRow:
 
     @property
     def target(self) -> str:
-        """What it was about; an id is as short as everywhere else."""
+        """Return its target, with a shortened ID."""
         whole = self.record.target
         return whole[:8] if ID.fullmatch(whole) else whole
 
 
 class AuditHandler(PageHandler):
-    """``GET <prefix>audit``: who did what, the newest first."""
+    """``GET <prefix>audit``: audit records, newest first."""
 
     async def get(self) -> None:
-        """Show the page. Errors: Forbidden for others than administrators."""
+        """Show the page. Errors: Forbidden for users who are not administrators."""
         caller = await self.reader()
         chosen = {name: self.get_query_argument(name, "").strip() for name in CHOICES}
         chosen = {name: value for name, value in chosen.items() if value}
@@ -71,7 +71,7 @@ class AuditHandler(PageHandler):
         )
 
     async def _export(self, caller: Caller, chosen: dict[str, str], kind: str) -> None:
-        """Send what was chosen as a file, the newest first, at most ``MOST_EXPORTED``."""
+        """Send the filtered records as a file, newest first, at most ``MOST_EXPORTED``."""
         records: list[AuditRecord] = []
         below: dict[str, str] = {}
         while len(records) < MOST_EXPORTED:
@@ -88,7 +88,7 @@ class AuditHandler(PageHandler):
 
 
 def _query(asked: dict[str, str]) -> AuditQuery:
-    """Return what is asked for. A day without a time is its begin in UTC. Errors: InvalidInput."""
+    """Return the query. A date without a time means 00:00 UTC. Errors: InvalidInput."""
     given = dict(asked)
     for name in ("since", "until"):
         if len(given.get(name, "")) == len("2026-11-23"):
@@ -97,7 +97,7 @@ def _query(asked: dict[str, str]) -> AuditQuery:
 
 
 def _older(found: AuditPage, chosen: dict[str, str]) -> str:
-    """Return the query of the next older page; empty where there is none."""
+    """Return the query string of the next older page, or an empty text."""
     if not found.more:
         return ""
     return urlencode({**chosen, "below": found.records[-1].number})

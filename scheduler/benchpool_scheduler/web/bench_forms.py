@@ -1,4 +1,4 @@
-"""What administrators do with benches from the pool's page and from *Fleet*."""
+"""Administrators' operations on benches from the pool's page and from *Fleet*."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class AskBackHandler(FormHandler):
     PAGE = "#benches"
 
     async def post(self, lease: str) -> None:
-        """Ask its owner for it, then lead back to the section."""
+        """Request the bench from its owner, then redirect to the section."""
         caller = await self.reader()
         self.refuse_forged()
         pool, operation = self.site.pool, Operations.ask_back

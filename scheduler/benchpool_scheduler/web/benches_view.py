@@ -1,4 +1,4 @@
-"""The benches: who holds which GPU on which server since when, what is free, and who waits."""
+"""The benches: holders of GPUs with server and time, free GPUs, and waiting servers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchpool_scheduler.web.words import Moment, moment, optional_moment
 
 @dataclass(frozen=True, slots=True)
 class HeldRow:
-    """One server and the GPUs it holds; ``active``: when the Hub saw it do something last."""
+    """One server and the GPUs it holds; ``active``: its last activity according to the Hub."""
 
     server: str
     gpus: str
@@ -29,7 +29,7 @@ class HeldRow:
 
 @dataclass(frozen=True, slots=True)
 class BenchRow:
-    """One user's bench: ``use`` is ``1 of 2 GPUs``, ``rule`` where the quota comes from (R2)."""
+    """One user's bench: ``use`` is ``1 of 2 GPUs``, ``rule`` is the source of the quota (R2)."""
 
     user: str
     use: str
@@ -40,7 +40,7 @@ class BenchRow:
 
 @dataclass(frozen=True, slots=True)
 class WaitingRow:
-    """A server in line for its GPUs; ``place`` is ``2nd of 5``."""
+    """A server in the queue for its GPUs; ``place`` is ``2nd of 5``."""
 
     key: str
     user: str
@@ -53,7 +53,7 @@ class WaitingRow:
 
 
 def line_view(waiting: Sequence[InLine], now: datetime) -> tuple[WaitingRow, ...]:
-    """Return a row per server in line, the next one first."""
+    """Return a row per server in the queue, the next one first."""
     return tuple(
         WaitingRow(
             key=one.place.id,

@@ -1,4 +1,4 @@
-"""Two jobs side by side, mostly two sends of the same notebook or cell."""
+"""The page that compares two jobs, mostly two submissions of the same notebook or cell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchpool_scheduler.web.words import moment
 
 
 class CompareHandler(PageHandler):
-    """``GET <prefix>jobs/<id>/compare?with=<id>``: by default with the send before it."""
+    """``GET <prefix>jobs/<id>/compare?with=<id>``: by default with the previous submission."""
 
     async def get(self, job: str) -> None:
         """Show the page. Errors: NotFound for jobs that the reader may not see."""

@@ -1,6 +1,6 @@
-"""What two jobs differ in: how they went, what they asked for, the code that they were sent with.
+"""Differences of two jobs: outcome, requested resources and submitted code.
 
-Pure.
+Pure functions.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ NAMED_FILES = 8
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One of both; ``code`` is None where its content is no longer there, and ``environment`` where
-    what it had around it is not known here.
+    """One of the two jobs; ``code`` is None when its content was deleted, and ``environment`` when
+    its packages are not known here.
     """
 
     detail: JobDetail
@@ -42,7 +42,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class CompareRow:
-    """One fact of both."""
+    """One fact of both jobs."""
 
     name: str
     first: str
@@ -50,15 +50,15 @@ class CompareRow:
 
     @property
     def differs(self) -> bool:
-        """Whether it is not the same."""
+        """Return whether the two values differ."""
         return self.first != self.second
 
 
 @dataclass(frozen=True, slots=True)
 class SendComparison:
-    """Both side by side; ``code_note`` says what there is to say where ``code`` is empty.
+    """Comparison of two jobs; ``code_note`` is shown where ``code`` is empty.
 
-    ``around`` is what differs of what they had around them, ``around_note`` is said without any.
+    ``around`` has the differences of their environments, ``around_note`` is shown without any.
     """
 
     answer: str
@@ -72,7 +72,7 @@ class SendComparison:
 
 
 def compare(first: Sent, second: Sent, now: datetime) -> SendComparison:
-    """Compare two jobs; what was sent earlier comes first."""
+    """Compare two jobs; the one that was submitted earlier comes first."""
     options = tuple(_rows(_asked(first.submission), _asked(second.submission)))
     code, note = code_difference(first.code, second.code)
     differing = tuple(row for row in options if row.differs)
@@ -132,7 +132,7 @@ def _rows(first: Mapping[str, str], second: Mapping[str, str]) -> Iterator[Compa
         yield CompareRow(name, first.get(name, NONE), second.get(name, NONE))
 
 
-# --------------------------------------------------------------------------- how they went
+# --------------------------------------------------------------------------- outcome
 
 
 def _outcome(detail: JobDetail, now: datetime) -> dict[str, str]:
@@ -155,7 +155,7 @@ def _outcome(detail: JobDetail, now: datetime) -> dict[str, str]:
     }
 
 
-# --------------------------------------------------------------------------- what they asked for
+# --------------------------------------------------------------------------- requests
 
 
 def _asked(submission: JobSubmission) -> dict[str, str]:
@@ -173,7 +173,7 @@ def _asked(submission: JobSubmission) -> dict[str, str]:
 
 
 def shortened(rows: Iterable[CompareRow]) -> tuple[tuple[CompareRow, ...], int]:
-    """Return the rows with at most ``NAMED_FILES`` of files, and how many of those are left out."""
+    """Return the rows with at most ``NAMED_FILES`` files, and the number of files left out."""
     kept, files = list[CompareRow](), 0
     for row in rows:
         files += row.name.startswith("file ")

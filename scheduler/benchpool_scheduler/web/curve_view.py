@@ -1,4 +1,4 @@
-"""Curves of one or several jobs as pictures: lines in their units, marks and words. Pure."""
+"""Charts of the curves of one or more jobs: lines, marks and words. Pure functions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from benchpool_scheduler.phrases.sparks import metric
 WIDTH, HEIGHT = 480.0, 180.0
 LEFT, RIGHT, TOP, FOOT = 64.0, 10.0, 10.0, 24.0
 STYLES = 6
-"""Lines differ in colour and dashes up to so many; more begin again."""
+"""Number of distinct styles of lines (colour and dashes); further lines repeat them."""
 TABLE_ROWS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class CurveLine:
-    """One job's line: stretches of points, single points, and where it was no number."""
+    """One job's line: segments of points, single points, and positions of values that are no
+    numbers.
+    """
 
     label: str
     style: int
@@ -31,7 +33,7 @@ class CurveLine:
 
 @dataclass(frozen=True, slots=True)
 class CurveMark:
-    """A line across the picture, with what stands beside it."""
+    """Line across the chart, with its label."""
 
     at: float
     text: str
@@ -49,7 +51,7 @@ class CurveRow:
 
 @dataclass(frozen=True, slots=True)
 class CurvePicture:
-    """One name: ``words`` say what can be seen, ``rows`` are some of the points."""
+    """Chart of one metric: ``words`` describe it, ``rows`` are some of its points."""
 
     name: str
     words: str
@@ -63,14 +65,14 @@ class CurvePicture:
 
 @dataclass(frozen=True, slots=True)
 class LabelledCurves:
-    """The curves of a job, and what it is called beside others."""
+    """The curves of a job, with its label."""
 
     label: str
     curves: Sequence[Curve]
 
 
 def pictures(jobs: Sequence[LabelledCurves]) -> tuple[CurvePicture, ...]:
-    """Return a picture for each name that one of the jobs has reported, in their order."""
+    """Return a chart for each metric that the jobs have reported, in their order."""
     names = dict.fromkeys(curve.name for job in jobs for curve in job.curves)
     return tuple(_picture(name, jobs) for name in names)
 
@@ -99,7 +101,7 @@ def _picture(name: str, jobs: Sequence[LabelledCurves]) -> CurvePicture:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """From steps and values to the units of the picture."""
+    """Conversion of steps and values to the units of the chart."""
 
     first: int
     last: int
@@ -151,7 +153,7 @@ def _pauses(scale: _Scale, curve: Curve, label: str, alone: bool) -> Iterator[Cu
 
 
 def _words(label: str, curve: Curve) -> str:
-    """Return what can be seen of a curve, in a sentence."""
+    """Return a description of a curve in a sentence."""
     whose = f"{label}: " if label else ""
     if curve.last is None or curve.min is None or curve.max is None:
         return f"{whose}no value of it is a number."

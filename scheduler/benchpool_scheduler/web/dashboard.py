@@ -1,4 +1,4 @@
-"""The first page: pool, queue, benches, projects."""
+"""The start page: pool, queue, benches, projects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_JOBS = 5000
 
 
 class DashboardHandler(PageHandler):
-    """``GET <prefix>``: everything the reader may see of the pool."""
+    """``GET <prefix>``: all that the reader may see of the pool."""
 
     async def get(self) -> None:
         """Show the page."""
@@ -70,20 +70,20 @@ class DashboardHandler(PageHandler):
         )
 
     def _chosen(self) -> dict[str, str]:
-        """Return what the address says of which jobs to list, by fields of ``JobsQuery``."""
+        """Return the job filters of the address, as fields of ``JobsQuery``."""
         asked = [one.name for one in fields(JobsQuery) if one.kind == "text"]
         given = {name: self.get_query_argument(name, "") for name in asked}
         return {name: value for name, value in given.items() if value}
 
 
 def _own_hours(pool: Pool, caller: Caller) -> str:
-    """Return what the reader has used of a budget of GPU-hours; empty where there is none."""
+    """Return the reader's use of a budget of GPU-hours; empty without a budget."""
     hours = pool.views.quota(caller).gpu_hours if caller.kind == "user" else None
     return "" if hours is None else hours.text
 
 
 def racks(pool: Pool) -> dict[str, str]:
-    """Return where nodes stand, by the levels of the topology, the widest first."""
+    """Return the location of each node, by the levels of the topology, the widest first."""
     seen = pool.observed.now
     levels = seen.configuration.topology
     return {
@@ -93,7 +93,7 @@ def racks(pool: Pool) -> dict[str, str]:
 
 
 def visible_jobs(pool: Pool, caller: Caller, **chosen: str) -> list[Job]:
-    """Return all jobs that have not ended, and the newest of those that have."""
+    """Return all unfinished jobs and the newest ended ones."""
     return [
         job
         for state in State
@@ -108,30 +108,30 @@ def visible_jobs(pool: Pool, caller: Caller, **chosen: str) -> list[Job]:
 
 
 def quotas(pool: Pool, caller: Caller, users: Sequence[str] | set[str]) -> list[Quota]:
-    """Return the quotas of benches worth a row: something is held or may be."""
+    """Return the quotas of benches with held or allowed GPUs."""
     found: list[Quota] = []
     for user in sorted(users):
         try:
             quota = pool.views.quota(caller, user)
         except NotFound:
-            continue  # the Hub knows this user no longer, its server still ends
+            continue  # the user was removed from the Hub, and the server is still ending
         if quota.build.quota or quota.build.held:
             found.append(quota)
     return found
 
 
 def queue_sentence(jobs: JobsView, status: Status) -> str:
-    """Return how many jobs wait, and how many of them the reader sees."""
+    """Return the number of waiting jobs, and how many of them the reader sees."""
     return _of_all(len(jobs.waiting), status.queue_length, "waiting")
 
 
 def running_sentence(jobs: JobsView, status: Status) -> str:
-    """Return how many jobs run, and how many of them the reader sees."""
+    """Return the number of running jobs, and how many of them the reader sees."""
     return _of_all(len(jobs.running), status.running, "running")
 
 
 def line_sentence(status: Status) -> str:
-    """Return how many servers wait for a bench, all that there are."""
+    """Return the number of servers that wait for a bench."""
     waits = "waits" if status.bench_line == 1 else "wait"
     return f"{count(status.bench_line, 'server')} {waits} for a bench"
 

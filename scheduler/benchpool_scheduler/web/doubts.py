@@ -1,4 +1,4 @@
-"""What the database does not know, on the page *Health*: taken in, ended or given up there."""
+"""Jobs and records that are missing in the database, on the page *Health*, and their decisions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ DECISIONS: Mapping[str, Mapping[str, bool]] = {
     "end": {"end": True},
     "go-on": {"go_on": True},
 }
-"""What the page offers, by its word in addresses, as fields of the request."""
+"""Decisions of the page, by their word in addresses, as fields of the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class DoubtRow:
-    """A job that runs, or a record that cannot be read: ``adopts`` tells whether the first."""
+    """Unknown running job (``adopts``), or unreadable record."""
 
     id: str
     what: str
@@ -37,16 +37,16 @@ class DoubtRow:
 
     @property
     def ending(self) -> str:
-        """What the button that ends it is called."""
+        """Return the label of the button that ends it."""
         return "Stop" if self.adopts else "Give up"
 
 
 @dataclass(frozen=True, slots=True)
 class DoubtsView:
-    """The section.
+    """Section of unknown jobs and unreadable records.
 
     Attributes:
-        waits: What waits for *Go on*, as a sentence; empty for nothing.
+        waits: Reason to press *Go on*, as a sentence; empty without one.
     """
 
     rows: tuple[DoubtRow, ...]
@@ -54,7 +54,7 @@ class DoubtsView:
 
 
 def doubts_view(doubts: SafeModeIssues, known: SafeMode, now: datetime) -> DoubtsView:
-    """Return what is not known as the page shows it."""
+    """Return the section's rows and sentence."""
     running = [
         DoubtRow(
             id=run.id,
@@ -93,7 +93,7 @@ class DoubtHandler(FormHandler):
     PAGE = "health"
 
     async def post(self, decision: str) -> None:
-        """Decide, then lead back. Errors: Forbidden, NotFound, Refused, Unavailable."""
+        """Apply the decision, then redirect. Errors: Forbidden, NotFound, Refused, Unavailable."""
         caller = await self.reader()
         rights.require_admin(caller, "decide about what is not known")
         self.refuse_forged()

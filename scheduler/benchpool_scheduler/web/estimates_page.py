@@ -1,4 +1,4 @@
-"""How true the estimates of starts are in this pool, as a page for everybody."""
+"""The page on the accuracy of this pool's start estimates, for all users."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from benchpool_scheduler.web.pages import PageHandler
 
 
 class EstimatesHandler(PageHandler):
-    """``GET <prefix>estimates``: of the newest starts, how many fell into what was said."""
+    """``GET <prefix>estimates``: how many of the newest starts fell into their estimates."""
 
     async def get(self) -> None:
         """Show the page."""

@@ -1,7 +1,7 @@
-"""What the last action did, said on the page it leads to.
+"""Message about the last action, on the page that it redirects to.
 
-The address carries only a verb and a job's id; the words are made here from the job as it is now,
-so no address can put words into a page.
+The address carries only a verb and a job ID. The text is made from the current job, so no address
+can inject text into a page.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ JOB_ID_SIGNS = 26
 
 @dataclass(frozen=True, slots=True)
 class Flash:
-    """A message, and the action that takes it back where there is one."""
+    """A message, and the action that reverts it, if any."""
 
     text: str
     job: Job
@@ -41,7 +41,7 @@ _TEXTS: dict[tuple[str, State], str] = {
 
 
 def flash(handler: PageHandler, caller: Caller) -> Flash | None:
-    """Return the message that this address asks for, if it is one of ours."""
+    """Return the message for this address, or None."""
     verb = handler.get_query_argument("did", "")
     job_id = handler.get_query_argument("of", "")
     if verb not in FORMS or len(job_id) != JOB_ID_SIGNS:
@@ -54,7 +54,7 @@ def flash(handler: PageHandler, caller: Caller) -> Flash | None:
 
 
 def message(verb: str, job: Job, reader: Reader) -> Flash:
-    """Return what ``verb`` did to ``job``, judged by the state it is in."""
+    """Return the message about ``verb`` on ``job``, by the job's current state."""
     form = FORMS[verb].form
     if form is not None and form.done:
         text = form.done.format(changeable=all_in_words(job), **asdict(job))

@@ -1,4 +1,4 @@
-"""The pool at a glance: what an administrator looks at first."""
+"""The overview page of the pool for administrators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchpool_scheduler.web.pages import PageHandler
 from benchpool_scheduler.web.parked_view import parked_rows
 
 NEWEST = 8
-"""So many preemptions and errors of the driver are shown."""
+"""Number of preemptions and driver errors that are shown."""
 
 DAY_S = 24 * 3600.0
 MOST_WAITING = 5000
@@ -43,7 +43,7 @@ class FleetHandler(PageHandler):
     async def _pictures(
         self, status: Status, uses: Sequence[GpuUse], named_to: Caller | None
     ) -> dict[str, object]:
-        """Return what everybody sees; names are those that a reader may see, none for None."""
+        """Return the charts for all users; with names that ``named_to`` may see, none for None."""
         fleet = self.site.pool.use.fleet
         day, grid = await fleet.day(), await fleet.grid(named_to)
         return {
@@ -60,11 +60,11 @@ class FleetHandler(PageHandler):
     async def _watched(
         self, caller: Caller, status: Status, uses: Sequence[GpuUse]
     ) -> dict[str, object]:
-        """Return what administrators act on."""
+        """Return the tables for administrators."""
         pool, now = self.site.pool, self.site.now()
         week = await pool.use.fleet.week(caller)
         queued = pool.jobs.select(caller, all=True, state=State.QUEUED, limit=MOST_WAITING)
-        # Those that wait for other jobs ask for no GPU yet.
+        # Jobs that wait for other jobs request no GPU yet.
         waiting = [job for job in queued if job.in_line_since is not None]
         paid, preemptions = pool.use.fleet.preemptions(caller, NEWEST)
         sort = self.get_query_argument("sort", "waste")
@@ -92,7 +92,7 @@ class FleetHandler(PageHandler):
 
 
 class KioskHandler(FleetHandler):
-    """``GET <prefix>kiosk``: the same for a screen on the wall, without anybody's name."""
+    """``GET <prefix>kiosk``: the same for a wall screen, without user names."""
 
     async def get(self) -> None:
         """Show the page."""

@@ -1,7 +1,7 @@
-"""The pool at a glance, as the page Fleet shows it: the strip of today, and the last hour's grid.
+"""The charts of the page Fleet: the strip of today, and the last hour's grid.
 
-A cell of the grid has a colour for its activity, a letter for whoever had the GPU, and a pattern
-where the GPU was held and idle; its words say the same.
+A cell of the grid has a colour for its activity and letters for the holder of the GPU. It has a
+pattern where the GPU was held and idle. Its text has the same information.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchpool_scheduler.telemetry.live import IDLE_SHARE
 from benchpool_scheduler.web.words import GPU_WORDS, Moment, StateWord, moment
 
 LEVELS = (0.25, 0.5, 0.75)
-"""Where one colour of activity ends and the next begins."""
+"""Upper bounds of the colours of activity."""
 
 LONGEST_LETTERS = 3
 
@@ -35,14 +35,14 @@ UNHELD: Mapping[GpuUseKind, tuple[str, str]] = {
     GpuUseKind.BROKEN: ("broken", "broken or closed"),
     GpuUseKind.UNRECORDED: ("not-recorded", "not recorded"),
 }
-"""Style and words of a cell that no bench and no running worker had."""
+"""Style and text of a cell without a bench or running worker."""
 
 SIGNS: Mapping[str, str] = {"foreign": "×", "broken": "!"}
 
 
 @dataclass(frozen=True, slots=True)
 class CellView:
-    """One GPU in one step: ``letters`` of who had it, ``words`` that say all of it."""
+    """One GPU in one step: ``letters`` of its holder, ``words`` that describe it."""
 
     style: str
     letters: str
@@ -51,7 +51,7 @@ class CellView:
 
 @dataclass(frozen=True, slots=True)
 class GridRow:
-    """One GPU; ``now`` says what it does at this moment, ``job`` is the id of its job."""
+    """One GPU; ``now`` is its current state, ``job`` the ID of its job."""
 
     uuid: str
     index: int
@@ -71,7 +71,7 @@ class GridNode:
 
 @dataclass(frozen=True, slots=True)
 class GridView:
-    """The grid: ``owners`` are who has letters in it, ``begins`` where the columns begin."""
+    """The grid: ``owners`` have letters in it, ``begins`` are the times of the columns."""
 
     nodes: tuple[GridNode, ...]
     begins: tuple[Moment, ...]
@@ -81,7 +81,7 @@ class GridView:
 
 @dataclass(frozen=True, slots=True)
 class HourColumn:
-    """One hour of the strip: its parts from the foot, in pixels of a picture ``STRIP_PX`` high."""
+    """One hour of the strip: its parts from the bottom, in pixels of a chart ``STRIP_PX`` high."""
 
     x: str
     width: str
@@ -100,7 +100,7 @@ class HourPart:
 
 @dataclass(frozen=True, slots=True)
 class HourRow:
-    """One hour of the table: GPU-hours of the classes that the day has."""
+    """One hour of the table: GPU-hours of the classes of that day."""
 
     begin: str
     hours: tuple[str, ...]
@@ -108,7 +108,7 @@ class HourRow:
 
 @dataclass(frozen=True, slots=True)
 class NowPart:
-    """GPUs in one state now: how many, and their part of the bar."""
+    """GPUs in one state now: their number, and their part of the bar."""
 
     word: StateWord
     gpus: int
@@ -118,7 +118,7 @@ class NowPart:
 
 @dataclass(frozen=True, slots=True)
 class NowView:
-    """All GPUs now; ``active`` says how many of those that are held compute."""
+    """All GPUs now; ``active`` is the number of held GPUs that compute."""
 
     gpus: int
     parts: tuple[NowPart, ...]
@@ -130,7 +130,7 @@ STRIP_PX = 120.0
 
 
 def now_view(status: Status, uses: Iterable[GpuUse]) -> NowView:
-    """Return the strip of this moment."""
+    """Return the strip of the present."""
     total = sum(status.counts.values())
     held = {gpu.uuid for gpu in status.gpus if gpu.state in HELD_STATES}
     known = [it.activity for it in uses if it.uuid in held and it.activity is not None]
@@ -164,7 +164,7 @@ def _now_parts(counts: Mapping[GpuState, int], total: int) -> Iterator[NowPart]:
 
 
 def columns(day: DayOfUse) -> Sequence[HourColumn]:
-    """Return the hours of the strip; the highest is as high as the picture."""
+    """Return the hours of the strip; the tallest has the height of the chart."""
     most = max((sum(one.row.gpu_h.values()) for one in day.hours), default=0.0)
     if most <= 0:
         return ()
@@ -200,7 +200,7 @@ def _hour_words(gpu_h: Mapping[UseClass, float]) -> str:
 
 
 def hour_rows(day: DayOfUse) -> Sequence[HourRow]:
-    """Return the same as ``columns`` for the table, the newest hour first."""
+    """Return the hours of the table, the newest first."""
     shown = [one for one in UseClass if day.total.gpu_h.get(one, 0.0) > 0]
     return [
         HourRow(
@@ -213,7 +213,7 @@ def hour_rows(day: DayOfUse) -> Sequence[HourRow]:
 
 @dataclass(frozen=True, slots=True)
 class WeekRow:
-    """One hour of the chart: GPUs held, computing, and free though wanted; None: not recorded."""
+    """One hour of the chart: GPUs held, computing, and free with demand; None if not recorded."""
 
     at: int
     begin: str
@@ -221,7 +221,7 @@ class WeekRow:
 
 
 def week_rows(hours: Sequence[HourOfUse]) -> Sequence[WeekRow]:
-    """Return the hours that are over, the newest first; none where nothing is recorded."""
+    """Return the completed hours, the newest first; none where nothing is recorded."""
     rows = [
         WeekRow(int(one.begin.timestamp()), f"{one.begin:%Y-%m-%d %H:%M}", tuple(_means(one)))
         for one in reversed(hours[:-1])
@@ -239,7 +239,7 @@ def _means(hour: HourOfUse) -> Iterator[float | None]:
 
 
 def computed(day: DayOfUse) -> tuple[str, str]:
-    """Return what part of the held time computed, and what that is; or why that is not told."""
+    """Return the computing share of the held time with its label, or why it is unknown."""
     part = computed_part(day.total.gpu_h)
     if part is not None:
         return phrases.share(part), "of the time that GPUs were held and measured, they computed"
@@ -248,7 +248,7 @@ def computed(day: DayOfUse) -> tuple[str, str]:
 
 
 def grid_view(grid: HourGrid, gpus: Sequence[GpuUse], now: datetime) -> GridView:
-    """Return the grid of the GPUs that there are now, by node and index."""
+    """Return the grid of the present GPUs, by node and index."""
     names = {it.occupant.user for row in grid.cells.values() for it in row if it.occupant}
     letters = letters_of(name for name in names if name)
     begins = [moment(datetime.fromtimestamp(at, UTC), now) for at in grid.begins]
@@ -277,7 +277,7 @@ def _row(gpu: GpuUse, grid: HourGrid, letters: Mapping[str, str]) -> GridRow:
 
 
 def _now(gpu: GpuUse) -> str:
-    """Return what a GPU does at this moment."""
+    """Return the current state of a GPU in words."""
     facts = [f"GPU {gpu.index}"]
     if gpu.activity is not None:
         facts.append(f"{phrases.percent(gpu.activity)} active")
@@ -313,7 +313,7 @@ def _said(who: GpuHolder, words: str) -> str:
 
 
 def letters_of(names: Iterable[str]) -> dict[str, str]:
-    """Return for every name the shortest beginning that no other has, or its first with a number.
+    """Return for each name its shortest unique prefix, or its first letter with a number.
 
     >>> letters_of(["joe", "jemma", "susan"])
     {'jemma': 'Je', 'joe': 'Jo', 'susan': 'S'}

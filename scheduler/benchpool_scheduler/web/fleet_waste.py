@@ -1,4 +1,4 @@
-"""What an administrator acts on: projects by waste, who is starved, idle benches, preemptions."""
+"""Tables for administrators: waste by project, starved projects, idle benches, preemptions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RULES: Mapping[str, str] = {
     "R15": "owed to a project below its share",
     "R18": "moved, to make room",
 }
-"""Why one gives way, by the rule that preempted."""
+"""Reason for a preemption, by its rule."""
 
 XIDS: Mapping[int, str] = {
     13: "a fault in the program on the GPU",
@@ -39,12 +39,12 @@ XIDS: Mapping[int, str] = {
     95: "memory error, not contained",
     119: "the GPU's own processor does not answer",
 }
-"""The driver's numbers that are met most, after NVIDIA's list of XID errors."""
+"""The most frequent driver errors, after NVIDIA's list of XID errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class WasteRow:
-    """One project with what it holds and what of the last 7 days it wasted."""
+    """One project with its held GPUs and its waste of the last 7 days."""
 
     name: str
     holds: str
@@ -69,7 +69,7 @@ SORTS: Mapping[str, tuple[str, Callable[[WasteRow], tuple[object, ...]]]] = {
     "over": ("Borrows", lambda row: (-row.over, row.name)),
     "name": ("Project", lambda row: (row.name,)),
 }
-"""What rows can be sorted by, with its title."""
+"""Sort keys of the rows, with their titles."""
 
 
 def waste_rows(
@@ -82,8 +82,8 @@ def waste_rows(
     """Return a row for each project that holds, waits or has held something.
 
     Args:
-        week: What each held, by name.
-        waiting: The jobs that wait.
+        week: Use by each project, by name.
+        waiting: The waiting jobs.
     """
     oldest: dict[str, datetime] = {}
     for job in waiting:
@@ -118,7 +118,7 @@ def _waste(one: ProjectQuota, used: UseRow | None, oldest: Moment | None) -> Was
 
 
 def wasted(used: UseRow | None) -> tuple[float, float, str]:
-    """Return GPU-hours that were wasted and held, and what part of the measured ones computed."""
+    """Return wasted and held GPU-hours, and the computing share of the measured ones."""
     if used is None or used.held_gpu_h <= 0:
         return 0.0, 0.0, "–"
     waste_h = sum(used.gpu_h.get(one, 0.0) for one in WASTED)
@@ -135,12 +135,12 @@ def _over(one: ProjectQuota) -> int:
     return 0 if one.quota is None else max(0, one.allocated - one.quota)
 
 
-# ---------------------------------------------------------------------------- who is starved
+# ---------------------------------------------------------------------------- starved projects
 
 
 @dataclass(frozen=True, slots=True)
 class StarvedRow:
-    """A project below its quota whose jobs wait, with the one that has waited longest."""
+    """A project below its quota with waiting jobs, and the job that has waited longest."""
 
     project: str
     holds: str
@@ -152,7 +152,7 @@ class StarvedRow:
 
 @dataclass(frozen=True, slots=True)
 class StarvedView:
-    """Who is starved, and who borrows meanwhile; ``text`` is the answer."""
+    """Starved projects, and projects over quota meanwhile; ``text`` is the summary."""
 
     text: str
     rows: tuple[StarvedRow, ...]
@@ -161,7 +161,7 @@ class StarvedView:
 def starved_view(
     projects: Sequence[ProjectQuota], waiting: Sequence[Job], now: datetime
 ) -> StarvedView:
-    """Return which projects wait below their quota while others hold more than theirs."""
+    """Return the projects that wait below their quota while other projects are over theirs."""
     above = {one.parent for one in projects}
     own = [one for one in projects if one.name not in above]
     borrowers = [f"{one.name} ({_over(one)})" for one in own if _over(one)]
@@ -198,10 +198,10 @@ def _starved(
 
 @dataclass(frozen=True, slots=True)
 class IdleBenchRow:
-    """A bench on whose GPUs no kernel has run for a while; ``gpu_h`` are lost so far.
+    """A bench with no kernel on its GPUs for some time; ``gpu_h`` is the loss so far.
 
-    ``stands`` is where it stands by the site's rule for idle benches; ``coming``, what comes next
-    at ``at``.
+    ``stands`` is its state by the site's rule for idle benches; ``coming`` is the next step, at
+    ``at``.
     """
 
     user: str
@@ -225,10 +225,10 @@ def idle_benches(
     standing: Mapping[str, BenchIdleness],
     now: datetime,
 ) -> Sequence[IdleBenchRow]:
-    """Return the benches all of whose GPUs are idle as measured, the longest first.
+    """Return the benches with only idle GPUs, as measured, the longest first.
 
     Args:
-        standing: Where each stands by the rule, by the id of its lease.
+        standing: State of each by the rule, by the ID of its lease.
     """
     of = {use.uuid: use.idle_since for use in uses}
     found: list[tuple[datetime, Lease]] = []
@@ -303,7 +303,7 @@ def _lost(one: PreemptionCost) -> str:
 
 @dataclass(frozen=True, slots=True)
 class XidRow:
-    """One error of the driver in words."""
+    """One driver error in words."""
 
     at: Moment
     gpu: str
@@ -314,7 +314,7 @@ class XidRow:
 
 
 def xid_rows(found: Iterable[XidSeen], gpus: Sequence[Gpu], now: datetime) -> Sequence[XidRow]:
-    """Return the errors that the driver told of."""
+    """Return the rows of driver errors."""
     return [
         XidRow(
             at=moment(datetime.fromtimestamp(one.at, UTC), now),

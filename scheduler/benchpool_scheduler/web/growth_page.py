@@ -1,4 +1,4 @@
-"""What more GPUs would have changed: the pool's own recorded jobs, replayed in a larger pool."""
+"""The page on more GPUs: the pool's recorded jobs, replayed in a larger pool."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from benchpool_scheduler.web.pages import PageHandler
 
 DAYS = (7, 28, 90, 365)
 LEAST_MOST = 8
-"""The slider goes at least so far."""
+"""Minimum of the slider's largest value, in GPUs."""
 MOST = 100_000
 BUSY_TRIES, BUSY_S = 20, 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class GrowthRow:
-    """One figure of both pools; ``why`` it gets worse, where it does."""
+    """One figure of both pools; ``why`` explains a worse value."""
 
     name: str
     before: str
@@ -36,7 +36,7 @@ class GrowthHandler(PageHandler):
     """``GET <prefix>growth?more=8&days=28``."""
 
     async def get(self) -> None:
-        """Show the page. Errors: Forbidden for others than administrators."""
+        """Show the page. Errors: Forbidden for users who are not administrators."""
         caller = await self.reader()
         rights.require_admin(caller, "ask what more GPUs would change")
         gpus = bench_reserve.guaranteed_gpus(self.site.pool.observed.now)
@@ -71,7 +71,7 @@ class GrowthHandler(PageHandler):
             for _ in range(BUSY_TRIES):
                 try:
                     return await self.site.pool.whatifs.ask(caller, question), ""
-                except TooMany:  # another administrator's is being answered
+                except TooMany:  # another administrator's replay is running
                     await asyncio.sleep(BUSY_S)
             return await self.site.pool.whatifs.ask(caller, question), ""
         except BenchpoolError as refused:
@@ -79,7 +79,7 @@ class GrowthHandler(PageHandler):
 
 
 def figures(history: WorkloadWhatIf) -> Sequence[GrowthRow]:
-    """Return how all jobs fared in both pools, in words."""
+    """Return the figures of all jobs in both pools, in words."""
     told = zip(_told(history.before), _told(history.after), strict=True)
     return [
         GrowthRow(name, before, after, history.why.get(key, ""))
@@ -88,7 +88,7 @@ def figures(history: WorkloadWhatIf) -> Sequence[GrowthRow]:
 
 
 def projects(history: WorkloadWhatIf) -> Sequence[GrowthRow]:
-    """Return how long the jobs of each project waited in both pools."""
+    """Return the waiting times of each project in both pools."""
     return [
         GrowthRow(
             one.name,

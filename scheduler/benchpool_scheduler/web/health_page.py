@@ -1,4 +1,4 @@
-"""How scheduler, Hub, store and GPUs fare, for administrators: a number, or what to do."""
+"""State of scheduler, Hub, store and GPUs for administrators: figures, or remedies."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ TOPICS: Mapping[str, str] = {
     "configuration-versions": "Store",
     "devices": "GPUs",
 }
-"""Which line a problem belongs to, by its topic; all others are the scheduler's."""
+"""Line of a problem, by its topic; other topics belong to the scheduler."""
 
 
 @dataclass(frozen=True, slots=True)
 class HealthLine:
-    """One part: ``fact`` is its number; ``problems`` say what is wrong and what to do."""
+    """One component: ``fact`` is its figure; ``problems`` have cause and remedy."""
 
     name: str
     fact: str
@@ -40,7 +40,7 @@ class HealthLine:
 
 @dataclass(frozen=True, slots=True)
 class HealthFigures:
-    """What the lines tell when all is well; ``disk_free`` is None where it is not known."""
+    """Figures of the components without problems; ``disk_free`` is None if unknown."""
 
     passes: int
     last_pass_s: float
@@ -56,7 +56,7 @@ class HealthHandler(PageHandler):
     """``GET <prefix>health``."""
 
     async def get(self) -> None:
-        """Show the page. Errors: Forbidden for others than administrators."""
+        """Show the page. Errors: Forbidden for users who are not administrators."""
         caller = await self.reader()
         rights.require_admin(caller, "see how the pool fares")
         pool = self.site.pool
@@ -69,7 +69,7 @@ class HealthHandler(PageHandler):
 
 
 def lines_of(pool: Pool, gpus: Sequence[Gpu]) -> tuple[HealthLine, ...]:
-    """Return how the parts of a pool fare."""
+    """Return the state of a pool's components."""
     return tuple(health_lines(_figures(pool), pool.observed.now.problems, gpus))
 
 
@@ -91,7 +91,7 @@ def _figures(pool: Pool) -> HealthFigures:
 def health_lines(
     figures: HealthFigures, problems: Mapping[str, str], gpus: Sequence[Gpu]
 ) -> Iterator[HealthLine]:
-    """Yield a line for each part.
+    """Yield a line for each component.
 
     Args:
         problems: Sentences by their topic.

@@ -1,4 +1,4 @@
-"""What became of ended jobs: over any days, the reader's own or all that it may see."""
+"""The page of ended jobs over a range of days: the reader's own, or all that are visible."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from benchpool_scheduler.web.pages import PageHandler
 from benchpool_scheduler.web.words import ENDED_STATES
 
 CHOICES = (7, 28, 90)
-"""Days that a link leads to."""
+"""Ranges in days that have a link."""
 
 LONGEST_DAYS = 3660
 MOST = 10_000
-"""Jobs that are looked through, the newest first: the most that a list of jobs has."""
+"""Maximum number of jobs that are read, the newest first: the limit of a list of jobs."""
 
 SLICE = 500
-"""Jobs that are read before other work has its turn."""
+"""Number of jobs that are read before the loop runs other work."""
 
 WIDTH, HEIGHT, LEFT, FOOT = 760, 240, 72, 32
-"""The picture, and what its axes take of it, in its own units."""
+"""Size of the chart, and margins of its axes, in its own units."""
 
 
 @dataclass(frozen=True, slots=True)
 class DaysShown:
-    """Which days, those of ``zone``, and whose jobs."""
+    """The days, in ``zone``, and whose jobs."""
 
     first: date
     last: date
@@ -51,13 +51,13 @@ class DaysShown:
 
     @property
     def query(self) -> str:
-        """The part of an address that leads here."""
+        """Return the query string of this page."""
         return f"from={self.first}&to={self.last}" + ("&whose=all" if self.all else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of a bar in the picture; ``title`` says what it is."""
+    """A part of a bar in the chart; ``title`` describes it."""
 
     x: float
     y: float
@@ -79,7 +79,7 @@ class HistoryHandler(PageHandler):
     """``GET <prefix>history?from&to&whose`` as a page, ``history.csv`` as a table."""
 
     async def get(self, kind: str) -> None:
-        """Show it. Errors: InvalidInput for what the address says."""
+        """Show the page or table. Errors: InvalidInput for parameters of the address."""
         caller = await self.reader()
         asked = self._asked()
         seen = self.site.pool.jobs.select(caller, all=asked.all, limit=MOST)
@@ -163,15 +163,15 @@ def _in(job: Job, asked: DaysShown) -> bool:
 
 
 def _height(value: float, most: float) -> float:
-    """Return where a value stands in the picture, whose top is 0."""
+    """Return the vertical position of a value in the chart, whose top is 0."""
     return round((HEIGHT - FOOT) - (HEIGHT - FOOT - 8) * value / most, 2)
 
 
 def blocks(columns: list[DayBar], most: float) -> list[Block]:
-    """Return the parts of all bars that are higher than nothing.
+    """Return the visible parts of all bars.
 
     Args:
-        most: Where the axis ends, in GPU-hours.
+        most: End of the axis, in GPU-hours.
     """
     each = (WIDTH - LEFT) / len(columns)
     found = []

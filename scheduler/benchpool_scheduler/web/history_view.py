@@ -1,4 +1,4 @@
-"""What came of ended jobs over some days: by day, by project and user, waits and pauses. Pure."""
+"""Summaries of ended jobs: by day, by project and user, waits and pauses. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from benchpool_scheduler.phrases import count, duration, gpu_hours, gpu_time
 
 HOUR_S = 3600.0
 ENDS = (State.SUCCEEDED, State.FAILED, State.CANCELLED)
-"""How a job ends, from the foot of a bar to its top."""
+"""Final states, from the bottom of a bar to its top."""
 
 WIDTHS = ((62, 1), (434, 7), (3660, 30))
-"""Days that are shown at the most, and how many of them then stand in one bar."""
+"""Maximum number of days, and days per bar up to it."""
 
 STEPS = (1, 2, 2.5, 5, 10)
-"""What the lines of an axis count by, times a power of ten."""
+"""Steps between the lines of an axis, times a power of ten."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndedJob:
-    """A job that has ended, with what it held: ``held`` has begin, end and GPUs of each attempt."""
+    """Ended job with its use: ``held`` has begin, end and GPUs of each attempt."""
 
     job: Job
     held: tuple[tuple[datetime, datetime, int], ...]
 
     @property
     def gpu_h(self) -> float:
-        """GPU-hours of all attempts."""
+        """Return the GPU-hours of all attempts."""
         return sum((end - begin).total_seconds() * gpus for begin, end, gpus in self.held) / HOUR_S
 
     @property
     def waited_s(self) -> float | None:
-        """Seconds until its first start; None where it never started."""
+        """Return the seconds until its first start; None if it never started."""
         return (
             max(0.0, (self.held[0][0] - self.job.submitted).total_seconds()) if self.held else None
         )
@@ -54,18 +54,18 @@ class DayBar:
 
     @property
     def total(self) -> float:
-        """GPU-hours of all."""
+        """Return the GPU-hours of all states."""
         return sum(self.hours.values())
 
     @property
     def title(self) -> str:
-        """Return which days these are."""
+        """Return the days in words."""
         return f"{self.first}" if self.first == self.last else f"{self.first} to {self.last}"
 
 
 @dataclass(frozen=True, slots=True)
 class JobsOf:
-    """What the jobs of one project or user came to, in words."""
+    """Totals of one project's or user's jobs, in words."""
 
     name: str
     jobs: int
@@ -77,7 +77,7 @@ class JobsOf:
 
 
 def ended(job: Job, attempts: Iterable[Attempt]) -> EndedJob:
-    """Return an ended job with what it held."""
+    """Return an ended job with its use."""
     held = (
         (one.started, one.ended, len(one.gpus))
         for one in attempts
@@ -87,10 +87,10 @@ def ended(job: Job, attempts: Iterable[Attempt]) -> EndedJob:
 
 
 def bars(jobs: Sequence[EndedJob], first: date, last: date, zone: tzinfo = UTC) -> list[DayBar]:
-    """Return the GPU-hours of each day or of some days together; attempts are cut there.
+    """Return the GPU-hours of each bar of days; attempts are split at its borders.
 
     Args:
-        zone: Whose days are meant.
+        zone: Time zone of the days.
     """
     days = (last - first).days + 1
     width = next((size for most, size in WIDTHS if days <= most), WIDTHS[-1][1])
@@ -111,7 +111,7 @@ def bars(jobs: Sequence[EndedJob], first: date, last: date, zone: tzinfo = UTC) 
 
 
 def _by_day(begin: datetime, end: datetime, zone: tzinfo) -> Iterator[tuple[date, float]]:
-    # Differences are taken in UTC: those of a zone with summer time are of its clocks.
+    # Differences are taken in UTC: in a zone with summer time they are those of the clock.
     at, end = begin.astimezone(UTC), end.astimezone(UTC)
     while at < end:
         day = at.astimezone(zone).date()
@@ -121,7 +121,7 @@ def _by_day(begin: datetime, end: datetime, zone: tzinfo) -> Iterator[tuple[date
 
 
 def axis(most: float) -> list[float]:
-    """Return where an axis from zero has its lines, the last at or above ``most``.
+    """Return the lines of an axis from zero, the last at or above ``most``.
 
     >>> axis(7.2), axis(0), axis(130)
     ([0.0, 2.0, 4.0, 6.0, 8.0], [0.0, 0.25, 0.5, 0.75, 1.0], [0.0, 50.0, 100.0, 150.0])
@@ -133,7 +133,7 @@ def axis(most: float) -> list[float]:
 
 
 def shares(jobs: Sequence[EndedJob], key: Callable[[Job], str]) -> list[JobsOf]:
-    """Return what jobs came to by project or user, the most GPU-hours first."""
+    """Return the totals of jobs by project or user, the most GPU-hours first."""
     found: defaultdict[str, list[EndedJob]] = defaultdict(list)
     for one in jobs:
         found[key(one.job)].append(one)
@@ -158,7 +158,7 @@ def _share(name: str, jobs: Sequence[EndedJob]) -> JobsOf:
 
 
 def sentence(jobs: Sequence[EndedJob], whose: str) -> str:
-    """Return what all of them came to."""
+    """Return a summary of all jobs."""
     if not jobs:
         return f"None of {whose} ended in these days."
     all_ = _share("", jobs)
@@ -175,7 +175,7 @@ COLUMNS = (
 
 
 def as_csv(jobs: Iterable[EndedJob]) -> str:
-    """Return the jobs as a table for other programs, times in UTC."""
+    """Return the jobs as CSV, times in UTC."""
     return phrases.as_csv(COLUMNS, map(_cells, jobs))
 
 

@@ -1,4 +1,4 @@
-"""The form that deletes files of an ended job: what of it there is, and how many bytes."""
+"""The form that deletes files of an ended job, with their kinds and sizes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchpool_scheduler.phrases import data_size
 
 @dataclass(frozen=True, slots=True)
 class FilesKind:
-    """A kind that may be chosen: its ``title``, and ``size`` how much is deleted."""
+    """Kind of files: its ``title``, and ``size``, which would be freed."""
 
     name: str
     title: str
@@ -20,7 +20,7 @@ class FilesKind:
 
 
 def kinds_of(sizes: Mapping[str, int] | None) -> tuple[FilesKind, ...]:
-    """Return the kinds of files that a job has, with their sizes, None where those are not known.
+    """Return a job's kinds of files with their sizes; None for unknown sizes.
 
     >>> [(one.name, one.size) for one in kinds_of({"results": 1536})]
     [('results', '1.5 KiB')]

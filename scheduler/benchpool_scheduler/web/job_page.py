@@ -1,4 +1,4 @@
-"""The page of one job, to which every link to a job leads."""
+"""The page of one job, the target of every link to a job."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_WORKERS = 64
 
 @dataclass(frozen=True, slots=True)
 class LogChoice:
-    """A link to the log of one worker of one attempt."""
+    """Link to the log of one worker of one attempt."""
 
     attempt: int
     worker: int
@@ -38,9 +38,9 @@ class LogChoice:
 class LogView:
     """The end of one log; ``next`` is the byte from which the page follows it.
 
-    ``several``: there are logs of other workers. ``removed``: why there is none any more.
-    ``complete``: what is said once the attempt has ended. ``lines``: its numbered lines, where
-    those are asked for.
+    ``several``: there are logs of other workers. ``removed``: why the log was removed.
+    ``complete``: text after the log of an ended attempt. ``lines``: its numbered lines, if
+    requested.
     """
 
     attempt: int
@@ -57,10 +57,12 @@ class LogView:
 
 
 class JobHandler(PageHandler):
-    """``GET <prefix>jobs/<id>?attempt&worker&line``: ``line`` is that of the log, 0 its end."""
+    """``GET <prefix>jobs/<id>?attempt&worker&line``: ``line`` is the log line to show, 0 for its
+    end.
+    """
 
     async def get(self, job: str) -> None:
-        """Show the page; an id may be cut to its first signs, as the command line takes it."""
+        """Show the page; the ID may be a prefix, as in the command line."""
         caller = await self.reader()
         pool, now = self.site.pool, self.site.now()
         detail = pool.jobs.detail(caller, job)
@@ -148,7 +150,7 @@ class JobHandler(PageHandler):
 
 
 def _workers(detail: JobDetail, attempt: int) -> int:
-    """Return how many workers an attempt has had; those that left count."""
+    """Return the number of workers of an attempt, including workers that left."""
     return next((len(one.nodes) for one in detail.attempts if one.attempt == attempt), 1)
 
 

@@ -1,4 +1,4 @@
-"""Jobs as rows: what runs, what waits and why, what ended, and what the reader may do."""
+"""Jobs as table rows: running, waiting with reason, ended, and the reader's actions."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from benchpool_scheduler.web.words import (
 
 ENDED_SHOWN = 10
 SHOWN = 50
-"""Jobs of one table at most; the page of all jobs has the others."""
+"""Maximum number of jobs in a table; the page of all jobs has the rest."""
 
 
 _BUTTONS = tuple(one for one in declared(JobActions) if one.body is ActionReason)
-"""Operations that need no more than a reason."""
+"""Operations that need only a reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who looks at the page."""
+    """The reader of the page."""
 
     name: str
     admin: bool
@@ -53,9 +53,10 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A button of a job: ``confirm`` says what is lost, ``asks_reason`` why it must be said.
+    """Button of a job: ``confirm`` is the loss to confirm, ``asks_reason`` why a reason is
+    required.
 
-    An action that needs either opens before it acts.
+    A button with either opens a form first.
     """
 
     verb: str
@@ -88,13 +89,13 @@ class JobRow:
 
     @property
     def short_id(self) -> str:
-        """The first eight signs, as the command line shows and takes them."""
+        """Return the first eight characters of its ID, as in the command line."""
         return self.job.id[:8]
 
 
 @dataclass(frozen=True, slots=True)
 class JobsView:
-    """The queue's section; ``left_out`` counts waiting and running jobs beyond the bound."""
+    """Section of the queue; ``left_out`` counts waiting and running jobs beyond the limit."""
 
     waiting: tuple[JobRow, ...]
     running: tuple[JobRow, ...]
@@ -110,9 +111,9 @@ def jobs_view(
     reader: Reader,
     now: datetime,
 ) -> JobsView:
-    """Return the jobs a reader may see, sorted into tables; the queue in the order of its turn.
+    """Return a reader's jobs as tables, the queue in its order.
 
-    ``attempts`` has the starts of each job that has any, by job id.
+    ``attempts`` has the attempts of each started job, by job ID.
     """
     positions = queue_positions(jobs, reader)
 
@@ -136,19 +137,19 @@ def jobs_view(
 
 
 def reasons_of(jobs: Iterable[Job]) -> Mapping[str, int]:
-    """Return how many of the jobs have which reason, by its code, the most frequent first."""
+    """Return the number of jobs for each reason code, the most frequent first."""
     return dict(Counter(job.reason.code for job in jobs if job.reason is not None).most_common())
 
 
 def attempts_of(pool: Pool, caller: Caller, jobs: Sequence[Job]) -> Mapping[str, Sequence[Attempt]]:
-    """Return the starts of each job that has any."""
+    """Return the attempts of each started job, by job ID."""
     return {job.id: pool.jobs.attempts(caller, job.id) for job in jobs if job.attempt > 0}
 
 
 def queue_positions(jobs: Sequence[Job], reader: Reader) -> Mapping[str, str]:
-    """Return each waiting job's place among the waiting jobs of its project, by job id.
+    """Return each waiting job's queue position in its project, by job ID.
 
-    Who does not see everything is told the place among the jobs seen, and that it is that.
+    Readers without full access get the position among the jobs they see, with a note of that.
     """
     peers: dict[str, list[Job]] = {}
     for job in jobs:
@@ -196,7 +197,7 @@ def job_row(
 
 
 def _progress(job: Job, now: datetime) -> str:
-    """Return what stands beside the figure: words, if an earlier attempt was further, time left."""
+    """Return the text beside the progress: its message, earlier progress, and time left."""
     if job.progress is None:
         return ""
     fell, ends = job.progress.fell_from, job.progress.ends
@@ -206,7 +207,7 @@ def _progress(job: Job, now: datetime) -> str:
 
 
 def run_time(attempts: Sequence[Attempt], now: datetime) -> str:
-    """Return how long a job has run in all its attempts together; empty when it has not."""
+    """Return the run time of all attempts together; empty if the job never ran."""
     runs = [
         ((attempt.ended or now) - attempt.started).total_seconds()
         for attempt in attempts
@@ -216,10 +217,10 @@ def run_time(attempts: Sequence[Attempt], now: datetime) -> str:
 
 
 def actions(job: Job, reader: Reader, ran: str) -> tuple[Action, ...]:
-    """Return the buttons of a job, by what its ``actions`` say.
+    """Return the buttons of a job, according to its ``actions``.
 
-    ``ran`` is how long it has run. An intervention on somebody else's job asks for a short reason,
-    which its owner sees.
+    ``ran`` is its run time. An action on another user's job requires a short reason, which its
+    owner sees.
     """
     foreign = job.user != reader.name
     return tuple(

@@ -1,4 +1,4 @@
-"""One job: its facts, why it waits, its attempts, what its pauses cost."""
+"""One job: its facts, reason for waiting, attempts, and the cost of its pauses."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from benchpool_scheduler.web.words import (
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A name and its value; ``at`` instead of ``text`` where the value is a time.
+    """A name and its value; ``at`` instead of ``text`` if the value is a time.
 
-    ``url``: a page elsewhere that the text leads to, as the job named it.
+    ``url``: external link of the text, as given by the job.
     """
 
     name: str
@@ -59,7 +59,7 @@ class AttemptRow:
 
 @dataclass(frozen=True, slots=True)
 class PauseRow:
-    """One pause: for whom by which rule (R23), or who asked, and what it cost."""
+    """One pause: its beneficiary and rule (R23), or the user who requested it, and its cost."""
 
     at: Moment
     why: str
@@ -69,7 +69,7 @@ class PauseRow:
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """An input with what the job has now; ``fixed`` is why it cannot be another, else empty."""
+    """Input with the job's current value; ``fixed`` is why it cannot change, else empty."""
 
     field: Field
     label: str
@@ -79,7 +79,7 @@ class FormField:
 
 @dataclass(frozen=True, slots=True)
 class JobForm:
-    """An action of the table whose fields are filled in before."""
+    """Action with input fields."""
 
     verb: str
     label: str
@@ -87,13 +87,13 @@ class JobForm:
 
     @property
     def asked(self) -> dict[str, str]:
-        """What is filled in, as its command in a terminal shows it."""
+        """Return the current values of its fields, for the command that the page shows."""
         return {one.field.name: twins.FILLED for one in self.fields if not one.fixed}
 
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """Everything of the job's page but its log."""
+    """The job's page without its log."""
 
     row: JobRow
     reason_name: str
@@ -132,7 +132,7 @@ def job_view(detail: JobDetail, gpus: Sequence[Gpu], reader: Reader, now: dateti
 
 
 def _row(detail: JobDetail, gpus: Sequence[Gpu], reader: Reader, now: datetime) -> JobRow:
-    """Return the job as a row; one's own that has ended may be run again here."""
+    """Return the job as a row; the reader's own ended job can be run again."""
     row = job_row(detail.job, detail.attempts, gpus, reader, now)
     again = Operations.again.form
     if again is None or not row.mine or detail.job.state not in ENDED_STATES:
@@ -141,7 +141,7 @@ def _row(detail: JobDetail, gpus: Sequence[Gpu], reader: Reader, now: datetime) 
 
 
 def _forms(detail: JobDetail) -> tuple[JobForm, ...]:
-    """Return what may be filled in for a job now."""
+    """Return the forms of a job in its current state."""
     return tuple(
         JobForm(
             verb,
@@ -162,7 +162,7 @@ def _form_field(detail: JobDetail, field: Field) -> FormField:
 
 
 def _fixed(job: Job, field: str) -> str:
-    """Return why a field of a job cannot be another now."""
+    """Return why a field of a job cannot change now."""
     if job.state is State.PAUSING:
         return "It leaves its GPUs now; change them when it waits."
     if field in ROWS and ROWS[field].when == "elastic":

@@ -1,4 +1,4 @@
-"""All jobs that the reader may see, in pages, with search."""
+"""All jobs that the reader may see, paginated, with search."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from benchpool_scheduler.web.job_rows import Reader, attempts_of, job_row, reaso
 from benchpool_scheduler.web.pages import PageHandler
 
 PAGE = 200
-"""Jobs of one page."""
+"""Number of jobs per page."""
 
 ASKED = ("search", "state", "project", "tag", "user", "live", "reason", "offset")
-"""What the address may say, as fields of ``JobsQuery``."""
+"""Parameters of the address, as fields of ``JobsQuery``."""
 
 
 class JobsHandler(PageHandler):
     """``GET <prefix>jobs?search&state&project&tag&user&live&reason&offset``: the newest first."""
 
     async def get(self) -> None:
-        """Show a page of jobs. Errors: InvalidInput for what the address says."""
+        """Show a page of jobs. Errors: InvalidInput for parameters of the address."""
         caller = await self.reader()
         pool, now = self.site.pool, self.site.now()
         given = {name: self.get_query_argument(name, "").strip() for name in ASKED}
         given = {name: value for name, value in given.items() if value}
         query = decoding.query({name: [value] for name, value in given.items()}, JobsQuery)
-        # One more tells whether there are older ones.
+        # One more job shows whether there are older ones.
         wanted = {**asdict(query), "all": True, "limit": PAGE + 1}
         jobs = pool.jobs.select(caller, **wanted)
         shown, reader = jobs[:PAGE], Reader(caller.name, caller.admin)
@@ -51,5 +51,5 @@ class JobsHandler(PageHandler):
 
 
 def _page(given: dict[str, str], offset: int) -> str:
-    """Return the part of an address that leads to the jobs from ``offset`` on."""
+    """Return the query string of the jobs from ``offset`` on."""
     return "?" + urlencode({**given, **({"offset": offset} if offset else {})})

@@ -1,4 +1,4 @@
-"""Lines of a log with their numbers, so that each has an address that can be pasted into a chat."""
+"""Numbered lines of a log, each with its own address for sharing."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from benchpool_scheduler.web.log_text import plain
 
 BEFORE, AFTER = 100, 400
-"""Lines that are shown around the one that is asked for."""
+"""Number of lines shown before and after the requested one."""
 
 MOST_BYTES = 16 * 1024 * 1024
-"""A line further down is not looked for."""
+"""Maximum number of bytes searched for a line."""
 
 LONGEST = 4000
-"""Bytes of a line that are shown."""
+"""Maximum number of bytes shown of a line."""
 
 Read = Callable[[int], Awaitable[tuple[int, bytes]]]
-"""Reads from an offset: where the next piece begins, and the bytes; none at the end."""
+"""Function that reads from an offset; returns the next offset and the bytes, none at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class LogLine:
 
 
 async def around(read: Read, wanted: int) -> tuple[LogLine, ...]:
-    """Return the lines around one; the last ones for 0, and for a line that is not there."""
+    """Return the lines around the requested one; the last ones for 0 or a missing line."""
     kept: deque[tuple[int, bytes]] = deque(maxlen=BEFORE + AFTER + 1 if wanted else AFTER)
     async for number, line in _lines(read):
         if wanted and number > wanted + AFTER:

@@ -1,4 +1,4 @@
-r"""A log as text for a page: no terminal control, no bytes that are not text.
+r"""Logs as text for a page, without terminal control sequences and invalid bytes.
 
 >>> plain(b"\x1b[31mloss\x1b[0m 0.5\n10%\r100%\n")
 'loss 0.5\n100%\n'
@@ -17,10 +17,10 @@ _OTHER_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\
 
 
 def plain(data: bytes) -> str:
-    """Return what a terminal would leave standing; ``logtext.js`` does the same in the browser.
+    """Return the text that a terminal would show; ``logtext.js`` does the same in the browser.
 
-    A carriage return starts its line again, as progress bars do. Signs that turn the direction of
-    writing are left out: they could make a line look like another one.
+    A carriage return restarts its line, as in progress bars. Bidirectional control characters are
+    removed: they could make a line look like another one.
     """
     text = _CONTROL_SEQUENCE.sub("", data.decode("utf-8", "replace")).replace("\r\n", "\n")
     lines = [_last_writing(line) for line in text.split("\n")]
@@ -28,7 +28,7 @@ def plain(data: bytes) -> str:
 
 
 def tail(data: bytes, cut: bool) -> str:
-    """Return the text from its first whole line on, when ``cut`` says that the start is missing."""
+    """Return the text, from its first complete line if ``cut`` (the start is missing)."""
     if cut and b"\n" in data:
         data = data.split(b"\n", 1)[1]
     return plain(data)

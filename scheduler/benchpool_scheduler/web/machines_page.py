@@ -1,4 +1,4 @@
-"""The machines of the pool, for administrators: which take starts, and forms to close and open."""
+"""The machines of the pool, for administrators: their state, and forms to drain and uncordon."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ OPERATIONS: Mapping[str, Operation[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class MachineRow:
-    """One machine as the page shows it; ``beyond`` is what may run on into its window."""
+    """One machine as the page shows it; ``beyond`` has the work that may extend into its window."""
 
     node: PoolNode
     state: str
@@ -65,23 +65,23 @@ class MachineRow:
 
     @property
     def closable(self) -> bool:
-        """Whether it may be told to drain."""
+        """Return whether it can be drained."""
         return self.node.intake is not NodeIntake.DRAINING
 
     @property
     def opening(self) -> str:
-        """What the button that takes it back is called."""
+        """Return the label of the button that makes it available again."""
         return "No maintenance" if self.node.intake is NodeIntake.OPEN else "Open"
 
     @property
     def openable(self) -> bool:
-        """Whether there is anything to take back."""
+        """Return whether it has a drain or window to remove."""
         return self.node.since is not None or self.node.window is not None
 
 
 class _MachinesPage(PageHandler):
     async def show_machines(self, caller: Caller, *, wrong: str = "", at: str = "") -> None:
-        """Render the page; ``wrong`` is what was refused, of the machine ``at``."""
+        """Render the page; ``wrong`` is an error message for the machine ``at``."""
         now = self.site.now()
         await self.show(
             "machines.html",
@@ -97,7 +97,7 @@ class MachinesHandler(_MachinesPage):
     """``GET <prefix>machines``."""
 
     async def get(self) -> None:
-        """Show the page. Errors: Forbidden for others than administrators."""
+        """Show the page. Errors: Forbidden for users who are not administrators."""
         caller = await self.reader()
         rights.require_admin(caller, "look after machines")
         await self.show_machines(caller)
@@ -109,7 +109,7 @@ class MachineActHandler(FormHandler, _MachinesPage):
     PAGE = "machines"
 
     async def post(self, node: str, act: str) -> None:
-        """Act, then lead back; what is refused is said where it was asked for."""
+        """Run the action, then redirect; show errors on the page."""
         caller = await self.reader()
         rights.require_admin(caller, "look after machines")
         self.refuse_forged()
@@ -149,10 +149,10 @@ class MachineActHandler(FormHandler, _MachinesPage):
 
 
 def local_time(text: str, offset_min: str) -> datetime:
-    """Return the instant of a form's date and time; its script says the zone, else it is UTC.
+    """Return the instant of a form's local time; its script sends the offset, else it is UTC.
 
     Raises:
-        InvalidInput: It is no time.
+        InvalidInput: The text is not a time.
 
     >>> local_time("2026-11-28T08:00", "60").isoformat()
     '2026-11-28T08:00:00+01:00'

@@ -1,4 +1,4 @@
-"""What is mine: a researcher's first look."""
+"""The reader's own page: a researcher's overview."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from benchpool_scheduler.web.words import moment
 
 MINUTE_S, HOUR_S = 60, 3600
 MOST = 50
-"""So many of the reader's jobs are shown."""
+"""Maximum number of the reader's jobs that are shown."""
 
 
 class MineHandler(PageHandler):
-    """``GET <prefix>mine``: the reader's quotas, what is free, jobs and benches."""
+    """``GET <prefix>mine``: the reader's quotas, free GPUs, jobs and benches."""
 
     async def get(self) -> None:
         """Show the page."""
@@ -69,7 +69,7 @@ class MineHandler(PageHandler):
     async def _recorded(
         self, uses: Sequence[GpuUse], span: tuple[int, int], benches: Sequence[Lease]
     ) -> tuple[Sequence[ActivityBucket], Mapping[str, UsedSoFar], str]:
-        """Return the last hour, what each has used so far, and why neither can be read now."""
+        """Return the last hour, the use so far, and why neither can be read now (else empty)."""
         use = self.site.pool.use
         begin, end = span
         try:
@@ -87,14 +87,14 @@ class MineHandler(PageHandler):
             return (), {}, away.message
 
     def _parked(self, caller: Caller) -> Sequence[ParkedRow]:
-        """Return the reader's own benches that are parked."""
+        """Return the reader's parked benches."""
         pool = self.site.pool
         seen = pool.reservations.parking.seen_by(caller)
         own = [one for one in seen if one.user == caller.name]
         return parked_rows(own, pool.views.status(caller).gpus, self.site.now()) if own else ()
 
     def _so_far(self, benches: Sequence[Lease], used: Mapping[str, UsedSoFar]) -> Mapping[str, str]:
-        """Return what each job, and each bench by its server, has used so far, in words."""
+        """Return the use so far by each job, and by each bench with its server, in words."""
         currency = self.site.pool.observed.now.configuration.prices.currency
         names = {lease.id: f"bench-{lease.server}" for lease in benches}
         return {names.get(of, of): mine_view.so_far(one, currency) for of, one in used.items()}

@@ -1,4 +1,4 @@
-"""What is mine: quotas, what is free beside them, and what my jobs and benches do."""
+"""The reader's quotas, free GPUs, and activity of own jobs and benches."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from benchpool_scheduler.web.pool_view import server_name
 from benchpool_scheduler.web.words import Moment, optional_moment
 
 WIDTH, HEIGHT = 160.0, 32.0
-"""Of a sparkline, in its own units."""
+"""Size of a sparkline, in its own units."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectCard:
-    """One project: what it holds, and what a job of it could have now."""
+    """One project: its held GPUs, and the GPUs that a new job could get now."""
 
     name: str
     holds: str
@@ -34,7 +34,7 @@ class ProjectCard:
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:
-    """The last hour as lines, one for each stretch without a gap; ``words`` say the same."""
+    """Chart of the last hour, one line for each segment without a gap; ``words`` describe it."""
 
     lines: tuple[str, ...]
     words: str
@@ -57,10 +57,10 @@ class HoldingRow:
 
 @dataclass(frozen=True, slots=True)
 class PoolRoom:
-    """What of the pool could be had: GPUs that are free, and that jobs hold over their quotas.
+    """GPUs that are obtainable in the pool: free ones, and those that jobs hold over quota.
 
     Attributes:
-        grace_s: So long those jobs may take to pause, in seconds.
+        grace_s: Maximum time for those jobs to pause, in seconds.
     """
 
     free: int
@@ -69,7 +69,7 @@ class PoolRoom:
 
 
 def project_cards(projects: Sequence[ProjectQuota], room: PoolRoom) -> Sequence[ProjectCard]:
-    """Return a card for each project that a job may be sent to."""
+    """Return a card for each project that accepts jobs."""
     return [
         ProjectCard(
             name=one.name,
@@ -87,7 +87,7 @@ def project_cards(projects: Sequence[ProjectQuota], room: PoolRoom) -> Sequence[
 
 
 def obtainable(one: ProjectQuota, room: PoolRoom) -> str:
-    """Return in words what a project could have: of what is free now, then by reclaim (R4).
+    """Return the GPUs that a project could get, in words: free ones first, then by reclaim (R4).
 
     >>> project, full = ProjectQuota("vision", 4, 4, 2, 6, 0), PoolRoom(0, 5, 30.0)
     >>> print(obtainable(project, PoolRoom(8, 0, 30.0)))
@@ -135,9 +135,9 @@ def holdings(
     """Return a row for each job and bench that holds GPUs, jobs first.
 
     Args:
-        uses: The reader's GPUs as measured last. ``past``: what was measured in ``span``, by
-            holder, in minutes. ``span``: where the sparklines begin and end, epoch seconds.
-        used: What each has used so far, in words, by the key of its row.
+        uses: The reader's GPUs as last measured. ``past``: measurements in ``span``, by holder,
+            in minutes. ``span``: begin and end of the sparklines, epoch seconds.
+        used: Use so far of each, in words, by the key of its row.
     """
     grouped: dict[tuple[str, str], list[GpuUse]] = defaultdict(list)
     for use in uses:
@@ -177,7 +177,7 @@ def _holding(
 
 
 def so_far(used: UsedSoFar, currency: str) -> str:
-    """Return what a job or bench has used so far.
+    """Return the use so far by a job or bench, in words.
 
     >>> so_far(UsedSoFar(6.5, 5.04e6, 13.0), "CHF"), so_far(UsedSoFar(0.25, None, None), "")
     ('6.50 GPU-hours, 1.40 kWh, 13.00 CHF', '0.25 GPU-hours')
@@ -189,7 +189,7 @@ def so_far(used: UsedSoFar, currency: str) -> str:
 
 
 def mean_memory(past: Sequence[ActivityBucket]) -> str:
-    """Return the mean over minutes and GPUs of the most memory that was in use in each."""
+    """Return the mean over minutes and GPUs of the peak memory in each minute."""
     known = [it.memory_max_gib for it in past if it.memory_max_gib is not None]
     return f"; mean of the last hour {sum(known) / len(known):.0f} GB" if known else ""
 
@@ -202,7 +202,7 @@ def _places(held: Sequence[GpuUse]) -> str:
 
 
 def headroom(held: Sequence[GpuUse]) -> str:
-    """Return the memory of the fullest GPU, and what is free on it."""
+    """Return the used and free memory of the fullest GPU."""
     known = [
         (use.memory_total_gib - use.memory_used_gib, use.memory_used_gib, use.memory_total_gib)
         for use in held
@@ -235,7 +235,7 @@ def sparkline(past: Sequence[ActivityBucket], begin: int, end: int) -> Sparkline
 
 
 def _lines(points: Mapping[int, float], begin: int, end: int) -> Iterator[str]:
-    """Yield the points of each stretch; a gap of more than two minutes is drawn as a gap."""
+    """Yield the points of each segment; a gap of more than two minutes begins a new one."""
     stretch: list[str] = []
     last: int | None = None
     for at, share in points.items():

@@ -1,4 +1,4 @@
-"""What the reader is told outside of pages: addresses, events, a message to try them."""
+"""The reader's notifications: addresses, events, and a test message."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOTIFICATION_ACTS: Mapping[str, Operation[Any]] = {
     "choose": Operations.change_notifications,
     "test": Operations.test_notifications,
 }
-"""What the page offers, by its word in addresses."""
+"""Operations of the page, by their word in addresses."""
 
 DONE: Mapping[str, str] = {
     "add": "The address is kept. Send a test to see that messages arrive.",
@@ -51,7 +51,7 @@ class AddressRow:
 
 class _NotificationsPage(PageHandler):
     async def show_settings(self, caller: Caller, *, said: str = "", wrong: str = "") -> None:
-        """Render the page; ``said`` is what was done, ``wrong`` what was refused."""
+        """Render the page; ``said`` is a success message, ``wrong`` an error message."""
         found, now = self.site.pool.notifier.settings(caller), self.site.now()
         await self.show(
             "notifications.html",
@@ -88,7 +88,7 @@ class NotificationActHandler(FormHandler, _NotificationsPage):
     PAGE = "notifications"
 
     async def post(self, act: str) -> None:
-        """Act, then lead back; what is refused is said on the page."""
+        """Run the action, then redirect; show errors on the page."""
         caller = await self.reader()
         self.refuse_forged()
         pool, operation = self.site.pool, NOTIFICATION_ACTS[act]
@@ -138,6 +138,6 @@ class NotificationActHandler(FormHandler, _NotificationsPage):
 
 
 def _takes(found: NotificationSettings) -> str:
-    """Return in words what addresses the site takes."""
+    """Return the address types that the site allows, in words."""
     words = {"mail": "a mail address", "https": "an https:// address for webhooks"}
     return ", ".join(words.get(one, f"{one}://…") for one in found.kinds)

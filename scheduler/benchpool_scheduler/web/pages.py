@@ -1,4 +1,4 @@
-"""What all pages have in common: the reader, the headers, the templates, friendly refusals."""
+"""The common base of pages: reader, headers, templates and error pages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ POLICY = (
     "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""No inline script or style, nothing from elsewhere, no text that becomes markup."""
+"""Content security policy: no inline script or style, no other origins, no text as markup."""
 
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -45,7 +45,7 @@ TEMPLATES.filters["instants"] = instants
 
 
 def _twin(operation: str, part: str = "", /, **given: str) -> str:
-    """Return what to type in a terminal for the same as a form of a page does."""
+    """Return the terminal command that is equivalent to a page's form."""
     return twins.command(_BY_NAME[operation], part, **given)
 
 
@@ -67,7 +67,7 @@ HEADINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What every page needs: the pool, who reads, where it lies, the time."""
+    """Shared context of all pages: pool, identity, addresses and clock."""
 
     pool: Pool
     identity: Identity
@@ -82,17 +82,17 @@ class Site:
 
     @property
     def zone(self) -> ZoneInfo:
-        """Whose days and months pages count, as budgets and reports do."""
+        """Return the time zone of days and months, as in budgets and reports."""
         return ZoneInfo(self.pool.observed.now.configuration.gpu_hours.time_zone)
 
     def today(self) -> date:
-        """Return the present day there."""
+        """Return the current date in that zone."""
         return self.now().astimezone(self.zone).date()
 
 
 @dataclass(frozen=True, slots=True)
 class PageFacts:
-    """What the frame of every page shows; ``back`` is where an action returns to."""
+    """Frame of a page; ``back`` is the page that an action redirects to."""
 
     root: str
     hub: str
@@ -110,25 +110,26 @@ class PageHandler(RequestHandler):
     _turn: PageTurn | None = None
 
     def initialize(self, site: Site) -> None:
-        """Take what the application gives every page."""
+        """Store the shared context."""
         self.site = site
 
     def set_default_headers(self) -> None:
-        """Set the browser's strictest posture; also on error pages."""
+        """Set strict security headers, on error pages too."""
         self.clear_header("Server")
         self.set_header("Content-Security-Policy", POLICY)
         self.set_header("X-Content-Type-Options", "nosniff")
         self.set_header("Referrer-Policy", "same-origin")
         self.set_header("Cross-Origin-Opener-Policy", "same-origin")
-        # With it, pages of people's services, which are of this origin, are no openers of ours.
+        # It keeps pages of users' services, which share our origin, from being our openers.
         self.set_header("Cross-Origin-Embedder-Policy", "require-corp")
         self.set_header("Cross-Origin-Resource-Policy", "same-origin")
         self.set_header("Cache-Control", "no-store")
 
     async def reader(self) -> Caller:
-        """Return who reads, in its turn, or send a browser to the login; once for a page.
+        """Return the authenticated reader, or redirect to the login; call it once per page.
 
-        Errors: Forbidden, NotAuthenticated, TooMany, Unavailable.
+        It waits for the reader's render slot. Errors: Forbidden, NotAuthenticated, TooMany,
+        Unavailable.
         """
         self._refuse_other_sites()
         try:
@@ -136,7 +137,7 @@ class PageHandler(RequestHandler):
         except Forbidden as refused:
             if refused.code != "xsrf" or not self._opens_page():
                 raise
-            caller = None  # the session has ended: log in again
+            caller = None  # session expired: log in again
         if caller is None:
             if self._opens_page():
                 self.redirect(self.site.identity.login_url(self))
@@ -148,7 +149,7 @@ class PageHandler(RequestHandler):
         return caller
 
     def on_finish(self) -> None:
-        """Let the reader's next page begin."""
+        """Release the reader's render slot."""
         if self._turn is not None:
             self._turn.end()
             self._turn = None
@@ -163,7 +164,7 @@ class PageHandler(RequestHandler):
             raise Forbidden("This came from another site's page: use the buttons of this one.")
 
     def refuse_forged(self) -> None:
-        """Compare a form's token with the session's, whatever ``Identity`` has checked.
+        """Compare a form's token with the session's, even if ``Identity`` has checked it.
 
         Errors: Forbidden.
         """
@@ -187,15 +188,15 @@ class PageHandler(RequestHandler):
         )
 
     async def show(self, template: str, page: PageFacts, **context: object) -> None:
-        """Render a page as the answer.
+        """Render a page as the response.
 
-        Long tables take a tenth of a second, so a thread does it: the context is frozen data, and
-        passes and other requests go on meanwhile.
+        Long tables take a tenth of a second, so rendering runs in a thread. The context is frozen
+        data, and passes and other requests continue meanwhile.
         """
         render = TEMPLATES.get_template(template).render
         text = await asyncio.to_thread(render, page=page, **context)
         self.set_header("Content-Type", "text/html; charset=utf-8")
-        with suppress(StreamClosedError):  # the reader went to another page meanwhile
+        with suppress(StreamClosedError):  # the reader has left the page
             await self.finish(text)
 
     def log_exception(
@@ -204,12 +205,12 @@ class PageHandler(RequestHandler):
         value: BaseException | None,
         tb: TracebackType | None,
     ) -> None:
-        """Log what is ours; a refusal is an answer, not an incident."""
+        """Log only our own errors; a refusal is a normal response."""
         if not isinstance(value, BenchpoolError):
             super().log_exception(typ, value, tb)
 
     def send_error(self, status_code: int = 500, **kwargs: object) -> None:
-        """Answer with the status that belongs to the error."""
+        """Respond with the status of the error."""
         exc_info = kwargs.get("exc_info")
         error = exc_info[1] if isinstance(exc_info, tuple) else None
         if isinstance(error, BenchpoolError):
@@ -217,7 +218,7 @@ class PageHandler(RequestHandler):
         super().send_error(status_code, **kwargs)
 
     def write_error(self, status_code: int, **kwargs: object) -> None:
-        """Show a page with what happened and where to go."""
+        """Show an error page with the cause and a way back."""
         exc_info = kwargs.get("exc_info")
         error = exc_info[1] if isinstance(exc_info, tuple) else None
         self.set_header("Content-Type", "text/html; charset=utf-8")
@@ -253,23 +254,25 @@ def _message(status: int, error: BaseException | None) -> str:
 
 
 class FormHandler(PageHandler):
-    """An address to which a page sends a form.
+    """Handler of an address to which a page sends a form.
 
     Attributes:
-        PAGE: Where that page is, made of the variable parts of this address.
+        PAGE: Address of that page, formatted with the variable parts of this address.
     """
 
     PAGE: ClassVar[str]
 
     async def get(self, **parts: str) -> None:
-        """Lead to the page: who was refused, or logs in first, loads this address with GET."""
+        """Redirect to the page: after an error or a login the browser loads this address with
+        GET.
+        """
         self.redirect(f"{self.site.root}{self.PAGE.format(**parts)}", status=303)
 
 
 class NoPageHandler(PageHandler):
-    """Every address that is not a page."""
+    """Handler of all addresses without a page."""
 
     async def prepare(self) -> None:
-        """Say so to whoever is logged in; a stranger logs in first."""
+        """Raise NotFound for a logged-in reader; redirect other readers to the login."""
         await self.reader()
         raise NotFound("This address leads to no page: start from the pool.")

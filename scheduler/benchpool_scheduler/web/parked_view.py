@@ -1,4 +1,4 @@
-"""Parked benches as pages show them: whose they are, how far each is, and what comes next."""
+"""Parked benches as pages show them: owner, progress and next step."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ STEPS: Mapping[ParkStep, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class ParkedRow:
-    """A bench that is parked, or on its way there or back.
+    """A bench that is parked, or being parked or restored.
 
-    ``memory`` is what its kernel has on the GPU, or has in the machine's memory; ``typed`` is the
-    command that brings it back, empty where nothing is to be done for that.
+    ``memory`` is the size of its kernel's memory on the GPU or in main memory. ``typed`` is the
+    command that restores it, empty when none is needed.
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""The pool as squares: which GPU does what, for whom (screens: answer first)."""
+"""The pool as squares: state and holder of each GPU (screens: answer first)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchpool_scheduler.web.words import GPU_WORDS, IDLE, Moment, StateWord, op
 
 @dataclass(frozen=True, slots=True)
 class GpuSquare:
-    """One GPU. ``job`` is its job where the reader may see it; ``holder`` is text, else empty."""
+    """One GPU. ``job`` is its job if the reader may see it; ``holder`` is text, else empty."""
 
     uuid: str
     index: int
@@ -28,7 +28,7 @@ class GpuSquare:
 
     @property
     def label(self) -> str:
-        """What a screen reader says of the square, and its label on hover."""
+        """Return the text for screen readers and the label on hover."""
         idle = "" if self.idle is None else f"last seen {self.idle.relative}"
         facts = [f"GPU {self.index}", self.model, self.word.word, self.holder, idle, self.note]
         return " · ".join(fact for fact in facts if fact)
@@ -36,7 +36,7 @@ class GpuSquare:
 
 @dataclass(frozen=True, slots=True)
 class NodeRow:
-    """The GPUs of one node, in the order of their indices; ``rack`` is empty where not known."""
+    """The GPUs of one node, ordered by index; ``rack`` is empty if unknown."""
 
     name: str
     summary: str
@@ -46,7 +46,7 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class LegendEntry:
-    """One state with how many GPUs are in it now."""
+    """One state with the number of GPUs in it now."""
 
     state: GpuState
     word: StateWord
@@ -55,7 +55,7 @@ class LegendEntry:
 
 @dataclass(frozen=True, slots=True)
 class PoolView:
-    """The pool's section: the sentence, the nodes, the legend, what is wrong."""
+    """Section of the pool: sentence, nodes, legend, problems."""
 
     text: str
     simulated: bool
@@ -73,8 +73,8 @@ def pool_view(
     """Return the pool for a reader.
 
     Args:
-        jobs: Those the reader may see, by id.
-        racks: Where nodes stand, by name; the nodes of one rack come together.
+        jobs: The jobs that the reader may see, by ID.
+        racks: Location of nodes, by name; nodes of one rack are grouped.
     """
     at = racks or {}
     names = sorted({gpu.node for gpu in status.gpus}, key=lambda name: (at.get(name, ""), name))
@@ -89,7 +89,7 @@ def pool_view(
 
 
 def gpu_places(gpus: Sequence[Gpu], uuids: Sequence[str] | None = None) -> str:
-    """Return where GPUs are, in words: ``lab1: 0, 1, 3``; unknown ones by their UUID.
+    """Return the places of GPUs in words: ``lab1: 0, 1, 3``; unknown GPUs by their UUID.
 
     >>> gpu_places([], ["GPU-0d1c"])
     'GPU-0d1c'
@@ -164,5 +164,5 @@ def _holder(gpu: Gpu, job: Job | None) -> str:
 
 
 def server_name(server: str) -> str:
-    """Return how a notebook server is called; the default one has no name of its own."""
+    """Return the display name of a notebook server; the default one has no name of its own."""
     return server_called(server, "")

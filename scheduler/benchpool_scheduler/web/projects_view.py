@@ -1,4 +1,4 @@
-"""The projects: what each one holds against its guaranteed quota and its fair share."""
+"""The projects: held GPUs of each against its guaranteed quota and its fair share."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from benchpool_scheduler.contract import ProjectQuota, as_tree
 from benchpool_scheduler.phrases import count
 
 MANY = 20
-"""A project with more below it is folded until somebody unfolds it."""
+"""Number of projects below a project beyond which it is collapsed by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectRow:
-    """One project; ``below`` it are so many, which are not shown while it is ``folded``.
+    """One project; ``below`` is the number of projects under it, hidden while it is ``folded``.
 
-    ``toggle`` is the address that folds or unfolds it, ``address`` that of the page at it. The
-    bar's parts are percentages of the scale all bars share; ``quota_mark`` and ``share_mark`` are
-    None where there is nothing to mark.
+    ``toggle`` is the address that folds or unfolds it, ``address`` the page positioned at it. The
+    bar's parts are percentages of the scale of all bars; ``quota_mark`` and ``share_mark`` are None
+    if there is no mark.
     """
 
     name: str
@@ -55,11 +55,11 @@ class ProjectsView:
 def projects_view(
     projects: Sequence[ProjectQuota], toggled: Collection[str] = (), at: str = ""
 ) -> ProjectsView:
-    """Return a bar per project, all on one zero-based scale, each below the one above it.
+    """Return a bar per project on a common scale from zero, each below its parent.
 
     Args:
-        toggled: Projects that are folded, or unfolded where more than ``MANY`` lie below.
-        at: The project that the reader came for: what is above it is unfolded.
+        toggled: Projects whose default is reversed; by default more than ``MANY`` below fold.
+        at: The project to show: its ancestors are unfolded.
     """
     scale = max((_widest(project) for project in projects), default=0) or 1
     tree, rows = as_tree(projects), list[ProjectRow]()
@@ -90,7 +90,7 @@ def _widest(project: ProjectQuota) -> int:
 
 
 def _guaranteed(project: ProjectQuota) -> int | None:
-    """Return its quota and its part of what is guaranteed above it; None without a bound."""
+    """Return its guarantee, with its part of its parent's; None without a limit."""
     if project.quota is None:
         return None
     return max(project.quota, project.guaranteed or 0)

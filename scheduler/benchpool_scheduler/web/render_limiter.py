@@ -1,4 +1,4 @@
-"""How many pages of one reader are made at once: who asks for many waits for them alone."""
+"""Limit of concurrent page renders per reader, so that one reader cannot delay others' pages."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from weakref import WeakValueDictionary
 from benchpool_scheduler.errors import TooMany
 
 AT_ONCE = 3
-"""Pages of one reader that are made at the same time."""
+"""Maximum number of concurrent renders per reader."""
 MOST = 50
-"""Pages of one reader that are made or wait; a browser with many tabs asks for fewer."""
+"""Maximum number of rendering and queued pages per reader; a browser with many tabs needs fewer."""
 
 
 @dataclass(eq=False)
 class PageTurn:
-    """What one reader has asked for and not been answered yet."""
+    """Rendering and queued pages of one reader."""
 
     asked: int = 0
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     def end(self) -> None:
-        """Let the next page of the reader begin."""
+        """Release a render slot."""
         self.asked -= 1
         self.places.release()
 
 
 class RenderLimiter:
-    """The readers who wait for pages now."""
+    """Render slots of all readers."""
 
     def __init__(self) -> None:
         self._turns: WeakValueDictionary[str, PageTurn] = WeakValueDictionary()
 
     async def begin(self, reader: str) -> PageTurn:
-        """Wait until a page of a reader may be made; its turn is to be ended.
+        """Wait for a render slot of a reader; the caller must release it with ``end``.
 
         Errors: TooMany.
         """

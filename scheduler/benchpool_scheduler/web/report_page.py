@@ -1,4 +1,4 @@
-"""Use and waste as a page: where the GPU-hours of a range of time went; for download too."""
+"""The report of use and waste: GPU-hours of a range of time, as a page and for download."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PERIODS: Mapping[str, str] = {
 ENOUGH_DAYS = 30
 IDLE_MINUTES = 60
 MONTHS = 12
-"""So many months can be chosen, the present one first."""
+"""Number of months to choose from, the present one first."""
 
 
 class ReportHandler(PageHandler):
@@ -65,9 +65,9 @@ class ReportHandler(PageHandler):
         )
 
     async def _ask(self) -> tuple[UseReport, str]:
-        """Return the report that is asked for, and its period as it was chosen.
+        """Return the requested report, and its period as chosen.
 
-        Errors: InvalidInput for a range or a division that there is not.
+        Errors: InvalidInput for an unknown range or division.
         """
         caller = await self.reader()
         period = self.get_query_argument("period", "30").strip()[:16]
@@ -81,7 +81,7 @@ class ReportHandler(PageHandler):
         return await self.site.pool.use.report(caller, query), period
 
     async def _enough(self) -> dict[str, EnoughGpus | str | None]:
-        """Return what would have been enough, or why that is not told; if asked."""
+        """If requested, return the sufficient number of GPUs, or an error message."""
         caller: Caller | None = self.caller
         days = self.get_query_argument("enough", "").strip()[:16]
         told: dict[str, EnoughGpus | str | None] = {"enough": None, "enough_wrong": ""}
@@ -96,7 +96,7 @@ class ReportHandler(PageHandler):
         return {**told, "enough": found, "enough_days": days}
 
     async def _idle(self) -> dict[str, IdleBenches | str | None]:
-        """Return what idle benches would have given back, or why that is not told; if asked."""
+        """If requested, return the GPUs that idle benches would have freed, or an error message."""
         caller: Caller | None = self.caller
         minutes = self.get_query_argument("idle", "").strip()[:16]
         told: dict[str, IdleBenches | str | None] = {"idle": None, "idle_wrong": ""}
@@ -120,7 +120,7 @@ class ReportFileHandler(ReportHandler):
     """``GET <prefix>report.csv``, ``report.json``: the same for download."""
 
     async def get(self, kind: str) -> None:  # type: ignore[override]
-        """Answer the file."""
+        """Send the file."""
         found, period = await self._ask()
         name = f"benchpool-use-{found.by.value}-{period}.{kind}"
         self.set_header("Content-Disposition", f'attachment; filename="{name}"')
@@ -137,6 +137,6 @@ FILES: Mapping[str, str] = {
 
 
 def _typed(period: str, by: UseBy) -> str:
-    """Return the same for a terminal."""
+    """Return the equivalent terminal command."""
     span = f"--from {period}d" if period in PERIODS else f"--month {period}"
     return f"benchpool report {span} --by {by.value}"

@@ -1,7 +1,7 @@
 """A report as the page shows it: bars of classes with their shares, and rows in words.
 
-A class has a colour and, where another one is near it, a pattern; the same stands in the table
-below each picture.
+A class has a colour, and a pattern where a similar colour is near it. The table below each chart
+has the same figures.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from benchpool_scheduler.accounting.classes import HELD, TITLES
 from benchpool_scheduler.contract.use import UseBy, UseClass, UseReport, UseRow
 
 MOST_BARS = 12
-"""At most so many rows have a bar; the table has all."""
+"""Maximum number of rows with a bar; the table has all."""
 
 SMALLEST = 0.0005
-"""A smaller part of a bar is not drawn."""
+"""Smallest part of a bar that is drawn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One part of a bar, in percent of the picture's width."""
+    """One part of a bar, in percent of the chart's width."""
 
     style: str
     title: str
@@ -32,7 +32,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One row of the picture."""
+    """One row of the chart."""
 
     name: str
     hours: str
@@ -41,7 +41,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class ClassWords:
-    """One class: its style, its title, its hours and its part of all."""
+    """One class: style, title, hours, and share of all."""
 
     style: str
     title: str
@@ -71,7 +71,7 @@ class RowWords:
 
 
 def classes(row: UseRow) -> Sequence[ClassWords]:
-    """Return all classes that have hours, in their order; what they say adds up."""
+    """Return the classes that have hours, in order; their shares add up."""
     found = {one: hours for one in UseClass if (hours := row.gpu_h.get(one, 0.0)) > 0}
     amounts = list(found.values())
     told = zip(found, phrases.parts_of_gpu_hours(amounts), phrases.shares(amounts), strict=True)
@@ -85,7 +85,7 @@ def whole(row: UseRow) -> Bar:
 
 
 def bars(report: UseReport) -> Sequence[Bar]:
-    """Return the bars of what rows held; the longest is as wide as the picture."""
+    """Return the bars of the rows' held GPUs; the longest has the width of the chart."""
     rows = [row for row in report.rows if row.held_gpu_h > 0][:MOST_BARS]
     if report.by is UseBy.CLASS or not rows:
         return ()
@@ -101,7 +101,7 @@ def bars(report: UseReport) -> Sequence[Bar]:
 
 
 def nobody(report: UseReport) -> str:
-    """Return what the row without a name is called; what nobody held administrators alone see."""
+    """Return the label of the row without a name; only administrators see unheld GPUs."""
     if report.by is not UseBy.PROJECT:
         return "nobody"
     return "no project: benches" + (", and what nobody held" if report.sight == "pool" else "")

@@ -1,4 +1,4 @@
-"""Which address shows which page."""
+"""Addresses of the pages."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def routes(
     """Return the rules of the dashboard, to be added after those of the API.
 
     Args:
-        pool: What the pages show and act on.
-        identity: Who reads; also gives the XSRF token and the way to the login.
-        prefix: Where the service lies; the API is at ``<prefix>api/v1/``.
-        hub_prefix: Where the Hub's own pages lie.
-        clock: Where relative times come from.
+        pool: The pool that the pages show and act on.
+        identity: Authentication of readers; also provides XSRF token and login address.
+        prefix: Path of the service; the API is at ``<prefix>api/v1/``.
+        hub_prefix: Path of the Hub's own pages.
+        clock: Clock for relative times.
 
-    The last rule answers every other address below ``prefix`` with a page that says so.
+    The last rule answers every other address below ``prefix`` with an error page.
     """
     site = Site(pool, identity, prefix, hub_prefix, clock or SystemClock())
     args = {"site": site}
@@ -118,7 +118,7 @@ def routes(
 
 
 def _of_one(base: str, args: dict[str, Any]) -> list[URLSpec]:
-    """Return the rules of pages about one thing: a job, a sweep, a schedule, a machine."""
+    """Return the rules of pages about one object: a job, a sweep, a schedule, a machine."""
     node = f"(?P<node>{PARTS['node']})"
     job = f"jobs/(?P<job>{PARTS['job']})"
     sweep = f"sweeps/(?P<sweep>{PARTS['sweep']})"

@@ -1,4 +1,4 @@
-"""Several jobs over one another: their curves, in what they differ, and what they reached."""
+"""The page that compares jobs: their curves, differences and results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GOALS: dict[str, Goal] = {"min": "min", "max": "max"}
 
 @dataclass(frozen=True, slots=True)
 class RunCell:
-    """What one job reached of one metric, in words."""
+    """Result of one job in one metric, in words."""
 
     text: str
     is_best: bool
@@ -39,7 +39,7 @@ class RunCell:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """One job beside the others."""
+    """One job of the comparison."""
 
     id: str
     label: str
@@ -53,7 +53,7 @@ class RunRow:
 class RunsHandler(PageHandler):
     """``GET <prefix>compare?job=A&job=B…``, ``?tag=T`` or ``?sweep=S``.
 
-    ``goal=loss:min`` says what is better; a sweep says it of its figure.
+    ``goal=loss:min`` defines which value is better; a sweep defines it for its objective.
     """
 
     async def get(self) -> None:

@@ -1,4 +1,4 @@
-"""Schedules in the words and signs of their page. Pure."""
+"""Schedules in the words and symbols of their page. Pure functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNSENT = {
 
 @dataclass(frozen=True, slots=True)
 class TimeMark:
-    """What came of a time: its sign, the same in words, and its job where one is kept."""
+    """Outcome of a time: its symbol, the same in words, and its job if it is still stored."""
 
     sign: str
     words: str
@@ -29,9 +29,9 @@ class ScheduleCard:
     """A schedule as its page shows it.
 
     Attributes:
-        rhythm: When it sends, in words. ``next``: its next times, on its own clock.
-        last: What came of its last times, the newest last.
-        unsent: Why nothing was sent at the newest time; empty where a job was.
+        rhythm: Its times, in words. ``next``: its next times, in its own time zone.
+        last: Outcomes of its last times, the newest last.
+        unsent: Why no job was submitted at the newest time, else empty.
     """
 
     schedule: Schedule
@@ -55,10 +55,10 @@ def card(schedule: Schedule) -> ScheduleCard:
 
 
 def rhythm(when: str, cron: str, zone: str) -> str:
-    """Return when a schedule sends, in words.
+    """Return the times of a schedule in words.
 
     Args:
-        when: As it was asked for. ``cron``: the same in five fields. ``zone``: whose clock it is.
+        when: As the user wrote it. ``cron``: the same in five fields. ``zone``: its time zone.
 
     >>> rhythm("night at 2", "0 2 * * *", "Europe/Berlin")
     'Every night at 02:00, Europe/Berlin'
@@ -74,7 +74,7 @@ def rhythm(when: str, cron: str, zone: str) -> str:
 
 
 def marks(last: Sequence[ScheduledTime]) -> tuple[TimeMark, ...]:
-    """Return what came of the last times, given the newest first, with the newest last."""
+    """Return the outcomes of the last times, reversed: the input has the newest first."""
     return tuple(_mark(time) for time in reversed(last))
 
 

@@ -1,4 +1,4 @@
-"""Schedules as a page: all that the reader may see, and buttons that pause, resume and remove."""
+"""The page of schedules that the reader may see, with buttons to pause, resume and remove."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEDULE_ACTS: Mapping[str, Operation[Any]] = {
     "resume": Operations.resume_schedule,
     "remove": Operations.remove_schedule,
 }
-"""What the page offers to do with a schedule, by its word in addresses."""
+"""Operations on a schedule that the page offers, by their word in addresses."""
 
 DONE: Mapping[str, str] = {
     "pause": "The schedule is paused: it sends nothing until it is resumed.",
@@ -30,7 +30,7 @@ DONE: Mapping[str, str] = {
 
 
 class SchedulesHandler(PageHandler):
-    """``GET <prefix>schedules``: the reader's own, with ``?all=1`` each that they may see."""
+    """``GET <prefix>schedules``: the reader's own, with ``?all=1`` all visible ones."""
 
     async def get(self) -> None:
         """Show the page."""
@@ -52,7 +52,7 @@ class ScheduleActHandler(FormHandler):
     PAGE = "schedules"
 
     async def post(self, schedule: str, act: str) -> None:
-        """Act, then lead back to the page. Errors: NotFound, Unavailable."""
+        """Run the action, then redirect to the page. Errors: NotFound, Unavailable."""
         caller = await self.reader()
         self.refuse_forged()
         pool, operation = self.site.pool, SCHEDULE_ACTS[act]

@@ -1,4 +1,4 @@
-"""Services in the words of their pages. Pure."""
+"""Services in the words of their pages. Pure functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ACTS: dict[ServiceState, tuple[str, ...]] = {
     ServiceState.ASLEEP: ("wake", "stop"),
     ServiceState.STOPPED: ("wake",),
 }
-"""What a page offers to do with a service in each state; it can always be removed."""
+"""Operations on a service that a page offers in each state; it can always be removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class ServiceView:
     """A service as its pages show it.
 
     Attributes:
-        opens: Who may open its address, besides those who may change it.
-        replicas: How many there may be. ``rate``, ``times``: what came in the last minute.
-        last: When the last request came.
-        acts: What is offered. ``events``: what became of it, each with its time.
+        opens: Users who may open its address, besides its editors.
+        replicas: Allowed numbers. ``rate``, ``times``: requests of the last minute.
+        last: Time of the last request.
+        acts: Available operations. ``events``: its events, each with its time.
     """
 
     service: PoolService
@@ -63,7 +63,7 @@ def view(one: PoolService, now: datetime) -> ServiceView:
 
 
 def opens(one: PoolService) -> str:
-    """Return who may open a service besides those who may change it."""
+    """Return the users who may open a service, besides its editors."""
     match one.access:
         case ServiceAccess.OWNER:
             return "nobody else"
@@ -76,7 +76,7 @@ def opens(one: PoolService) -> str:
 
 
 def replicas(one: PoolService) -> str:
-    """Return how many replicas there may be, and when it sleeps."""
+    """Return the allowed numbers of replicas, and when it sleeps."""
     few, many = one.min_replicas, one.max_replicas
     number = count(few, "replica") if few == many else f"{few} to {count(many, 'replica')}"
     sleeps = f", asleep when nobody asks for {duration(one.idle_s)}" if few == 0 else ""

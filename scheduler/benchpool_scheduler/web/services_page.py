@@ -1,4 +1,4 @@
-"""Services as pages: all that the reader may open, one with its replicas, and what acts on it."""
+"""Pages of services: all that the reader may open, one with its replicas, and their actions."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from benchpool_scheduler.web.service_view import view
 
 @dataclass(frozen=True, slots=True)
 class ServiceAct:
-    """What the page offers to do with a service.
+    """Operation on a service that the page offers.
 
     Attributes:
-        done: What it says then. ``stops``: administrators say why, to its owner.
+        done: Message afterwards. ``stops``: administrators must give its owner a reason.
     """
 
     operation: Operation[Any]
@@ -54,11 +54,11 @@ SERVICE_ACTS: Mapping[str, ServiceAct] = {
         Operations.remove_service, Services.remove, "The service is removed.", stops=True
     ),
 }
-"""By its word in addresses."""
+"""Operations by their word in addresses."""
 
 
 class ServicesHandler(PageHandler):
-    """``GET <prefix>services``: the reader's own, with ``?all=1`` each that they may open."""
+    """``GET <prefix>services``: the reader's own, with ``?all=1`` all that the reader may open."""
 
     async def get(self) -> None:
         """Show the page."""
@@ -99,7 +99,7 @@ class ServiceActHandler(FormHandler):
     PAGE = "services/{service}"
 
     async def post(self, service: str, act: str) -> None:
-        """Act, then lead back to the page. Errors: NotFound, Forbidden, Unavailable."""
+        """Run the action, then redirect to the page. Errors: NotFound, Forbidden, Unavailable."""
         caller = await self.reader()
         self.refuse_forged()
         pool, wanted = self.site.pool, SERVICE_ACTS[act]

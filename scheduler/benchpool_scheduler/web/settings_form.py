@@ -1,7 +1,7 @@
-"""What a form of settings asks for: fields as text, compared with what is in force.
+"""Fields of the settings form as text, compared with the configuration in force.
 
-A field ``set:KEY`` holds one value as it is written in ``config set``; an empty one is no value.
-Other fields add people and projects.
+A field ``set:KEY`` holds one value in the notation of ``config set``; an empty field is no value.
+Other fields add users and projects.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ PREFIX = "set:"
 LISTS = ("members", "leads")
 PROJECT_KEYS = ("quota", "limit", "weight", "priority", *LISTS)
 OWN = "(own)"
-"""The choice of a project of their own for each of those who are added."""
+"""Choice of a personal project for each added user."""
 
 
 def shown(configuration: Configuration) -> dict[str, str]:
-    """Return what the fields show, by key; keys that are not set are left out.
+    """Return the values of the fields, by key; unset keys are left out.
 
     >>> from benchpool_scheduler.configuration import load
     >>> text = "{version: 1, build: {users: {ann: 2}}, projects: [{name: a, members: [ann, joe]}]}"
@@ -67,12 +67,12 @@ def _hours(at: str, budget: HourBudget) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class SettingsForm:
-    """The fields of a form as they came."""
+    """Submitted fields of a form."""
 
     fields: Mapping[str, str]
 
     def settings(self, configuration: Configuration) -> list[Setting]:
-        """Return what is otherwise than in force, and what is added. Errors: InvalidInput."""
+        """Return the changed and added settings. Errors: InvalidInput."""
         found = [*self._changed(configuration), *self._new_people(configuration)]
         return [*found, *self._new_project()]
 
@@ -125,7 +125,7 @@ class SettingsForm:
 
     @property
     def reason(self) -> str:
-        """Why, on one line. Errors: InvalidInput for none."""
+        """Return the reason on one line. Errors: InvalidInput without one."""
         words = " ".join(self.fields.get("reason", "").split())
         if not words:
             raise InvalidInput(
@@ -137,13 +137,13 @@ class SettingsForm:
 
     @property
     def base(self) -> int | None:
-        """The version that the form was made from."""
+        """Return the version of the configuration that the form is based on."""
         text = self.fields.get("base", "")
         return int(text) if text.isascii() and text.isdecimal() and int(text) else None
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Return the names in a text, each once: one a line, or with commas.
+    """Return the distinct names in a text, separated by lines or commas.
 
     >>> names("ann, joe\\n group:staff,ann")
     ('ann', 'joe', 'group:staff')
@@ -153,7 +153,7 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def _value(text: str) -> int | float | str | None:
-    """Return what a field says; what is no number goes to the rules as it is."""
+    """Return the value of a field; a text that is no number is passed on for validation."""
     text = text.strip()
     for read in (int, float):
         try:

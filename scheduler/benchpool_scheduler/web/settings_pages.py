@@ -1,4 +1,4 @@
-"""People and quotas, for administrators: both are one form with what would change beside it."""
+"""Pages of users and quotas for administrators: a form, with a preview of its changes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BUSY_TRIES, BUSY_S = 20, 0.25
 
 @dataclass(frozen=True, slots=True)
 class SettingsPlan:
-    """What the form would change: ``wrong`` is why it cannot be."""
+    """Changes of a form; ``wrong`` is why they are invalid."""
 
     settings: Sequence[Setting] = ()
     command: str = ""
@@ -41,13 +41,13 @@ class SettingsPlan:
 
     @property
     def heading(self) -> str:
-        """How many values, in words."""
+        """Return the number of changed values in words."""
         number = len(self.settings)
         return f"{count(number, 'value')} to change" if number else "Nothing to change yet"
 
     @property
     def shares(self) -> list[str]:
-        """What becomes of the fair share of each project, where it is another."""
+        """Return the changed fair shares of projects in words."""
         found = []
         for one in () if self.whatif is None else self.whatif.projects:
             was = 0 if one.before is None else one.before.fair_share
@@ -59,7 +59,7 @@ class SettingsPlan:
 
 @dataclass(frozen=True, slots=True)
 class PersonRow:
-    """A person as the page shows them."""
+    """One user as the page shows it."""
 
     person: Person
     seen: Moment | None
@@ -68,7 +68,7 @@ class PersonRow:
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """A version as the page shows it; ``how`` is how it came into force."""
+    """One version as the page shows it; ``how`` is how it came into force."""
 
     version: ConfigurationVersion
     at: Moment
@@ -77,13 +77,13 @@ class VersionRow:
 
 class _SettingsPage(PageHandler):
     async def administrator(self) -> Caller:
-        """Return who reads. Errors: Forbidden for others than administrators."""
+        """Return the reader. Errors: Forbidden for users who are not administrators."""
         caller = await self.reader()
         rights.require_admin(caller, "change people and quotas")
         return caller
 
     def form(self) -> SettingsForm:
-        """Return the fields that came. Errors: InvalidInput for one that is too long."""
+        """Return the submitted fields. Errors: InvalidInput for a field that is too long."""
         found = {}
         for name in self.request.body_arguments:
             text = self.get_body_argument(name, "")
@@ -98,7 +98,7 @@ class _SettingsPage(PageHandler):
     async def show_form(
         self, name: str, caller: Caller, form: SettingsForm, plan: SettingsPlan
     ) -> None:
-        """Render the page with what was typed."""
+        """Render the page with the submitted values."""
         pool, now = self.site.pool, self.site.now()
         configuration = in_file(self.site)
         kept = shown(configuration)
@@ -145,12 +145,12 @@ class SettingsHandler(_SettingsPage):
     """``GET`` and ``POST <prefix>people``, ``<prefix>quotas``."""
 
     async def get(self, name: str) -> None:
-        """Show the page. Errors: Forbidden for others than administrators."""
+        """Show the page. Errors: Forbidden for users who are not administrators."""
         caller = await self.administrator()
         await self.show_form(name, caller, SettingsForm({}), SettingsPlan())
 
     async def post(self, name: str) -> None:
-        """Save, then lead back; what is refused is said beside what was typed."""
+        """Save, then redirect; show errors beside the submitted values."""
         caller = await self.administrator()
         self.refuse_forged()
         form = self.form()
@@ -179,12 +179,12 @@ class SettingsHandler(_SettingsPage):
 
 
 class PreviewHandler(FormHandler, _SettingsPage):
-    """``POST <prefix>people/preview``: what would change, beside the form."""
+    """``POST <prefix>people/preview``: a preview of the changes, beside the form."""
 
     PAGE = "{name}"
 
     async def post(self, name: str) -> None:
-        """Answer the panel."""
+        """Send the preview panel."""
         caller = await self.administrator()
         self.refuse_forged()
         form = self.form()
@@ -193,12 +193,12 @@ class PreviewHandler(FormHandler, _SettingsPage):
 
 
 class RevertHandler(FormHandler, _SettingsPage):
-    """``POST <prefix>quotas/revert``: a former version comes into force again."""
+    """``POST <prefix>quotas/revert``: restore an earlier version."""
 
     PAGE = "{name}"
 
     async def post(self, name: str) -> None:
-        """Put it in force, then lead back."""
+        """Restore the version, then redirect."""
         caller = await self.administrator()
         self.refuse_forged()
         form, operation, pool = self.form(), Operations.revert_config, self.site.pool
@@ -214,12 +214,12 @@ class RevertHandler(FormHandler, _SettingsPage):
 
 
 def in_file(site: Site) -> Configuration:
-    """Return the configuration as it is written; personal projects are written nowhere."""
+    """Return the configuration as written, without the derived personal projects."""
     return written(site.pool.observed.now.configuration)
 
 
 async def plan_of(page: PageHandler, caller: Caller, form: SettingsForm) -> SettingsPlan:
-    """Return what a form would change and who would run, wait and pay then."""
+    """Return a form's changes, and their effect on running, waiting and preempted jobs."""
     pool = page.site.pool
     settings: Sequence[Setting] = ()
     try:
@@ -231,7 +231,7 @@ async def plan_of(page: PageHandler, caller: Caller, form: SettingsForm) -> Sett
         for _ in range(BUSY_TRIES):
             try:
                 found = await pool.whatifs.ask(caller, question)
-            except TooMany:  # another administrator's is being answered
+            except TooMany:  # another administrator's request is running
                 await asyncio.sleep(BUSY_S)
             else:
                 return SettingsPlan(settings, command_of(settings), found)

@@ -1,6 +1,6 @@
-"""The trials of a sweep as lines over parallel axes: one axis for each parameter, and the figure.
+"""The trials of a sweep as a parallel-coordinates chart, with an axis per parameter and metric.
 
-Inselberg, *The plane with parallel coordinates* (1985). Pure.
+Inselberg, *The plane with parallel coordinates* (1985). Pure functions.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from benchpool_scheduler.contract.sweeps import (
 
 WIDTH, HEIGHT = 720, 260
 TOP, FOOT, SIDE = 28, 30, 60
-"""Room for names above, for the ends of the scale below, and for words beside the outer axes."""
+"""Margins for names (top), scale ends (bottom), and labels of the outer axes (sides)."""
 MOST_LINES = 300
 MOST_MARKS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A value at its height on an axis."""
+    """A value at its position on an axis."""
 
     at: float
     text: str
@@ -54,7 +54,7 @@ class TrialLine:
 
 @dataclass(frozen=True, slots=True)
 class ParallelPicture:
-    """What is drawn. ``words`` say the same to who does not see it."""
+    """The chart. ``words`` describe it for readers who cannot see it."""
 
     axes: tuple[ParallelAxis, ...]
     lines: tuple[TrialLine, ...]
@@ -63,7 +63,7 @@ class ParallelPicture:
 
 
 def picture(sweep: Sweep) -> ParallelPicture | None:
-    """Return the picture of a sweep; None where no trial has a figure, or one alone has."""
+    """Return the chart of a sweep; None without a metric, or with fewer than two values."""
     told = [row for row in sweep.trials if row.value is not None and math.isfinite(row.value)]
     if len(told) < 2 or sweep.plan.metric is None:
         return None
@@ -87,12 +87,12 @@ def picture(sweep: Sweep) -> ParallelPicture | None:
         )
         for rank, row in enumerate(shown)
     )
-    # The best is drawn last, above the others.
+    # The best is drawn last, on top.
     return ParallelPicture(axes, lines[::-1], _words(told, sweep.plan), len(told) - len(shown))
 
 
 def figure(value: float | None) -> str:
-    """Return a figure as a cell of the table; a dash for none.
+    """Return a metric's value as a table cell; a dash for none.
 
     >>> figure(0.123456), figure(None)
     ('0.1235', '–')
@@ -101,7 +101,7 @@ def figure(value: float | None) -> str:
 
 
 def parameter(value: Scalar | None) -> str:
-    """Return a parameter's value as a cell of the table.
+    """Return a parameter's value as a table cell.
 
     >>> parameter(3e-05), parameter(True), parameter("adam")
     ('3e-05', 'true', 'adam')

@@ -1,4 +1,4 @@
-"""Sweeps as pages: all that the reader may see, one with its trials, and the button that stops."""
+"""Pages of sweeps: all that the reader may see, one with its trials, and a button to stop it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchpool_scheduler.web.words import moment
 
 
 class SweepsHandler(PageHandler):
-    """``GET <prefix>sweeps``: the reader's own, with ``?all=1`` each that they may see."""
+    """``GET <prefix>sweeps``: the reader's own, with ``?all=1`` all visible ones."""
 
     async def get(self) -> None:
         """Show the page."""
@@ -60,7 +60,7 @@ class StopSweepHandler(FormHandler):
     PAGE = "sweeps/{sweep}"
 
     async def post(self, sweep: str) -> None:
-        """Stop it, then lead back to its page."""
+        """Stop the sweep, then redirect to its page."""
         caller = await self.reader()
         self.refuse_forged()
         pool, operation = self.site.pool, Operations.stop_sweep

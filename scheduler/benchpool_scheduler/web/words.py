@@ -1,6 +1,6 @@
-"""How the pages show times and states: machine form, shape and colour beside the phrase.
+"""Display of times and states on pages: machine form, shape and colour beside the phrase.
 
-The phrases themselves are those of ``benchpool_scheduler.phrases``.
+``benchpool_scheduler.phrases`` has the phrases.
 
 >>> moment(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)).relative
 '1 d ago'
@@ -28,7 +28,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class StateWord:
-    """How one state of a GPU is shown: word, letter and the name of its shape and colour."""
+    """Display of one GPU state: word, letter, and the name of its shape and colour."""
 
     word: str
     letter: str
@@ -49,10 +49,10 @@ _SIGNS: Mapping[str, tuple[str, str]] = {
 GPU_WORDS: Mapping[GpuState, StateWord] = {
     GpuState(state): StateWord(word, *_SIGNS[state]) for state, word in phrases.GPU_STATES.items()
 }
-"""In the order of the legend."""
+"""Display of each GPU state, in the order of the legend."""
 
 IDLE = StateWord("bench, idle", "I", "idle")
-"""A bench of which the Hub has seen nothing for over an hour."""
+"""Display of a bench without activity in the Hub for over an hour."""
 
 WAITING_STATES = frozenset({State.QUEUED})
 ACTIVE_STATES = frozenset({State.STARTING, State.RUNNING, State.PAUSING})
@@ -70,7 +70,7 @@ def moment(at: datetime, now: datetime) -> Moment:
 
 
 def optional_moment(at: datetime | None, now: datetime) -> Moment | None:
-    """Return ``moment`` of a time that may be missing."""
+    """Return ``moment`` of a time, or None for None."""
     return None if at is None else moment(at, now)
 
 
@@ -78,7 +78,7 @@ _INSTANT = re.compile(r"(\d{4}-\d{2}-\d{2} \d{2}:\d{2} UTC)")
 
 
 def instants(text: str) -> Iterator[str | Moment]:
-    """Yield the parts of a sentence: words, and the instants that it names.
+    """Yield the parts of a sentence: text, and the instants in it.
 
     >>> [it if isinstance(it, str) else it.iso for it in instants("until 2026-11-28 08:00 UTC.")]
     ['until ', '2026-11-28T08:00:00Z', '.']
@@ -94,5 +94,5 @@ def instants(text: str) -> Iterator[str | Moment]:
 def _instant(text: str) -> datetime | None:
     try:
         return datetime.strptime(text, "%Y-%m-%d %H:%M UTC").replace(tzinfo=UTC)
-    except ValueError:  # looks like one, and is none
+    except ValueError:  # matches the pattern, but is no valid time
         return None

@@ -1,5 +1,5 @@
 """benchpool on one machine: ``benchpool up``, ``down``, ``doctor`` and ``login-link``.
 
-Starts JupyterHub with its proxy and the scheduler as the Hub's managed service, keeps all state in
-one folder, and leaves jobs and notebook servers running when it ends.
+It starts JupyterHub with its proxy, and the scheduler as the Hub's managed service. All state is in
+one folder. Jobs and notebook servers continue to run when it ends.
 """

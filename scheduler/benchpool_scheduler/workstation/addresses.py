@@ -1,4 +1,4 @@
-"""Where a workstation answers: for browsers, and for programs of its machine."""
+"""Addresses of a workstation, for browsers and for programs of its machine."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from benchpool_scheduler.workstation.ports import Ports
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where things answer.
+    """Addresses of a workstation's servers.
 
     Attributes:
-        url: Where browsers go.
-        hub_api, scheduler: For programs of this machine.
-        proxy: The front door, seen from this machine; it is asked for ``host``.
+        url: Address for browsers.
+        hub_api, scheduler: Addresses for programs of this machine.
+        proxy: Address of the proxy on this machine; requests to it name ``host``.
     """
 
     url: str
@@ -26,7 +26,7 @@ class Addresses:
 
     @property
     def scheduler_api(self) -> str:
-        """The scheduler's API."""
+        """Return the address of the scheduler's API."""
         return f"{self.scheduler}/api/v1"
 
 
@@ -38,7 +38,8 @@ def of(options: UpOptions, numbers: Ports) -> Addresses:
     url = f"{scheme}://{host}/"
     proxy_url = f"{scheme}://{_in_brackets(bound)}:{numbers.public}/"
     if options.encrypted or options.public_host:
-        # Programs of this machine need neither our certificate nor a name that others know.
+        # Programs of this machine need no certificate, and no name that only other machines
+        # resolve.
         hub, scheduler = (
             f"http://{LOOPBACK}:{numbers.hub}/",
             f"http://{LOOPBACK}:{numbers.scheduler}/",

@@ -1,4 +1,4 @@
-"""The administrator's token of ``benchpool up``: made, renewed before it ends, and exchanged.
+"""The administrator's token of ``benchpool up``: created, renewed before it expires, and rotated.
 
 Programs of the same account read it from ``admin-token`` in the state folder.
 """
@@ -22,15 +22,15 @@ NOTE = "benchpool up: administrator"
 LIFETIME = timedelta(days=90)
 RENEWED_BEFORE = timedelta(days=30)
 LOOK_S = 24 * 3600.0
-"""How often a running ``benchpool up`` looks whether its token ends soon."""
+"""Interval of the check whether the token expires soon, in seconds."""
 
 
 async def current(hub: HubApi, path: Path, now: datetime) -> str:
-    """Return the token in the file; a new one where there is none, or it is good no longer.
+    """Return the token in the file, or a new one if it is missing or invalid.
 
-    One that ends within 30 days is replaced in the file, and is itself good until then.
+    A token that expires within 30 days is replaced too; the old one is valid until then.
 
-    Errors: Unavailable: the Hub does not answer, or gives none.
+    Errors: Unavailable when the Hub does not answer, or refuses a token.
     """
     kept = _kept(path)
     ends = await hub.end_of(kept, account()) if kept else None
@@ -40,9 +40,9 @@ async def current(hub: HubApi, path: Path, now: datetime) -> str:
 
 
 async def rotate(hub: HubApi, path: Path) -> str:
-    """Put a new token into the file, and let the Hub forget those before; return it.
+    """Write a new token into the file, revoke the earlier ones, and return it.
 
-    Errors: Unavailable: the Hub does not answer, or gives none.
+    Errors: Unavailable when the Hub does not answer, or refuses a token.
     """
     before = await hub.tokens_noted(account(), NOTE)
     token = await _make(hub, path)
@@ -52,9 +52,9 @@ async def rotate(hub: HubApi, path: Path) -> str:
 
 
 def rotate_running(state: Path) -> Path:
-    """Exchange the token of the ``benchpool up`` of this state folder; return where it is.
+    """Rotate the token of a running ``benchpool up``; return the path of its file.
 
-    Errors: Unavailable: none runs there, or its Hub does not answer.
+    Errors: Unavailable when none runs there, or its Hub does not answer.
     """
     folder = states.at(state)
     running = find_running(folder)
@@ -71,12 +71,12 @@ def rotate_running(state: Path) -> Path:
 
 
 async def keep_good(hub_url: str, folder: StateFolder) -> None:
-    """Renew the token of a ``benchpool up`` that runs for months, for ever."""
+    """Renew the token of a long-running ``benchpool up``; runs forever."""
     while True:
         await asyncio.sleep(LOOK_S)
         hub = HubApi(hub_url, secrets(folder).hub_token)
         try:
-            # A Hub that is just started again is asked tomorrow.
+            # If the Hub is restarting now, the next check is tomorrow.
             with contextlib.suppress(BenchpoolError, OSError):
                 await current(hub, folder.admin_token, datetime.now(UTC))
         finally:

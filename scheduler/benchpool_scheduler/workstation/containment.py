@@ -1,4 +1,4 @@
-"""What keeps jobs and notebook servers bounded and apart here, for ``benchpool doctor``."""
+"""Checks of the limits and isolation of jobs and notebook servers, for ``benchpool doctor``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ CGROUPS = (
     "Start it as root, or by `benchpool up --install`, with systemd 254 or newer, or in a "
     "container that has a cgroup of its own to write to."
 )
-"""How bounds that the kernel does not let us set can come to hold."""
+"""Remedy for limits that the kernel does not allow us to set."""
 
 
 def look(process: int | None) -> list[Finding]:
-    """Try what holds for jobs and servers that a process starts; None for this one."""
+    """Check the containment of jobs and servers started by a process; None for this one."""
     found = probe.look("self" if process is None else process)
     return [_processes(found), _bounds(found), _devices(found), _private(found)]
 

@@ -1,7 +1,7 @@
-"""The tar file of a copy, unpacked within bounds: bytes, members and the disk's free space.
+"""Extraction of a backup's tar file, with limits on bytes, members and free disk space.
 
-Of its members only those with a known name are written. A compressed file can hold a thousand
-times its own bytes, so the bytes that come out of it are counted while they are read.
+Only members with a known name are written. A compressed file can expand a thousandfold, so its
+decompressed bytes are counted while they are read.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.phrases import data_size
 
 MOST_MEMBERS = 1_000_000
-"""Members of an archive; a copy has one for each uploaded file of a job that has not ended."""
+"""Maximum number of members; a copy has one for each uploaded file of an unfinished job."""
 MOST_GROWTH = 100
-"""Unpacked bytes for each byte of a compressed archive."""
+"""Maximum number of decompressed bytes per byte of a compressed archive."""
 ALWAYS_ALLOWED = 1024**3
-"""Unpacked bytes that are allowed however small the archive is."""
+"""Decompressed bytes that are allowed for any archive."""
 MOST_HEADER = 16 * 1024**2
-"""Bytes that are read at once; only a header of a member could ask for more."""
+"""Maximum size of one read in bytes; only a member's header could need more."""
 KEPT_FREE = 256 * 1024**2
-"""Bytes that stay free on the disk."""
+"""Minimum free space on the disk, in bytes."""
 PIECE = 1024**2
-"""Bytes that are copied at once."""
+"""Size of one copied piece, in bytes."""
 
 FAULTS = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, ValueError, RecursionError)
-"""What a damaged archive raises, beside OSError."""
+"""Exceptions of a damaged archive, besides OSError."""
 
 _OPENERS: dict[bytes, Callable[[IO[bytes]], object]] = {
     b"\x1f\x8b": gzip.open,
@@ -54,13 +54,13 @@ def name_of(copy: str) -> str:
 
 
 def unpack(copy: str, folder: Path, is_known: Callable[[str], bool]) -> None:
-    """Write the known files of an archive into a folder.
+    """Extract the known files of an archive into a folder.
 
     Args:
-        copy: A tar file, compressed or not; ``-`` reads one that is not from standard input.
-        is_known: Whether a member of this name belongs to a copy.
+        copy: A tar file, compressed or not; ``-`` reads an uncompressed one from standard input.
+        is_known: Returns whether a member of this name belongs to a copy.
 
-    Errors: InvalidInput ``copy``: it cannot be read, or exceeds a bound.
+    Errors: InvalidInput ``copy`` when it cannot be read, or exceeds a limit.
     """
     named = name_of(copy)
     with _reported(named), _opened(copy) as tar:
@@ -68,7 +68,7 @@ def unpack(copy: str, folder: Path, is_known: Callable[[str], bool]) -> None:
         members, total = 0, 0
         room = shutil.disk_usage(folder).free - KEPT_FREE
         while (member := tar.next()) is not None:
-            kept.members = []  # each is needed once, and a million of them take a gigabyte
+            kept.members = []  # not needed again, and a million members take a gigabyte
             members += 1
             if members > MOST_MEMBERS:
                 raise _too_large(f"{named} has more than {MOST_MEMBERS} members", MOST_MEMBERS)
@@ -113,14 +113,14 @@ def _opened(copy: str) -> Iterator[tarfile.TarFile]:
         with tarfile.open(fileobj=cast("IO[bytes]", bounded), mode="r:") as tar:
             yield tar
         while bounded.read(PIECE):
-            pass  # its checksum lies at its end
+            pass  # the checksum is at the end
 
 
 class _BoundedReader:
-    """What comes out of a compressed archive, up to a bound.
+    """Reader of a compressed archive, up to a limit.
 
     Args:
-        most: Bytes.
+        most: Limit in decompressed bytes.
     """
 
     def __init__(self, copy: str, content: IO[bytes], most: int) -> None:
@@ -129,7 +129,7 @@ class _BoundedReader:
         self._most = most
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes. Errors: InvalidInput, where they exceed a bound."""
+        """Return the next bytes. Errors: InvalidInput when they exceed a limit."""
         if size > MOST_HEADER:
             raise _too_large(
                 f"{self._copy} has a header of {size} bytes; {MOST_HEADER} are allowed", MOST_HEADER
@@ -139,12 +139,12 @@ class _BoundedReader:
         return piece
 
     def seek(self, place: int) -> int:
-        """Go to a place; what lies before it is decompressed. Errors: as ``read``."""
+        """Move to a position, decompressing the bytes before it. Errors: as ``read``."""
         self._check(place)
         return self._content.seek(place)
 
     def tell(self) -> int:
-        """Return how many bytes lie before."""
+        """Return the current position."""
         return self._content.tell()
 
     def _check(self, place: int) -> None:

@@ -1,4 +1,4 @@
-"""``benchpool doctor``: print what was found, what is degraded, and what to do about it."""
+"""``benchpool doctor``: print findings, degraded functions and remedies."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from benchpool_scheduler.workstation.state import StateFolder
 
 
 def run(options: DoctorOptions) -> int:
-    """Print the report and return the exit status: 1 where something is broken.
+    """Print the report and return the exit status: 1 if a component is broken.
 
-    With ``try_parking`` a tiny process is parked and brought back, and that alone is reported.
+    With ``try_parking`` a small process is parked and restored, and only that is reported.
     """
     folder = states.at(options.state)
     found = [_parking(folder)] if options.try_parking else look(folder, os.environ)
@@ -34,7 +34,7 @@ def _parking(folder: StateFolder) -> Finding:
 
 
 def report(found: list[Finding]) -> str:
-    """Return the findings as text, one a line, with the remedy below.
+    """Return the findings as text, one per line, with the remedy below.
 
     >>> print(report([Finding("Disk", "degraded", "5 GiB free.", "Make room.")]))
     degraded  Disk         5 GiB free.

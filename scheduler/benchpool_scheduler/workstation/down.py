@@ -1,4 +1,4 @@
-"""``benchpool down``: end a running ``benchpool up``, and say what becomes of what runs."""
+"""``benchpool down``: stop a running ``benchpool up``, and report what continues to run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_SERVICES = 1_000
 
 
 def run(options: DownOptions) -> int:
-    """End it and return the exit status: 0 done, 4 nothing runs there, 1 it does not end."""
+    """Stop it and return the exit status: 0 done, 4 not running, 1 it does not stop."""
     screen: StartupScreen = JsonScreen() if options.json else TextScreen()
     folder = states.at(options.state)
     try:
@@ -60,9 +60,9 @@ def _running(folder: StateFolder) -> RunningInstance | None:
 
 
 def _end_what_is_left(folder: StateFolder, options: DownOptions, screen: StartupScreen) -> int:
-    """End what runs on after ``benchpool up`` has ended; say how, where that was not asked for.
+    """Stop jobs and servers that outlived ``benchpool up``, if requested.
 
-    Errors: Unavailable: nothing runs, or not what is to be ended.
+    Errors: Unavailable when none run, or none of the requested kinds; it names the command.
     """
     left = left_running.find(folder)
     asked = (options.jobs != "keep" and left.jobs) or (options.servers == "stop" and left.servers)
@@ -98,7 +98,7 @@ async def _serve_and_clear(
 async def _clear(
     folder: StateFolder, running: RunningInstance, options: DownOptions, screen: StartupScreen
 ) -> None:
-    """Pause or cancel the jobs and stop services and notebook servers, as far as asked."""
+    """Pause or cancel the jobs and stop services and notebook servers, as requested."""
     if options.jobs == "keep" and options.servers != "stop":
         return
     token = _token(folder)
@@ -125,7 +125,7 @@ async def _clear(
 
 
 async def _stop_services(client: AsyncClient, screen: StartupScreen) -> None:
-    """Stop services, which would begin another replica for each that is cancelled."""
+    """Stop services, as they would start a new replica for each cancelled one."""
     found = await client.services(all=True, limit=MOST_SERVICES)
     names = [one.name for one in found if one.state not in RESTS]
     for name in names:
@@ -136,14 +136,14 @@ async def _stop_services(client: AsyncClient, screen: StartupScreen) -> None:
 
 
 async def _end_jobs(client: AsyncClient, action: str) -> list[str]:
-    """Pause or cancel every job and wait until none is left on a GPU."""
+    """Pause or cancel every job, and wait until none holds a GPU."""
     settled = {*ENDED, State.PAUSED} if action == "pause" else ENDED
     open_jobs = [job for job in await client.jobs(all_=True) if job.state not in settled]
     for job in open_jobs:
         try:
             await (client.pause if action == "pause" else client.cancel)(job.id, REASON)
         except Refused:
-            continue  # it ended by itself meanwhile
+            continue  # it has ended meanwhile
     await _settle(client, {job.id for job in open_jobs}, settled)
     return [job.id for job in open_jobs]
 
@@ -160,7 +160,7 @@ async def _settle(
                 if waiting:
                     await asyncio.sleep(0.2)
     except TimeoutError:
-        return  # their grace is longer than our patience; their supervisors end them
+        return  # their grace period exceeds our timeout; their supervisors stop them
 
 
 def _token(folder: StateFolder) -> str:

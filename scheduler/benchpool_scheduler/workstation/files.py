@@ -1,4 +1,4 @@
-"""Small files of the state folder: written whole, and for their owner only."""
+"""Small files of the state folder: written atomically, and private to their owner."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def check_spelling(path: Path, what: str, field: str) -> None:
-    """Refuse a path that files and messages cannot hold: not UTF-8, or not of the locale.
+    """Reject a path that is not valid in UTF-8 or in the locale's encoding.
 
     Args:
         what: The path in words, for the beginning of a sentence.
@@ -38,7 +38,7 @@ def check_spelling(path: Path, what: str, field: str) -> None:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Put a file in place whole, with mode 0600; a reader sees the old one or the new one."""
+    """Replace a file atomically, with mode 0600."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -52,12 +52,12 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write a value as JSON, whole and private."""
+    """Write a value as JSON, atomically and private."""
     write_private(path, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 
 
 def read_json(path: Path, type_: type[T]) -> T | None:
-    """Read what ``write_json`` wrote; None where there is no such file, or a damaged one."""
+    """Read a value written by ``write_json``; None for a missing or damaged file."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=type_)
     except (FileNotFoundError, msgspec.DecodeError):
@@ -65,7 +65,7 @@ def read_json(path: Path, type_: type[T]) -> T | None:
 
 
 def secret(path: Path, size: int = 32) -> str:
-    """Return the random word that this file keeps, made when there is none yet."""
+    """Return the random secret in this file, created when missing."""
     try:
         return path.read_text().strip()
     except FileNotFoundError:

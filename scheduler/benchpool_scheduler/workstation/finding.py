@@ -1,4 +1,4 @@
-"""One line of what ``benchpool doctor`` finds."""
+"""One finding of ``benchpool doctor``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Level = Literal["ok", "degraded", "broken"]
 
 
 class Finding(Struct, frozen=True):
-    """One line of the report; ``remedy`` is empty where all is well."""
+    """One line of the report; ``remedy`` is empty without a problem."""
 
     name: str
     level: Level

@@ -1,6 +1,6 @@
-"""What ``benchpool doctor`` finds: one check per thing, each ok, degraded or broken.
+"""The checks of ``benchpool doctor``, each ok, degraded or broken.
 
-A check says what it found and, where that is not ok, what to do. None of them changes anything.
+A check reports its finding and, unless it is ok, a remedy. No check changes anything.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _lab_extension() -> Finding:
 
 
 def _process(folder: StateFolder) -> int | None:
-    """Return the process of the benchpool that runs; None where none does."""
+    """Return the ID of the running benchpool's process, or None."""
     running = files.read_json(folder.running, RunningInstance)
     alive = running is not None and identity(running.pid) == running.process
     return running.pid if running is not None and alive else None
@@ -221,5 +221,5 @@ def _installed(kind: units.Kind, path: Path, text: str) -> Finding:
 
 
 def _nearest(path: Path) -> Path:
-    """Return the folder, or where it would be made."""
+    """Return the folder, or its nearest existing parent."""
     return next(one for one in (path, *path.parents) if one.exists())

@@ -1,4 +1,4 @@
-"""Commands as they are advised: they work as printed, also for a state folder of one's own."""
+"""Commands for messages, which work as printed for any state folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchpool_scheduler.client.credentials import state_folder
 
 
 def command(words: str, state: Path, environ: Mapping[str, str]) -> str:
-    """Return a command of this machine for one state folder, in backticks.
+    """Return a command for a state folder, in backticks.
 
     >>> command("down", Path("/data/my pool"), {})
     "`benchpool down --state '/data/my pool'`"
@@ -25,12 +25,12 @@ def command(words: str, state: Path, environ: Mapping[str, str]) -> str:
 
 
 def is_usual(state: Path, environ: Mapping[str, str]) -> bool:
-    """Tell whether commands find this state folder without being told."""
+    """Return whether commands find this state folder without an option."""
     return state_folder(environ).expanduser().absolute() == state.expanduser().absolute()
 
 
 def export(state: Path) -> str:
-    """Return what lets all commands of a shell find this state folder.
+    """Return the shell command after which all commands find this state folder.
 
     >>> export(Path("/data/pool"))
     '`export BENCHPOOL_STATE=/data/pool`'

@@ -1,4 +1,4 @@
-"""The names of this machine under which a browser may come."""
+"""The host names of this machine that browsers may use."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import socket
 from contextlib import suppress
 
 _USABLE = re.compile(r"[!-~]+")
-"""What a certificate and a list separated by spaces can hold."""
+"""Characters that are valid in a certificate and in a list separated by spaces."""
 
 
 def of_machine() -> tuple[str, ...]:
-    """Return the host name and the full name, each once; names that no browser can ask for are out.
+    """Return the distinct short and full host names, without names that browsers cannot use.
 
-    Linux takes a host name of 64 characters, and one that is not text. The resolver takes labels
+    Linux allows a host name of 64 characters, and one that is not text. The resolver allows labels
     of at most 63.
     """
     found = [socket.gethostname()]

@@ -1,4 +1,4 @@
-"""What ``benchpool up`` asks of its Hub: whether it answers, and for an administrator's token."""
+"""Client of the Hub for ``benchpool up``: readiness, tokens and servers."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class HubApi:
             ) from failed
 
     async def end_of(self, token: str, name: str) -> datetime | None:
-        """Return when a token of this user ends; None where it is not, or no longer, good.
+        """Return when a token of this user expires; None for an invalid or expired token.
 
-        One that never ends is of an earlier release: it counts as ended.
+        A token without expiry is of an earlier release, and counts as expired.
         """
         headers = {"Authorization": f"token {token}"}
         answer = await self._ask("GET", "user", headers=headers)
@@ -65,10 +65,10 @@ class HubApi:
         return datetime.fromisoformat(ends) if ends else None
 
     async def new_token(self, name: str, note: str, lifetime: timedelta) -> str:
-        """Make a token with all rights of a user.
+        """Create a token with all rights of a user.
 
         Raises:
-            Unavailable: The Hub does not give one.
+            Unavailable: The Hub refuses it.
         """
         asked = {"note": note, "expires_in": int(lifetime.total_seconds())}
         answer = await self._ask("POST", f"users/{name}/tokens", json=asked)
@@ -80,7 +80,7 @@ class HubApi:
         return str(answer.json()["token"])
 
     async def tokens_noted(self, name: str, note: str) -> list[str]:
-        """Return the ids of a user's tokens with this note."""
+        """Return the IDs of a user's tokens with this note."""
         answer = await self._ask("GET", f"users/{name}/tokens")
         if answer.status_code != 200:
             raise Unavailable(
@@ -91,7 +91,7 @@ class HubApi:
         return [one["id"] for one in answer.json()["api_tokens"] if one.get("note") == note]
 
     async def revoke(self, name: str, id_: str) -> None:
-        """Let a token be good no longer; one that is gone already is fine."""
+        """Revoke a token; a missing token is no error."""
         answer = await self._ask("DELETE", f"users/{name}/tokens/{id_}")
         if answer.status_code not in (204, 404):
             raise Unavailable(
@@ -101,7 +101,9 @@ class HubApi:
             )
 
     async def servers(self) -> list[tuple[str, str]]:
-        """Return user and name of each notebook server that runs; the default one has no name."""
+        """Return user and name of each running notebook server; the default one has an empty
+        name.
+        """
         answer = await self._ask("GET", "users", params={"state": "active"})
         if answer.status_code != 200:
             raise Unavailable(
@@ -112,7 +114,7 @@ class HubApi:
         return [(user["name"], name) for user in users for name in user.get("servers") or {}]
 
     async def stop_server(self, user: str, name: str) -> None:
-        """Stop a notebook server, and wait until it is gone."""
+        """Stop a notebook server, and wait until it has ended."""
         path = f"users/{user}/servers/{name}" if name else f"users/{user}/server"
         answer = await self._ask("DELETE", path)
         deadline = time.monotonic() + 60
@@ -124,12 +126,12 @@ class HubApi:
 
 @dataclass(frozen=True, slots=True)
 class AwaitedAddress:
-    """An address that must answer.
+    """Address that must answer.
 
     Attributes:
-        trusted: Which certificates are taken; None takes those that the system trusts.
-        host: The name that the request is for, where it is another one than that of the address.
-        start: Identity of the start that must answer; empty takes every answer.
+        trusted: TLS context with the accepted certificates; None accepts the system's.
+        host: Host of the request, if it differs from that of the address.
+        start: Identity of the start that must answer; empty accepts any.
     """
 
     url: str
@@ -139,11 +141,11 @@ class AwaitedAddress:
 
 
 class QuietTimer:
-    """Measures for how long nothing has happened.
+    """Timer of inactivity.
 
     Args:
-        patience_s: How long nothing may happen, in seconds.
-        progress: Returns another value whenever something has happened.
+        patience_s: Maximum inactivity, in seconds.
+        progress: Returns a value that changes with each activity.
     """
 
     def __init__(self, patience_s: float, progress: Callable[[], object]) -> None:
@@ -151,7 +153,7 @@ class QuietTimer:
         self._seen, self._since = progress(), time.monotonic()
 
     def is_over(self) -> bool:
-        """Return whether nothing has happened for ``patience_s``."""
+        """Return whether the inactivity exceeds ``patience_s``."""
         now = self._progress()
         if now != self._seen:
             self._seen, self._since = now, time.monotonic()
@@ -165,11 +167,11 @@ async def wait_until(
 
     Args:
         at: The address.
-        patience_s: How long nothing may happen meanwhile, in seconds.
-        progress: Returns another value whenever something has happened.
+        patience_s: Maximum inactivity meanwhile, in seconds.
+        progress: Returns a value that changes with each activity.
 
     Raises:
-        TimeoutError: It does not answer, and for ``patience_s`` nothing has happened.
+        TimeoutError: It does not answer, and the inactivity exceeds ``patience_s``.
         Unavailable: Another start or program answers there.
     """
     quiet = QuietTimer(patience_s, progress)
@@ -201,7 +203,7 @@ async def _answers(http: httpx.AsyncClient, at: AwaitedAddress) -> bool:
 
 
 def _start_of(answer: httpx.Response) -> str | None:
-    """Return the identity of the start that answered: of a Hub, or of the scheduler's health."""
+    """Return the identity of the start that answered, from the Hub or the scheduler's health."""
     if START_HEADER in answer.headers:
         return answer.headers[START_HEADER]
     try:

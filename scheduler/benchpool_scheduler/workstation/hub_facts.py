@@ -1,6 +1,6 @@
-"""The facts file: all that ``hub_config/local.py`` needs to know of this start.
+"""The facts file: the settings of this start for ``hub_config/local.py``.
 
-It holds secrets, so it is for its owner only; command lines and environments carry none.
+It contains secrets, so only its owner may read it. Command lines and environments contain none.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _HOST_GUARD = Path(__file__).with_name("host_guard.cjs")
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """Random words of one workstation, kept in its state folder.
+    """Random secrets of one workstation, stored in its state folder.
 
     Attributes:
-        hub_token: By which the scheduler knows the Hub, and the Hub knows us.
+        hub_token: Authenticates the Hub to the scheduler, and ``benchpool up`` to the Hub.
         user_password, admin_password: For ``--auth shared-password``.
     """
 
@@ -45,7 +45,7 @@ class Secrets:
 
 
 def secrets(folder: StateFolder) -> Secrets:
-    """Return the secrets of this state folder, made on the first start."""
+    """Return the secrets of this state folder, created at the first start."""
     return Secrets(
         hub_token=files.secret(folder.hub / "hub-token"),
         user_password=files.secret(folder.shared_password, size=9),
@@ -75,7 +75,7 @@ def hub_config() -> Path:
 
 
 def tie_to_parent(command: list[str], *, restart: bool = False) -> list[str]:
-    """Return the command line that runs ``command`` only as long as its parent lives."""
+    """Return the command line that runs ``command`` for the lifetime of its parent."""
     options = ["--restart"] if restart else []
     return [sys.executable, "-I", "-S", str(_PARENT_DEATH), *options, *command]
 
@@ -92,7 +92,7 @@ def build(
     """Return the facts of one start.
 
     Args:
-        start: Identity of this start, by which ``benchpool up`` knows the answers of its own Hub.
+        start: Identity of this start, with which ``benchpool up`` recognises its own Hub.
     """
     words = secrets(folder)
     scheduler = [sys.executable, "-m", "benchpool_scheduler.app"]
@@ -138,7 +138,7 @@ def build(
 
 
 def cookie_options(*, encrypted: bool) -> dict[str, Any]:
-    """Return what every cookie says: no other site's page sends it along.
+    """Return the options of every cookie: pages of other sites do not send it.
 
     >>> cookie_options(encrypted=True)
     {'samesite': 'Lax', 'secure': True}
@@ -151,9 +151,9 @@ def _bytes(gib: float | None) -> int | None:
 
 
 def hosts(options: UpOptions) -> tuple[str, ...]:
-    """Return the names that requests may be for; a point in front stands for all below.
+    """Return the allowed host names of requests; a leading dot includes all subdomains.
 
-    Addresses and ``localhost`` are always taken.
+    IP addresses and ``localhost`` are always allowed.
 
     >>> from benchpool_scheduler.workstation.options import UpOptions
     >>> hosts(UpOptions(Path("s"), public_host="gpus.example.org", subdomains=True))[:2]
@@ -165,23 +165,23 @@ def hosts(options: UpOptions) -> tuple[str, ...]:
 
 
 def _proxy(options: UpOptions, proxy: Proxy) -> list[str]:
-    """Return the command line of the proxy, which answers for our own names alone."""
+    """Return the command line of the proxy, which answers only for our host names."""
     node, *rest = proxy.command
     known = f"BENCHPOOL_HOSTS={' '.join(hosts(options))}"
     return ["/usr/bin/env", known, node, "--require", str(_HOST_GUARD), *rest]
 
 
 def _path(options: UpOptions) -> str:
-    """Return the PATH of notebook servers: this environment's own programs first.
+    """Return the PATH of notebook servers: this environment's programs first.
 
-    Other accounts get the system's folders, and not those of the account that started us.
+    Other accounts get the system's folders, without those of the account that started us.
     """
     rest = "/usr/local/bin:/usr/bin:/bin" if options.auth == "pam" else os.environ.get("PATH", "")
     return os.pathsep.join([str(Path(sys.executable).parent), rest])
 
 
 def _templates() -> str:
-    # The scheduler never imports the spawner; it only says to the Hub where its pages lie.
+    # The scheduler never imports the spawner; the Hub needs the address of its pages.
     spec = importlib.util.find_spec("benchpool_spawner")
     if spec is None or not spec.submodule_search_locations:
         raise Unavailable(
@@ -202,7 +202,7 @@ def _scheduler(options: UpOptions, folder: StateFolder, config: Path) -> dict[st
         "BENCHPOOL_SAMPLE_S": f"{options.sample_s:g}",
         "BENCHPOOL_SANDBOX": options.sandbox,
         "BENCHPOOL_ACCOUNTS": "system" if options.auth == "pam" else "shared",
-        # The Hub gives its cookies' options to notebook servers, but not to services.
+        # The Hub passes its cookie options to notebook servers, but not to services.
         "JUPYTERHUB_COOKIE_OPTIONS": json.dumps(cookie_options(encrypted=options.encrypted)),
     }
     if options.gpus is not None:

@@ -1,7 +1,7 @@
-"""Keeps the Hub of ``benchpool up`` running: one loop, of which no restart is ever final.
+"""Supervisor of the Hub of ``benchpool up``: a loop of restarts without a limit.
 
-The first start is different: somebody sits before it, and hears at once what is wrong. It has no
-clock of its own either: it goes on for as long as something happens.
+The first start differs: its errors are raised at once for the user at the terminal. Like a restart,
+it has no fixed timeout and continues while there is progress.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from benchpool_scheduler.workstation.start_progress import StartProgress
 from benchpool_scheduler.workstation.startup_screen import StartupScreen
 
 QUIET_S = 90.0
-"""A start in which nothing happens for so long has failed; its processor time counts as news."""
+"""Time without progress after which a start has failed, in seconds; processor time is progress."""
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 STEADY_S = 60.0
-"""Pauses between starts double; after a run of ``STEADY_S`` they begin anew."""
+"""Run time after which the delay of restarts is reset, in seconds; until then it doubles."""
 
 T = TypeVar("T")
 
@@ -37,11 +37,11 @@ SAY_S = 2.0
 
 
 class HubKeeper:
-    """Starts the Hub, and starts it again whenever it ends.
+    """Supervisor that starts the Hub and restarts it whenever it ends.
 
     Args:
-        addresses: What must answer, in this order, before the start is over.
-        stop: Set when ``benchpool up`` is told to end.
+        addresses: Addresses that must answer, in this order, for the start to be complete.
+        stop: Set when ``benchpool up`` must end.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class HubKeeper:
         self._pause_s = FIRST_PAUSE_S
 
     async def start(self) -> None:
-        """Start it for the first time; returns when all answers, or when told to end.
+        """Start it for the first time; return when all addresses answer, or ``stop`` is set.
 
-        Errors: InvalidInput, Unavailable: what keeps it from starting, as a sentence.
+        Errors: InvalidInput, Unavailable with the cause as a sentence.
         """
         telling = asyncio.create_task(self._tell_progress())
         try:
@@ -71,7 +71,7 @@ class HubKeeper:
             telling.cancel()
 
     async def keep(self) -> None:
-        """Start it again whenever it ends, until told to end."""
+        """Restart it whenever it ends, until ``stop`` is set."""
         watching = asyncio.create_task(self._tell_scheduler())
         try:
             while True:
@@ -89,7 +89,7 @@ class HubKeeper:
             watching.cancel()
 
     async def _restart(self) -> None:
-        """Start it again and again until all answers, after pauses that grow."""
+        """Restart it until all addresses answer, with growing delays."""
         while not self._stop.is_set():
             await self._rest()
             if self._stop.is_set():
@@ -114,9 +114,10 @@ class HubKeeper:
         await first_of(asyncio.sleep(pause), self._stop.wait())
 
     async def retried(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Return what ``ask`` returns, called again while Hub and scheduler are away but move.
+        """Return the result of ``ask``, retried while Hub and scheduler are unavailable but
+        progress.
 
-        Errors: those of ``ask``; the last Unavailable when nothing has happened for ``QUIET_S``.
+        Errors: those of ``ask``; the last Unavailable after ``QUIET_S`` without progress.
         """
         quiet = QuietTimer(QUIET_S, self._progress())
         while True:
@@ -161,7 +162,7 @@ class HubKeeper:
             ) from late
 
     async def _mend_database(self, *, first: bool) -> None:
-        """Put what can be read of a damaged database in its place. Errors: Unavailable."""
+        """Replace a damaged database by its readable rows. Errors: Unavailable."""
         path = hub_database.path_in(self._state)
         try:
             sentence = await asyncio.to_thread(hub_database.mend, path)
@@ -185,7 +186,7 @@ class HubKeeper:
         return StartProgress(self._state, self._hub.log_size, self._hub.processor_s).look
 
     async def _scheduler_fails(self) -> None:
-        """Wait until the scheduler says that it cannot start."""
+        """Wait until the scheduler reports that it cannot start."""
         while True:
             now = start_status.read(self._state)
             if now is not None and now.failed is not None:
@@ -193,7 +194,7 @@ class HubKeeper:
             await asyncio.sleep(LOOK_S)
 
     def _raise_failure(self) -> None:
-        """Raise what the scheduler says of a start that failed, if it says anything."""
+        """Raise the scheduler's own report of a failed start, if there is one."""
         now = start_status.read(self._state)
         if now is None or now.failed is None:
             return
@@ -201,7 +202,7 @@ class HubKeeper:
             raise InvalidInput(now.failed, code="scheduler-failed")
         raise Unavailable(now.failed, code="scheduler-failed")
 
-    # ------------------------------------------------------------------ what is said
+    # ------------------------------------------------------------------ reports
 
     async def _tell_progress(self) -> None:
         said = ""
@@ -213,7 +214,7 @@ class HubKeeper:
                 self._screen.note(said.rstrip("."))
 
     async def _tell_scheduler(self) -> None:
-        """Say when the scheduler was started again, and when it cannot start."""
+        """Report restarts and failed starts of the scheduler."""
         before = start_status.read(self._state)
         while True:
             await asyncio.sleep(LOOK_S)
@@ -231,7 +232,7 @@ class HubKeeper:
 
 
 async def first_of(*waits: Coroutine[Any, Any, Any]) -> object:
-    """Return what the first of these returns; the others are cancelled."""
+    """Return the first result of the coroutines; the others are cancelled."""
     tasks = [asyncio.create_task(one) for one in waits]
     done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in pending:

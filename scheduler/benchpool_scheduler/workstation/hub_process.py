@@ -1,4 +1,4 @@
-"""The Hub as a process of ``benchpool up``: started, watched, started again, ended."""
+"""The Hub as a process of ``benchpool up``: start, watch and stop."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ TAIL_BYTES = 32 * 2**10
 _FAULT = re.compile(r"^\[[EC] |\b(ERROR|CRITICAL)\b|^[A-Za-z.]*(Error|Exception)\b")
 END_PATIENCE_S = 20.0
 
-# Nothing of an outer Jupyter's or an outer benchpool's environment may reach this Hub.
+# The environment of an outer Jupyter or benchpool must not reach this Hub.
 _NOT_INHERITED = ("JUPYTERHUB_", "JPY_", "CONFIGPROXY_", "BENCHPOOL_", "JUPYTER_")
 
 
 class HubProcess:
-    """One Hub with all it starts: proxy and scheduler.
+    """One Hub with its child processes: proxy and scheduler.
 
     Args:
         lock: Descriptor of the folder's lock, which the Hub holds too.
@@ -38,9 +38,10 @@ class HubProcess:
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
-        """Start it; what an earlier Hub left of its proxy is ended first.
+        """Start it, after stopping a proxy that an earlier Hub left.
 
-        Temporary folders of servers that are gone go too: a Hub that lost its database knows none.
+        Temporary folders of ended servers are removed: a Hub that lost its database does not know
+        them.
         """
         _end_old_proxy(self._folder.hub / "proxy.pid")
         await asyncio.to_thread(private_folder.sweep, str(self._folder.server_tmp))
@@ -55,7 +56,7 @@ class HubProcess:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                # Ctrl-C is for `benchpool up`, which ends the Hub in good order.
+                # `benchpool up` handles Ctrl-C, and shuts the Hub down in order.
                 start_new_session=True,
                 pass_fds=(self._lock,),
             )
@@ -63,36 +64,36 @@ class HubProcess:
             os.close(log)
 
     async def ended(self) -> int:
-        """Wait until it ends by itself; return its exit status."""
+        """Wait until it ends, and return its exit status."""
         if self._process is None:
             raise RuntimeError("the Hub was not started")
         return await self._process.wait()
 
     @property
     def has_ended(self) -> bool:
-        """Whether its process has ended."""
+        """Return whether its process has ended."""
         return self._process is None or self._process.returncode is not None
 
     def trim_log(self) -> None:
-        """Keep the log of a Hub that runs for months within its bound: the last two parts."""
+        """Keep the log of a long-running Hub within its limit: the last two parts."""
         path = self._folder.hub_log
         if path.stat().st_size > LOG_LIMIT:
             shutil.copyfile(path, path.with_suffix(".log.1"))
             os.truncate(path, 0)
 
     def log_size(self) -> int:
-        """Return the bytes of its log, 0 where there is none."""
+        """Return the size of its log in bytes, 0 when there is none."""
         try:
             return self._folder.hub_log.stat().st_size
         except OSError:
             return 0
 
     def processor_s(self) -> float:
-        """Return the processor time of the Hub and of what it has started, in seconds."""
+        """Return the processor time of the Hub and its child processes, in seconds."""
         return 0.0 if self._process is None else processes.processor_s(self._process.pid)
 
     async def stop(self) -> None:
-        """End it: the Hub then ends scheduler and proxy, and leaves notebook servers running."""
+        """Stop it: the Hub stops scheduler and proxy, and leaves notebook servers running."""
         process = self._process
         if process is None or self.has_ended:
             return
@@ -104,7 +105,7 @@ class HubProcess:
             await process.wait()
 
     def failure(self, what: str) -> Unavailable:
-        """Return the error for a Hub that does not come up, with the end of its log."""
+        """Return the error for a Hub that fails to start, with the end of its log."""
         tail = "\n".join(_tail(self._folder.hub_log))
         return Unavailable(
             f"{what}; the end of {self._folder.hub_log} says:\n{tail}", code="hub-failed"
@@ -123,7 +124,7 @@ def _open_log(path: Path) -> int:
 
 
 def _tail(path: Path) -> list[str]:
-    """Return the last lines of the log that say what went wrong, else simply the last ones."""
+    """Return the last lines of the log that report an error, else the last lines."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - TAIL_BYTES))
@@ -134,9 +135,9 @@ def _tail(path: Path) -> list[str]:
 
 
 def _end_old_proxy(pid_file: Path) -> None:
-    """End the proxy that a killed Hub left, unless its number means something else by now.
+    """Stop the proxy that a killed Hub left, unless its process ID was reused.
 
-    The Hub itself would signal whatever process has that number.
+    The Hub itself would signal any process with that ID.
     """
     try:
         pid = int(pid_file.read_text())

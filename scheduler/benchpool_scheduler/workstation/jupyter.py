@@ -1,10 +1,10 @@
-"""Start a program of Jupyter without what takes longest of its start and is used by none.
+"""Start a Jupyter program without its slowest import, which none of them uses.
 
     python -m benchpool_scheduler.workstation.jupyter jupyterhub -f FILE
 
 JupyterHub and Jupyter Server load jsonschema, which loads ``rfc3987_syntax`` where it is installed,
-for the formats ``iri`` and ``iri-reference``. That takes a second, half of the whole start, and no
-schema of theirs names these formats.
+for the formats ``iri`` and ``iri-reference``. That takes a second, half of the whole start, and
+none of their schemas has these formats.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LEFT_OUT = "rfc3987_syntax"
 
 
 def command(module: str, *words: str) -> list[str]:
-    """Return the command line that runs ``python -m module words`` so.
+    """Return the command line that runs ``python -m module words`` in this way.
 
     >>> command("jupyterhub", "-f", "config.py")[1:]
     ['-m', 'benchpool_scheduler.workstation.jupyter', 'jupyterhub', '-f', 'config.py']
@@ -26,7 +26,7 @@ def command(module: str, *words: str) -> list[str]:
 
 
 def load_jsonschema() -> None:
-    """Load jsonschema without these formats; whoever imports ``rfc3987_syntax`` later gets it."""
+    """Load jsonschema without these formats; a later import of ``rfc3987_syntax`` still works."""
     if _LEFT_OUT in sys.modules:
         return
     sys.modules[_LEFT_OUT] = None  # type: ignore[assignment]

@@ -1,7 +1,7 @@
-"""What runs on after ``benchpool up`` has ended: counted, and ended when asked.
+"""Jobs and notebook servers that outlive ``benchpool up``: counted, and stopped on request.
 
-Jobs and notebook servers are ended by scheduler and Hub, which know what belongs to them. So these
-are started once more, on the machine's own addresses, and ended when it is done.
+Scheduler and Hub stop them, as these know their processes. So both are started again, on the
+machine's own addresses, and stopped afterwards.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from benchpool_scheduler.workstation.state import RunningInstance, StateFolder, 
 
 
 class _Facts(msgspec.Struct, frozen=True):
-    """Part of the facts file. A file of release 0.1 names no headers."""
+    """Part of the facts file. A file of release 0.1 has no headers."""
 
     headers: dict[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class LeftRunning:
-    """Numbers of what runs from a state folder."""
+    """Number of running jobs and notebook servers of a state folder."""
 
     jobs: int
     servers: int
 
     @property
     def text(self) -> str:
-        """In words.
+        """Return the numbers in words.
 
         >>> LeftRunning(1, 2).text
         '1 job and 2 notebook servers'
@@ -53,7 +53,7 @@ class LeftRunning:
 
 
 def find(folder: StateFolder) -> LeftRunning:
-    """Count jobs by their supervisors, and notebook servers by the Hub that they know."""
+    """Count jobs by their supervisors, and notebook servers by their Hub's address."""
     jobs = {
         file.parents[3].name
         for file in folder.path.glob(f"jobs/*/attempts/*/worker-*/{records.PROCESS}")
@@ -70,22 +70,22 @@ def _lives(process: Mapping[str, object] | None) -> bool:
 
 
 def _servers(known: ports.Ports) -> int:
-    """Count the processes that were started as servers of this Hub, without what they started."""
+    """Count the server processes of this Hub, without their child processes."""
     hub, found = f"http://{LOOPBACK}:{known.hub}/hub/api", 0
     for process in psutil.process_iter():
         try:
             if "jupyterhub.singleuser" in process.cmdline():
                 found += process.environ().get("JUPYTERHUB_API_URL") == hub
         except psutil.Error:
-            continue  # it has ended, or is another account's
+            continue  # ended, or another account's
     return found
 
 
 @asynccontextmanager
 async def served(folder: StateFolder, screen: StartupScreen) -> AsyncIterator[RunningInstance]:
-    """Start Hub and scheduler as they were started last, until the block ends.
+    """Start Hub and scheduler with their last settings, until the block ends.
 
-    Errors: Unavailable: they do not start, or nothing was ever started here.
+    Errors: Unavailable when they do not start, or were never started here.
     """
     known, facts = ports.kept(folder), files.read_json(folder.facts, _Facts)
     if known is None or facts is None:

@@ -1,6 +1,6 @@
-"""Keys of login links: random, kept as a hash, each good for one login.
+"""Keys of login links: random, stored as a hash, each valid for one login.
 
-The Hub's authenticator reads the same folder and deletes a key as it is used.
+The Hub's authenticator reads the same folder and deletes a key when it is used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NAME = re.compile(r"[a-z0-9_][a-z0-9_.@-]{0,63}")
 
 
 def create(keys: Path, user: str) -> str:
-    """Make a key that logs ``user`` in once within a day; forget those that are too old."""
+    """Create a key for one login of ``user`` within a day; delete expired keys."""
     _forget_old(keys)
     key = secrets.token_urlsafe(32)
     content = json.dumps({"user": user, "expires": time.time() + LIFETIME_S})
@@ -38,11 +38,11 @@ def for_running(state: Path, user: str | None = None) -> str:
 
     Args:
         state: The state folder.
-        user: Whom it logs in; the account that asks when left out.
+        user: The user to log in; by default the account that runs this.
 
     Raises:
         Unavailable: None runs there.
-        InvalidInput: The name is none that the Hub takes.
+        InvalidInput: The name is invalid for the Hub.
     """
     name = account() if user is None else user
     if not _NAME.fullmatch(name):
@@ -56,7 +56,7 @@ def for_running(state: Path, user: str | None = None) -> str:
 
 
 def link(url: str, key: str) -> str:
-    """Return the link; ``url`` is where the browser goes."""
+    """Return the link; ``url`` is the address for browsers."""
     return f"{url.rstrip('/')}/hub/login-link?key={key}"
 
 

@@ -1,4 +1,4 @@
-"""What ``benchpool up`` and its companions are asked for (formats, section 4)."""
+"""Options of ``benchpool up`` and related commands (formats, section 4)."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ ServersAtEnd = Literal["keep", "stop"]
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """One start.
+    """Options of one start.
 
     Attributes:
         state: The state folder.
-        port: Where the browser goes; 0 takes any free port and keeps it.
+        port: Public port; 0 chooses any free port and keeps it.
         bind: Address to listen on.
-        config: ``benchpool.yaml``; None takes the one in the state folder, written when missing.
-        gpus: Simulated GPUs; None takes this machine's, else simulates eight.
+        config: ``benchpool.yaml``; None uses the one in the state folder, created when missing.
+        gpus: Number of simulated GPUs; None uses this machine's, else simulates eight.
         gpu_model: Model name of simulated GPUs.
-        auth: Who may log in.
-        tls: Encrypt with a certificate that is made here.
+        auth: Method of login.
+        tls: Encrypt with a self-signed certificate.
         tls_cert, tls_key: Encrypt with the site's own certificate and its key; both or none.
-        public_host: Name under which browsers come; None takes ``bind``.
-        subdomains: Each user's servers have a name of their own below ``public_host``.
-        insecure: Listen elsewhere than on loopback without encryption.
-        sandbox: How jobs are kept from each other. ``server_sandbox``: and notebook servers.
-        server_memory: GiB that a notebook server may take; None for no bound. ``server_cpus``:
-            processor cores.
-        trusted_proxies: Addresses and networks of proxies before ours that say who asks.
-        hidden_cookies: Names of cookies of such a proxy, which no served program sees.
-        backups: How many daily copies of the databases are kept; 0 makes none.
-        sample_s: How often the use of GPUs is measured, seconds; 0 never.
+        public_host: Host name for browsers; None uses ``bind``.
+        subdomains: Each user's servers have a host name of their own below ``public_host``.
+        insecure: Allow unencrypted access from other machines.
+        sandbox: Isolation of jobs. ``server_sandbox``: isolation of notebook servers.
+        server_memory: Memory limit of a notebook server in GiB, None for no limit.
+            ``server_cpus``: limit in processor cores.
+        trusted_proxies: Addresses and networks of proxies in front whose client headers count.
+        hidden_cookies: Names of such a proxy's cookies that are hidden from served programs.
+        backups: Number of daily copies of the databases to keep; 0 disables them.
+        sample_s: Interval of GPU measurements, in seconds; 0 disables them.
         json: Print JSON lines.
     """
 
@@ -82,13 +82,13 @@ class UpOptions:
 
     @property
     def encrypted(self) -> bool:
-        """Whether browsers come by HTTPS."""
+        """Return whether browsers use HTTPS."""
         return self.tls is not None or self.tls_cert is not None
 
 
 @dataclass(frozen=True, slots=True)
 class DownOptions:
-    """One end: what becomes of the jobs and of the notebook servers."""
+    """Options of ``down``: what happens to jobs and notebook servers."""
 
     state: Path
     jobs: JobsAtEnd = "keep"
@@ -98,7 +98,7 @@ class DownOptions:
 
 @dataclass(frozen=True, slots=True)
 class DoctorOptions:
-    """One look at this machine, or with ``try_parking`` one trial of parking."""
+    """Options of ``doctor``: a check of this machine, or with ``try_parking`` a test of parking."""
 
     state: Path
     json: bool = False
@@ -106,10 +106,10 @@ class DoctorOptions:
 
 
 def check(options: UpOptions) -> None:
-    """Refuse options that cannot work.
+    """Reject options that cannot work.
 
     Raises:
-        InvalidInput: The message names the option and what to do.
+        InvalidInput: The message names the option and the remedy.
     """
     if not 0 <= options.port <= 65535:
         raise InvalidInput(

@@ -2,11 +2,11 @@
 
     python -I -S parent_death.py [--restart] COMMAND...
 
-Used for the Hub (tied to ``benchpool up``), and by the Hub for its proxy and the scheduler: after
-``kill -9`` of the parent nothing is left that holds ports or the database. With ``--restart`` the
-command is started again when it ends unasked, for as long as the parent lives: at first within a
-second, then after pauses that grow to a few seconds. Only the standard library, started by path:
-it costs a few milliseconds. Jobs and notebook servers are not tied to anything.
+Used for the Hub (tied to ``benchpool up``), and by the Hub for its proxy and the scheduler. After
+``kill -9`` of the parent, no process holds ports or the database. With ``--restart`` the command is
+restarted when it ends unexpectedly, while the parent lives. The delay is below a second at first,
+and grows to a few seconds. The script uses only the standard library and is started by path, so it
+costs a few milliseconds. Jobs and notebook servers are not tied to a parent.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ STEADY_S = 20.0
 
 
 def tie() -> None:
-    """Have the kernel end this process when its parent ends, and take default signals back."""
+    """Make the kernel end this process with its parent, and restore default signal handlers."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    # A background job of a shell inherits an ignored SIGINT, by which the Hub stops services.
+    # A background job of a shell inherits an ignored SIGINT, with which the Hub stops services.
     for number in FORWARDED:
         signal.signal(number, signal.SIG_DFL)
 
 
 def run(command: list[str]) -> None:
-    """Become the command."""
+    """Replace this process by the command."""
     os.execvp(command[0], command)  # noqa: S606
 
 
 def keep(command: list[str]) -> int:
-    """Run the command again and again until somebody ends this process; return its last status."""
+    """Restart the command until this process gets a signal to end; return its last status."""
     pause = 0.0
     asked: list[int] = []
     child = 0
@@ -50,7 +50,7 @@ def keep(command: list[str]) -> int:
             try:
                 os.kill(child, number)
             except ProcessLookupError:
-                return  # it has just ended by itself
+                return  # it has just ended
 
     for number in FORWARDED:
         signal.signal(number, forward)
@@ -62,7 +62,7 @@ def keep(command: list[str]) -> int:
             if os.getppid() == parent:
                 run(command)
             os._exit(1)
-        if asked:  # the signal came before there was a child to tell
+        if asked:  # the signal came before the child existed
             os.kill(child, signal.SIGTERM)
         _, raw = os.waitpid(child, 0)
         child = 0
@@ -76,7 +76,7 @@ def keep(command: list[str]) -> int:
 
 
 def next_pause(last_s: float, lived_s: float) -> float:
-    """Return the seconds before the next start, from the last pause and how long it lived since.
+    """Return the delay of the next start in seconds, from the last delay and run time.
 
     >>> next_pause(0.0, 1.0), next_pause(0.4, 1.0), next_pause(4.0, 1.0), next_pause(4.0, 60.0)
     (0.2, 0.8, 5.0, 0.2)
@@ -87,7 +87,7 @@ def next_pause(last_s: float, lived_s: float) -> float:
 
 
 def _rest(seconds: float, asked: list[int]) -> None:
-    """Sleep, but no longer than until a signal has asked for the end."""
+    """Sleep until the time is over or a signal to end has come."""
     until = time.monotonic() + seconds
     while not asked and (left := until - time.monotonic()) > 0:
         time.sleep(min(left, 0.1))

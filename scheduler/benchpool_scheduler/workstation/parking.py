@@ -1,4 +1,4 @@
-"""Whether this machine can park idle kernels, for ``benchpool doctor``; and the trial of it."""
+"""Check and test of parking idle kernels on this machine, for ``benchpool doctor``."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ REMEDY = "Nothing else is the worse for it: parking stays off on this machine."
 
 
 def look(state: Path) -> Finding:
-    """Return which gates of parking are open on this machine; nothing is changed."""
+    """Return which requirements of parking this machine meets; nothing is changed."""
     done = trial.recorded(state)
     with LibcudaDriver() as driver:
         return finding(_facts(driver, NvmlFacts(), done), done)
 
 
 def finding(facts: MachineFacts, done: Trial | None) -> Finding:
-    """Return what is said of a machine with these facts; none is degraded without parking."""
+    """Return the finding for a machine's facts; a machine without parking is not degraded."""
     gates = gates_of_machine(facts)
     shut = closed(gates)
     said = "; ".join(f"{gate.name}: {gate.text}" for gate in shut or gates)
@@ -42,7 +42,7 @@ def finding(facts: MachineFacts, done: Trial | None) -> Finding:
 
 
 def attempt(state: Path, driver: CheckpointDriver, gpus: GpuFacts) -> Finding:
-    """Try it, keep what it showed, and return what is known then."""
+    """Run the test, store its result, and return the finding."""
     facts = _facts(driver, gpus, None)
     shut = [gate for gate in closed(gates_of_machine(facts)) if gate.name != TRIAL]
     if shut:

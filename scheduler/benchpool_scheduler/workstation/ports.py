@@ -1,9 +1,9 @@
 """The ports of one workstation, held from their choice until ``benchpool up`` ends.
 
-Hub, proxy and scheduler bind their ports seconds after they were chosen. Until then, and while one
-of them restarts, each port stays bound by a socket that never listens: Linux gives such a port to
-no program that asks for any free port, and ``SO_REUSEADDR`` lets our servers listen on it. An
-abstract Unix socket for each port keeps two workstations from holding the same one.
+Hub, proxy and scheduler bind their ports seconds after they were chosen. Until then, and during a
+restart, each port stays bound by a socket that never listens. Linux assigns such a port to no
+program that requests any free port, and ``SO_REUSEADDR`` lets our servers listen on it. An abstract
+Unix socket for each port keeps two workstations from holding the same one.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ from benchpool_scheduler.workstation.options import LOOPBACK
 from benchpool_scheduler.workstation.state import StateFolder
 
 CHOICE = range(10_000, 22_000)
-"""Ports to choose from: Linux gives none of them to connections, so that they are mostly free again
-at the next start. Replicas of services have those after them, see ``worker.loopback_ports``."""
+"""Ports to choose from. Linux uses none of them for outgoing connections, so that they are mostly
+free at the next start. The ports after them are for replicas of services, see
+``worker.loopback_ports``.
+"""
 
 TRIES = 100
 
 
 class Ports(msgspec.Struct, frozen=True):
-    """The ports of one workstation, kept so that what runs finds Hub and scheduler again."""
+    """Ports of one workstation, stored so that running processes find Hub and scheduler again."""
 
     public: int
     hub: int
@@ -52,7 +54,7 @@ class HeldPorts:
     public_address: str
 
     def lost(self) -> list[int]:
-        """Return the ports on which a program listens; to be called while none of ours does."""
+        """Return the ports on which a program listens; call it while none of ours does."""
         numbers = self.numbers
         bound = [
             (self.public_address, numbers.public),
@@ -62,7 +64,7 @@ class HeldPorts:
 
 
 def kept(folder: StateFolder) -> Ports | None:
-    """Return the ports of the last start; None where nothing was ever started."""
+    """Return the ports of the last start; None without one."""
     return files.read_json(folder.hub / "ports.json", Ports)
 
 
@@ -77,7 +79,7 @@ def held(folder: StateFolder, public: int, bind: str) -> Iterator[HeldPorts]:
         bind: The address of the public port.
 
     Raises:
-        InvalidInput: The public port was named and is taken, or the address is not of this machine.
+        InvalidInput: The given public port is in use, or the address is not of this machine.
     """
     old = kept(folder) or Ports(0, 0, 0, 0)
     with ExitStack() as holding:
@@ -91,10 +93,10 @@ def held(folder: StateFolder, public: int, bind: str) -> Iterator[HeldPorts]:
 
 
 class _Hold:
-    """Holds one port, any free one for 0, until the end of its block.
+    """Reservation of one port, any free one for 0, until the end of its block.
 
     Raises:
-        OSError: The port is taken, or may not be used.
+        OSError: The port is in use, or not permitted.
     """
 
     def __init__(self, port: int, address: str) -> None:
@@ -128,7 +130,7 @@ def _named(port: int, address: str) -> _Hold:
 
 
 def _preferred(port: int, address: str, taken: Collection[int]) -> _Hold:
-    """Hold this port; any free one where it is 0 or taken."""
+    """Hold this port; any free one if it is 0 or in use."""
     others = random.SystemRandom().sample(CHOICE, TRIES)
     for wanted in (one for one in (port, *others) if one and one not in taken):
         try:
@@ -154,7 +156,7 @@ def _bound(port: int, address: str) -> socket.socket:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     one = socket.socket(family, socket.SOCK_STREAM)
     try:
-        # As the servers themselves do: connections of the last start that linger do no harm.
+        # As the servers do, so that lingering connections of the last start do not block it.
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         one.bind((address, port))
     except OSError:

@@ -1,4 +1,4 @@
-"""Processes of other starts: what they run, how to end them."""
+"""Processes of other starts: their command lines, and how to end them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchpool_scheduler.worker.process_identity import identity
 
 
 def command_line(pid: int) -> str:
-    """Return a process's command line with blanks between the words; empty when it has ended."""
+    """Return a process's command line, joined by spaces; empty when it has ended."""
     try:
         return " ".join(psutil.Process(pid).cmdline())
     except psutil.Error:
@@ -21,20 +21,20 @@ def command_line(pid: int) -> str:
 
 
 def end(pid: int, known: str, *, patience_s: float, kill: bool) -> bool:
-    """End the process that ``known`` identifies, and no other; return whether it is gone.
+    """End exactly the process that ``known`` identifies; return whether it has ended.
 
     Args:
-        pid: Its number.
-        known: Its ``identity`` as it was noted.
-        patience_s: Seconds between SIGTERM and giving up, or SIGKILL.
-        kill: Whether to use SIGKILL in the end.
+        pid: Its process ID.
+        known: Its recorded ``identity``.
+        patience_s: Seconds to wait after SIGTERM.
+        kill: Whether to use SIGKILL after that.
     """
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
         return True
     try:
-        # The handle is on one process for good, so that the check and the signal mean the same.
+        # The handle refers to one process, so that check and signal cannot mean different ones.
         if identity(pid) != known:
             return True
         for number in (signal.SIGTERM, signal.SIGKILL) if kill else (signal.SIGTERM,):
@@ -49,14 +49,14 @@ def end(pid: int, known: str, *, patience_s: float, kill: bool) -> bool:
 
 
 def ended_within(seconds: float, handle: int) -> bool:
-    """Wait for the end of the process of this handle; however high its number is."""
+    """Wait for the end of a process; return whether it ended. Works for any descriptor number."""
     poll = select.poll()
     poll.register(handle, select.POLLIN)
     return bool(poll.poll(seconds * 1000))
 
 
 def processor_s(pid: int) -> float:
-    """Return the processor time that a process and its living descendants have used, in seconds.
+    """Return the processor time of a process and its living descendants, in seconds.
 
     >>> import os
     >>> processor_s(os.getpid()) > 0

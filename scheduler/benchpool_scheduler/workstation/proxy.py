@@ -1,7 +1,7 @@
-"""Node's configurable-http-proxy: found, or installed once.
+"""Lookup and installation of Node's configurable-http-proxy.
 
-The package of the same name in Python is passed over: it holds back event streams, so that the
-page of a starting server stays empty, and refuses large uploads.
+The Python package of the same name is not used. It buffers event streams, so the page of a starting
+server stays empty, and it rejects large uploads.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ QUIETLY = ("--ignore-scripts", "--silent", "--no-audit", "--no-fund", "--omit=de
 _SCRIPT = Path("node_modules") / PACKAGE / "bin" / PACKAGE
 _PROJECT = Path(__file__).parents[3]
 _LOCKS = (Path(__file__).parent / "proxy_lock", _PROJECT / "images" / "proxy")
-"""Where the list of all packages of the proxy lies, each with version and hash: in an installed
-benchpool, and in its sources. The image of the proxy is made from the same."""
+"""Folders of the lock file of the proxy's packages, with versions and hashes: in an installed
+benchpool, and in its sources. The image of the proxy uses the same file.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRuntime:
-    """A Node to run things with, and its npm where it has one."""
+    """Node program, and its npm if it has one."""
 
     node: str
     npm: tuple[str, ...] | None
@@ -41,12 +42,12 @@ class NodeRuntime:
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A proxy that was found.
+    """Proxy that was found.
 
     Attributes:
-        command: What starts it.
-        version: Its version, None where the package does not say.
-        source: Where it was found, for people.
+        command: Command that starts it.
+        version: Its version, None if unknown.
+        source: Where it was found, for messages.
     """
 
     command: tuple[str, ...]
@@ -55,7 +56,7 @@ class Proxy:
 
 
 def find(environ: Mapping[str, str]) -> Proxy | None:
-    """Return the proxy of this machine, or None when there is none yet.
+    """Return the proxy of this machine, or None.
 
     Order: ``BENCHPOOL_PROXY``, the project's or the user's own npm folder, then the PATH.
 
@@ -82,14 +83,14 @@ def find(environ: Mapping[str, str]) -> Proxy | None:
 
 
 def npm_folders(environ: Mapping[str, str]) -> list[Path]:
-    """Return the folders into which the proxy may have been installed, best first."""
+    """Return the npm folders that may have the proxy, best first."""
     said = environ.get("BENCHPOOL_NODE_HOME")
     project = [_PROJECT / ".node"] if (_PROJECT / "pyproject.toml").is_file() else []
     return [*([Path(said)] if said else []), *project, install_folder()]
 
 
 def install_folder() -> Path:
-    """Return the user's own folder, in which ``install`` puts it."""
+    """Return the user's own folder, which ``install`` uses."""
     return platformdirs.user_cache_path("benchpool") / "node"
 
 
@@ -113,7 +114,7 @@ def find_node(environ: Mapping[str, str]) -> NodeRuntime | None:
 
 
 def node_version(node: NodeRuntime) -> int | None:
-    """Return Node's major version, None when it does not say."""
+    """Return Node's major version, or None if unknown."""
     try:
         done = subprocess.run(
             [node.node, "--version"], capture_output=True, text=True, timeout=10, check=False
@@ -126,10 +127,10 @@ def node_version(node: NodeRuntime) -> int | None:
 def install(environ: Mapping[str, str]) -> Proxy:
     """Install the proxy with npm into the user's cache, once.
 
-    What comes is what was tested: every package by version and hash. Nothing of it runs then.
+    Versions and hashes of all packages are those that were tested. Install scripts are not run.
 
     Raises:
-        Unavailable: Node, npm or the network is missing; the message says what to do.
+        Unavailable: Node, npm or the network is missing; the message has the remedy.
     """
     node = find_node(environ)
     if node is None or node.npm is None:
@@ -169,7 +170,7 @@ def _lock_folder() -> Path:
 
 
 def _of_script(script: Path, node: NodeRuntime | None, source: str) -> Proxy | None:
-    """Return the proxy whose script this is; None where it is not Node's."""
+    """Return the proxy with this script; None if it is not Node's."""
     if node is None or not script.is_file():
         return None
     real = script.resolve()

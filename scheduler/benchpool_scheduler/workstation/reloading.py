@@ -1,4 +1,4 @@
-"""Puts both files in force again when a signal asks for it, and says what came of it."""
+"""Reload of the configuration and notification files on a signal, with a report."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ DONE, REFUSED = "configuration", "configuration-refused"
 TOLD, NOT_TOLD = "notifications", "notifications-refused"
 
 MOST_TRIES = 5
-"""A file that is saved while it is read is read again, up to so many times in all."""
+"""Maximum number of reads of a file that is saved while it is read."""
 
 
 class Reloading:
-    """Reads both files again, once for each time it is asked to, one after the other.
+    """Reloads both files, once for each request, one request after the other.
 
-    Two at once could put the older of two texts in force last.
+    Concurrent reloads could leave the older of two texts in force.
 
     Args:
         file: ``benchpool.yaml``.
-        scheduler: Where the scheduler answers.
-        token_file: Holds the administrator's token, which may be exchanged at any time.
-        screen: Hears what came of it: an event of the configuration for each time, whatever
-            happens, and one of notifications where they change, or their file is wrong.
+        scheduler: Address of the scheduler.
+        token_file: File of the administrator's token, which may be rotated at any time.
+        screen: Receives an event of the configuration for each request, and one of
+            notifications when they change or their file is invalid.
     """
 
     def __init__(self, file: Path, scheduler: str, token_file: Path, screen: StartupScreen) -> None:
@@ -50,7 +50,7 @@ class Reloading:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def ask(self) -> None:
-        """Read it again soon; of several that are asked for, the last one reads last."""
+        """Request a reload; each request is read after the ones before it."""
         task = asyncio.create_task(self._reload())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -84,7 +84,7 @@ class Reloading:
 
     async def _apply(self) -> ConfigurationChange:
         for _ in range(MOST_TRIES - 1):
-            with suppress(Refused):  # it was saved again since it was read
+            with suppress(Refused):  # saved again since it was read
                 return await self._apply_once()
         return await self._apply_once()
 

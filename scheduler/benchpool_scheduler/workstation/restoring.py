@@ -1,10 +1,10 @@
-"""``benchpool backup`` and ``benchpool restore``: a copy taken away, and put back.
+"""``benchpool backup`` and ``benchpool restore``: a copy is exported, and restored.
 
-A copy is a folder with ``pool.sqlite``, ``jupyterhub.sqlite``, ``benchpool.yaml``, the audit
-trail, what past jobs used, the code of jobs that have not ended, the configuration's versions, who
-asks to belong to a project, who is told what and what may be sent to people, or the same as a tar
-file. What is replaced stays beside it under another name; of what comes after ``benchpool.yaml``
-only what is missing is put back.
+A copy is a folder or a tar file. It has ``pool.sqlite``, ``jupyterhub.sqlite``, ``benchpool.yaml``,
+the audit trail, the use by past jobs, the code of unfinished jobs, and the configuration's
+versions. It also has access requests, notification subscriptions and the site's notification
+settings. Replaced files stay beside the new ones under another name. Of the parts after
+``benchpool.yaml`` only missing ones are restored.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ MOST_NAMED = 20
 
 
 def take(made: BackupMade, target: str) -> None:
-    """Put a copy that the service made into a folder, or as a tar file on standard output.
+    """Write a copy made by the service into a folder, or as a tar file to standard output.
 
-    Errors: InvalidInput: the folder is not empty; Unavailable: it cannot be written.
+    Errors: InvalidInput when the folder is not empty; Unavailable when it cannot be written.
     """
     source = Path(made.folder)
     try:
@@ -81,10 +81,10 @@ def take(made: BackupMade, target: str) -> None:
 
 
 def restore(state: Path, copy: str) -> list[str]:
-    """Put a copy back; return what was done, a sentence for each file, and which tokens changed.
+    """Restore a copy; return a sentence for each file, and about changed tokens.
 
-    Errors: InvalidInput: it is no whole copy, too large, of a newer release, or its configuration
-    is invalid; Unavailable: benchpool runs.
+    Errors: InvalidInput when it is incomplete, too large, of a newer release, or its configuration
+    is invalid; Unavailable while benchpool runs.
     """
     folder = states.prepare(state)
     named = copy_archive.name_of(copy)
@@ -120,7 +120,7 @@ def restore(state: Path, copy: str) -> list[str]:
 
 
 def _orphans(state: Path) -> list[str]:
-    """Say which processes run that no start finds again by their folders."""
+    """Return a sentence about running processes of jobs whose folders are gone."""
     found = orphans.find(state)
     if not found:
         return []
@@ -143,7 +143,7 @@ def _place(folder: StateFolder) -> Callable[[str], Path]:
 
 
 def _unpacked(copy: str, folder: Path) -> Path:
-    """Return the folder of a copy; of a tar file only the known files are unpacked."""
+    """Return the folder of a copy; only the known files of a tar file are extracted."""
     path = Path(copy).expanduser()
     if copy != "-" and path.is_dir():
         return path
@@ -168,7 +168,7 @@ def _is_known(name: str) -> bool:
 
 
 def _check(copy: str, source: Path, there: list[str]) -> None:
-    """Check what would be put back, before anything is replaced. Errors: InvalidInput."""
+    """Check the files of a copy before any file is replaced. Errors: InvalidInput."""
     for name in DATABASES:
         fault = fault_of(source / name) if name in there else None
         if fault is not None:
@@ -211,7 +211,7 @@ def _unfit_configuration(why: str) -> InvalidInput:
 
 
 def _token_changes(there: Collection[str], replaced: Path, source: Path) -> list[str]:
-    """Return what becomes of tokens, users and administrators; read before it is replaced."""
+    """Return changes of tokens, users and administrators; call it before the replacement."""
     if HUB_DATABASE not in there:
         return []
     now = time.time()
@@ -226,7 +226,7 @@ def _token_changes(there: Collection[str], replaced: Path, source: Path) -> list
 
 
 def _put(source: Path, target: Path, stamp: str) -> str:
-    """Put a file in place whole; what was there stays beside it."""
+    """Replace a file atomically; the old one stays beside it."""
     new = target.with_name(f".{target.name}.restored")
     shutil.copyfile(source, new)
     new.chmod(0o600)
@@ -243,7 +243,7 @@ def _put(source: Path, target: Path, stamp: str) -> str:
 
 
 def _put_trail(copy: Path, trail: Path) -> list[str]:
-    """Put back what the audit trail lacks; say what became of it, where the copy has one."""
+    """Restore missing audit records; report the result if the copy has any."""
     found = audit_copies.put_back(copy, trail)
     said: list[str] = []
     if found.put:
@@ -259,7 +259,7 @@ def _put_trail(copy: Path, trail: Path) -> list[str]:
 
 
 def _put_past(copy: Path, past: Path) -> list[str]:
-    """Put back what is not known of past jobs; say so, where the copy has any."""
+    """Restore missing use by past jobs; report the result if the copy has any."""
     if not copy.is_dir():
         return []
     added = past_jobs.put_back(copy, past)
@@ -271,31 +271,31 @@ def _put_past(copy: Path, past: Path) -> list[str]:
 
 
 def _put_curves(copy: Path, curves: Path) -> list[str]:
-    """Put back the curves of jobs that have none here; say so."""
+    """Restore missing curves of jobs and report it."""
     put = curve_files.put_back(copy, curves)
     return [f"Curves of {count(put, 'job')} put back into {curves}."] if put else []
 
 
 def _put_schedules(copy: Path, schedules: Path) -> list[str]:
-    """Put back the schedules that are not here; say so."""
+    """Restore missing schedules and report it."""
     put = sweep_files.put_back(copy, schedules)
     return [f"{count(put, 'schedule')} put back into {schedules}."] if put else []
 
 
 def _put_services(copy: Path, services: Path) -> list[str]:
-    """Put back the services that are not here; say so."""
+    """Restore missing services and report it."""
     put = sweep_files.put_back(copy, services)
     return [f"{count(put, 'service')} put back into {services}."] if put else []
 
 
 def _put_sweeps(copy: Path, sweeps: Path) -> list[str]:
-    """Put back the sweeps that are not here; say so."""
+    """Restore missing sweeps and report it."""
     put = sweep_files.put_back(copy, sweeps)
     return [f"{count(put, 'sweep')} put back into {sweeps}."] if put else []
 
 
 def _put_contents(copy: Path, state: Path) -> list[str]:
-    """Put back the code of jobs that is not here; say so."""
+    """Restore missing code of jobs and report it."""
     objects = state / content_copies.FOLDER
     found = content_copies.put_back(copy / content_copies.FOLDER, objects)
     said = [f"{count(found.put, 'uploaded file')} of jobs put back into {objects}."]
@@ -308,7 +308,7 @@ def _put_contents(copy: Path, state: Path) -> list[str]:
 
 
 def summary(files: Collection[str]) -> str:
-    """Return what is in a copy, in words: each file, and how many contents of jobs.
+    """Return the contents of a copy in words: each file, and the number of jobs' contents.
 
     >>> summary(["pool.sqlite", f"objects/aa/{64 * 'a'}"])
     'pool.sqlite, 1 uploaded file of jobs'
@@ -320,27 +320,27 @@ def summary(files: Collection[str]) -> str:
 
 
 def _put_versions(copy: Path, versions: Path) -> list[str]:
-    """Put back what is not there of the configuration's versions; say so."""
+    """Restore missing versions of the configuration and report it."""
     put = configuration_versions.copy_into(copy, versions)
     said = f"{count(put, 'version')} of the configuration put back into {versions}."
     return [said] if put else []
 
 
 def _put_wishes(copy: Path, file: Path) -> list[str]:
-    """Put back who asks to belong to a project and is not known here; say so."""
+    """Restore missing access requests and report it."""
     put = access_requests.put_back(copy, file)
     said = f"{count(put, 'request')} to belong to a project put back into {file}."
     return [said] if put else []
 
 
 def _put_subscriptions(copy: Path, folder: Path) -> list[str]:
-    """Put back who is told what and is told nothing now; say so."""
+    """Restore notification subscriptions of users without any, and report it."""
     put = subscription_files.put_back(copy, folder)
     said = f"Notifications of {count(put, 'user')} put back into {folder}."
     return [said] if put else []
 
 
 def _put_site(copy: Path, file: Path) -> list[str]:
-    """Put back what may be sent to people, where nothing is said of that; say so."""
+    """Restore the site's notification settings if they are missing, and report it."""
     put = subscription_files.put_site_back(copy, file)
     return [f"{file} was put back."] if put else []

@@ -1,4 +1,4 @@
-"""The self-test of a start: one small job goes through API, pool and runtime, and ends well."""
+"""The self-test of a start: one small job runs through API, pool and runtime."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from benchpool_scheduler.errors import BenchpoolError
 
 TIMEOUT_S = 60.0
 LIMIT_S = 30
-"""Time limit of the job; the scheduler takes no longer one."""
+"""Time limit of the job, in seconds: the maximum for a self-test."""
 _PROGRAM = "import os; print('GPU', os.environ['CUDA_VISIBLE_DEVICES'])"
 
 
 async def run(client: AsyncClient, configuration: Configuration, user: str) -> dict[str, Any]:
-    """Send a job of one GPU and wait for its end; return ``job``, ``state`` and ``seconds``.
+    """Submit a job of one GPU and wait for its end; return ``job``, ``state`` and ``seconds``.
 
-    It is skipped, with a ``text`` that says why, where it would have to wait or to preempt
-    somebody: a test of the start must not disturb the jobs that ran on.
+    The test is skipped, with the reason in ``text``, if the job would have to wait or to preempt
+    another job: the test must not disturb running jobs.
     """
     began = time.monotonic()
     submission = _submission(_project(configuration, user))
@@ -58,7 +58,7 @@ def _submission(project: str | None) -> JobSubmission:
 
 
 def _project(configuration: Configuration, user: str) -> str | None:
-    """Return a project for the test: one of the user's own, else the first that holds jobs."""
+    """Return a project for the test: one of the user's own, else the first that accepts jobs."""
     leaves = [one for one in configuration.projects if not configuration.is_parent(one.name)]
     own = [one.name for one in leaves if user in one.members or user in one.leads]
     return next(iter(own or [one.name for one in leaves]), None)

@@ -1,7 +1,7 @@
-"""What ``benchpool up`` tells systemd, where systemd started it: ready, alive, ending.
+"""Notifications of ``benchpool up`` to systemd, if systemd started it: ready, alive, ending.
 
-The protocol is a datagram to the socket that ``NOTIFY_SOCKET`` names (sd_notify). Without one all
-of this does nothing.
+The protocol is a datagram to the socket in ``NOTIFY_SOCKET`` (sd_notify). Without that variable all
+methods do nothing.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import MutableMapping
 
 
 class ServiceManager:
-    """Speaks to whoever started the process.
+    """Connection to the service manager that started the process.
 
     Args:
-        environ: Our environment. What concerns this process alone is taken out of it, so that no
-            child speaks in our name.
+        environ: Our environment. Variables for this process alone are removed from it, so that no
+            child notifies in our name.
     """
 
     def __init__(self, environ: MutableMapping[str, str]) -> None:
@@ -28,19 +28,19 @@ class ServiceManager:
         self._alive_s = int(microseconds) / 2e6 if microseconds.isdecimal() else None
 
     def ready(self, text: str) -> None:
-        """Say that everything answers, and what ``systemctl status`` shows."""
+        """Report that all servers answer, with the text for ``systemctl status``."""
         self._say("READY=1", f"STATUS={text}")
 
     def status(self, text: str) -> None:
-        """Say what ``systemctl status`` shows."""
+        """Set the text for ``systemctl status``."""
         self._say(f"STATUS={text}")
 
     def ending(self) -> None:
-        """Say that the process ends as it was told to."""
+        """Report that the process ends as requested."""
         self._say("STOPPING=1")
 
     async def stay_alive(self) -> None:
-        """Say again and again that the loop turns, for ever; a process that hangs is replaced."""
+        """Report forever that the loop runs; systemd restarts a process that hangs."""
         while self._address and self._alive_s is not None:
             self._say("WATCHDOG=1")
             await asyncio.sleep(self._alive_s)
@@ -49,7 +49,7 @@ class ServiceManager:
         if not self._address:
             return
         with (
-            contextlib.suppress(OSError),  # nobody listens any more
+            contextlib.suppress(OSError),  # the receiver is gone
             socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as way,
         ):
             way.connect(self._address)

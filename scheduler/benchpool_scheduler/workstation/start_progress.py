@@ -1,4 +1,4 @@
-"""How far a start of Hub and scheduler has come, by what can be seen from outside."""
+"""Progress of a start of Hub and scheduler, as observed from outside."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from pathlib import Path
 from benchpool_scheduler.app import start_status
 
 STEP_S = 1.0
-"""So much processor time is news. A Hub that only waits uses less in the time that it is given."""
+"""Processor time that counts as progress, in seconds; a Hub that only waits uses less."""
 
 MOST_S = 120.0
-"""Processor time beyond this is no news: a start takes some seconds of it, what turns in circles
-takes any amount."""
+"""Processor time beyond which more is no progress, in seconds: an endless loop uses any amount."""
 
 
 class StartProgress:
-    """Tells what has happened since; going back and beginning anew is no news.
+    """Detector of progress; a step back or a restart is no progress.
 
     Args:
-        state: The state folder, where the scheduler says how far it is.
-        log_size: Returns the bytes of the Hub's log. ``processor_s``: returns the processor time of
-            the Hub and all that it has started; on a busy machine a start gets little of it, and
-            says nothing for minutes.
+        state: The state folder, in which the scheduler reports its progress.
+        log_size: Returns the size of the Hub's log. ``processor_s``: returns the processor time of
+            the Hub and its children; on a busy machine a start gets little of it, and reports
+            nothing for minutes.
     """
 
     def __init__(
@@ -34,7 +33,7 @@ class StartProgress:
         self._used_s = 0.0
 
     def look(self) -> object:
-        """Return something else whenever something has happened."""
+        """Return a value that changes with each progress."""
         now = start_status.read(self._state)
         if now is not None and now.failed is None:
             self._best = max(self._best, (now.step, now.done))

@@ -1,4 +1,4 @@
-"""What ``benchpool up`` prints: for people, or one ready line and then events as JSON lines."""
+"""Output of ``benchpool up``: text for users, or one ready line and then events as JSON lines."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ _SHARED = "(all share this account's files; --auth pam keeps people apart)"
 
 
 class StartupScreen(Protocol):
-    """Where progress goes."""
+    """Output of progress and events."""
 
     def note(self, text: str) -> None:
-        """Say what goes on before everything answers."""
+        """Report progress before all servers answer."""
 
     def ready(self, ready: Ready, extra: Mapping[str, str]) -> None:
-        """Say that everything answers."""
+        """Report that all servers answer."""
 
     def event(self, name: str, text: str, **fields: object) -> None:
-        """Say what happened afterwards."""
+        """Report a later event."""
 
     def error(self, error: BenchpoolError) -> None:
-        """Say why it ends."""
+        """Report the error that ends the command."""
 
 
 class JsonScreen:
-    """Nothing until everything answers, then JSON lines."""
+    """Output of JSON lines, beginning with the ready line."""
 
     def note(self, text: str) -> None:
         """Print nothing: the first line is the ready line."""
 
     def ready(self, ready: Ready, extra: Mapping[str, str]) -> None:
-        """Print the ready line, then one event for each thing worth knowing beside it."""
+        """Print the ready line, then one event for each extra notice."""
         _print(json.dumps(ready))
         for name, value in extra.items():
             self.event(name, "", value=value)
@@ -63,14 +63,14 @@ class JsonScreen:
 
 
 class TextScreen:
-    """Sentences for the person who typed ``benchpool up``."""
+    """Output of text for a user at a terminal."""
 
     def note(self, text: str) -> None:
-        """Print what goes on."""
+        """Print progress."""
         _print(f"  … {text}")
 
     def ready(self, ready: Ready, extra: Mapping[str, str]) -> None:
-        """Print what a newcomer wants to see, the link last."""
+        """Print an overview for new users, with the link last."""
         state = Path(ready["state"])
         link = hints.command("login-link", state, os.environ)
         rows = [
@@ -125,7 +125,7 @@ def _certificate_rows(extra: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def gpus_in_words(gpus: list[Mapping[str, Any]]) -> str:
-    """Return the GPUs of a ready line in words; simulated ones are called so.
+    """Return the GPUs of a ready line in words; simulated ones are marked.
 
     >>> gpus_in_words([{"uuid": "a", "model": "A100", "simulated": True}] * 2)
     '2 simulated A100: they are counted and shared out, and compute nothing'
@@ -155,6 +155,6 @@ def self_test_in_words(test: Mapping[str, Any]) -> str:
 
 
 def _print(text: str) -> None:
-    # The terminal may be gone while the hub runs on.
+    # The terminal may be closed while the Hub runs.
     with contextlib.suppress(OSError):
         print(text, flush=True)

@@ -1,11 +1,11 @@
-"""The state folder: where everything is that ``benchpool up`` keeps.
+"""The state folder: all files of ``benchpool up``.
 
     benchpool.yaml  admin-token  metrics-token  up.json  up.lock
     hub/        jupyterhub.sqlite, cookie secret, proxy pid, ports, facts, keys of login links
     scheduler/  objects/  jobs/           of the scheduler
     homes/      logs/
 
-Everything is for its owner only; nothing lies in the working directory.
+All of it is private to its owner; the working directory is not used.
 """
 
 from __future__ import annotations
@@ -47,75 +47,75 @@ class RunningInstance(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class StateFolder:
-    """Names of what lies in the folder."""
+    """Paths of the files in the folder."""
 
     path: Path
 
     @property
     def config(self) -> Path:
-        """The pool's configuration."""
+        """Return the path of the pool's configuration."""
         return self.path / "benchpool.yaml"
 
     @property
     def admin_token(self) -> Path:
-        """A Hub API token with administrator rights."""
+        """Return the path of a Hub API token with administrator rights."""
         return self.path / "admin-token"
 
     @property
     def shared_password(self) -> Path:
-        """The password of all users under ``--auth shared-password``."""
+        """Return the path of the users' password under ``--auth shared-password``."""
         return self.path / "shared-password"
 
     @property
     def admin_password(self) -> Path:
-        """The password of administrators under ``--auth shared-password``."""
+        """Return the path of the administrators' password under ``--auth shared-password``."""
         return self.path / "admin-password"
 
     @property
     def metrics_token(self) -> Path:
-        """Opens the figures and nothing else, for Prometheus."""
+        """Return the path of the token for Prometheus, which grants access to metrics only."""
         return self.path / "metrics-token"
 
     @property
     def running(self) -> Path:
-        """How to reach a running ``benchpool up``."""
+        """Return the path of the addresses of a running ``benchpool up``."""
         return self.path / "up.json"
 
     @property
     def hub(self) -> Path:
-        """What the Hub keeps."""
+        """Return the folder of the Hub."""
         return self.path / "hub"
 
     @property
     def facts(self) -> Path:
-        """What ``hub_config/local.py`` reads."""
+        """Return the path of the facts for ``hub_config/local.py``."""
         return self.hub / "facts.json"
 
     @property
     def login_keys(self) -> Path:
-        """Hashes of login keys."""
+        """Return the folder of the hashes of login keys."""
         return self.hub / "login-keys"
 
     @property
     def server_tmp(self) -> Path:
-        """Where notebook servers' own temporary folders lie."""
+        """Return the parent folder of notebook servers' temporary folders."""
         return self.hub / "server-tmp"
 
     @property
     def homes(self) -> Path:
-        """Home folders of users without a system account."""
+        """Return the parent folder of home folders for users without a system account."""
         return self.path / "homes"
 
     @property
     def hub_log(self) -> Path:
-        """Output of Hub, proxy and scheduler."""
+        """Return the path of the log of Hub, proxy and scheduler."""
         return self.path / "logs" / "hub.log"
 
 
 def at(path: Path) -> StateFolder:
-    """Return the names of a state folder, which need not be there.
+    """Return the paths of a state folder, which need not exist.
 
-    Errors: InvalidInput: its path cannot be written into files and messages.
+    Errors: InvalidInput when its path cannot be written into files and messages.
     """
     folder = StateFolder(path.expanduser().absolute())
     files.check_spelling(folder.path, "The state folder", "state")
@@ -123,13 +123,14 @@ def at(path: Path) -> StateFolder:
 
 
 def prepare(path: Path, *, passable: bool = False) -> StateFolder:
-    """Make the folder and its parts.
+    """Create the folder and its parts.
 
     Args:
-        passable: Jobs run as other accounts, which must get through to their own folders.
+        passable: Whether jobs run as other accounts, which need access to their own folders.
 
     Raises:
-        InvalidInput: It cannot be made, written, spelled or, where that is needed, passed through.
+        InvalidInput: It cannot be created or written, its path is not valid text, or other
+            accounts that need access have none.
     """
     folder = at(path)
     try:
@@ -162,7 +163,7 @@ def prepare(path: Path, *, passable: bool = False) -> StateFolder:
 
 
 def closed_to_others(place: Path) -> Path | None:
-    """Return the first folder on the way to a place that other accounts may not pass through."""
+    """Return the first folder of a path that other accounts cannot pass through, or None."""
     above = {*place.absolute().parents, *place.resolve().parents}
     closed = [folder for folder in above if not folder.stat().st_mode & 0o001]
     return min(closed, key=lambda folder: len(folder.parts), default=None)
@@ -170,15 +171,15 @@ def closed_to_others(place: Path) -> Path | None:
 
 @contextmanager
 def alone(folder: StateFolder) -> Iterator[int]:
-    """Hold the folder's lock, of which the Hub gets a copy: one workstation per state folder.
+    """Hold the folder's lock, so that only one workstation uses it; yield its descriptor.
 
-    A Hub that is just ending still holds it, and is waited for; so the next start finds its ports
-    free. Yields the descriptor.
+    The Hub gets a copy of the lock. The function waits for a Hub that is ending, so that the next
+    start finds its ports free.
 
     Raises:
-        Unavailable: Another one runs; the message says where it is.
+        Unavailable: Another one runs; the message has its address.
     """
-    # For its owner only: whoever can open a file can lock it.
+    # Private to its owner: any account that can open a file can lock it.
     descriptor = os.open(folder.path / "up.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor) as lock:
         deadline = time.monotonic() + END_PATIENCE_S
@@ -189,7 +190,7 @@ def alone(folder: StateFolder) -> Iterator[int]:
                 where = f" at {other.url} (process {other.pid})" if other else ""
                 how = hints.command("down", folder.path, os.environ)
                 if other is None and (holder := _holder(lock.fileno())):
-                    how = f"`kill {holder}`"  # what `down` reads is missing or damaged
+                    how = f"`kill {holder}`"  # the file for `down` is missing or damaged
                 raise Unavailable(
                     f"benchpool already runs from {folder.path}{where}: end it with {how}, or "
                     "start a second one with another --state.",
@@ -202,7 +203,7 @@ def alone(folder: StateFolder) -> Iterator[int]:
 
 
 def _holder(descriptor: int) -> int | None:
-    """Return the process that wrote itself into the lock, None where it has ended."""
+    """Return the process ID in the lock file, or None when it has ended."""
     text = os.pread(descriptor, 20, 0).strip()
     return int(text) if text.isdigit() and identity(int(text)) else None
 
@@ -219,7 +220,7 @@ def find_running(folder: StateFolder) -> RunningInstance:
     """Return the ``benchpool up`` that runs from a state folder.
 
     Raises:
-        Unavailable: None does.
+        Unavailable: None runs.
     """
     running = files.read_json(folder.running, RunningInstance)
     if running is None or identity(running.pid) != running.process:

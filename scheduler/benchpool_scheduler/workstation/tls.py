@@ -1,6 +1,6 @@
-"""The certificate of ``benchpool up``: the site's own files, or one that signs itself.
+"""The certificate of ``benchpool up``: the site's own files, or a self-signed one.
 
-Only the proxy speaks TLS: everything behind it listens on loopback.
+Only the proxy uses TLS; all servers behind it listen on loopback.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchpool_scheduler.workstation import files, host_names
 from benchpool_scheduler.workstation.options import UpOptions
 
 LIFETIME = datetime.timedelta(days=397)
-"""Of a certificate that signs itself: browsers take none that is good for longer."""
+"""Lifetime of a self-signed certificate: the maximum that browsers accept."""
 
 RENEWED_BEFORE = datetime.timedelta(days=30)
 ENDS_SOON = datetime.timedelta(days=14)
@@ -31,13 +31,13 @@ ENDS_SOON = datetime.timedelta(days=14)
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """Files that the proxy reads, and what a person compares or must know.
+    """Certificate files for the proxy, and facts for users.
 
     Attributes:
-        cert, key: PEM files; ``cert`` holds the certificate first, then those that vouch for it.
+        cert, key: PEM files; ``cert`` has the certificate first, then its chain.
         fingerprint: SHA-256 of the certificate, as browsers show it.
-        ends: When it is good no longer.
-        self_signed: Made here; browsers warn until somebody trusts it.
+        ends: When it expires.
+        self_signed: Whether it was created here; browsers warn until the user trusts it.
     """
 
     cert: Path
@@ -48,13 +48,13 @@ class Certificate:
 
 
 def find(options: UpOptions, folder: Path, now: datetime.datetime) -> Certificate | None:
-    """Return the certificate that was asked for; None for plain HTTP.
+    """Return the requested certificate; None for plain HTTP.
 
     Args:
-        folder: Where one that signs itself is kept.
+        folder: Folder of a self-signed certificate.
 
     Raises:
-        InvalidInput: The files cannot be used; the message names option, file and what to do.
+        InvalidInput: The files cannot be used; the message names option, file and remedy.
     """
     if options.tls_cert is not None and options.tls_key is not None:
         given = _given(options.tls_cert.absolute(), options.tls_key.absolute(), now)
@@ -72,7 +72,7 @@ def find(options: UpOptions, folder: Path, now: datetime.datetime) -> Certificat
 
 
 def names(options: UpOptions) -> tuple[str, ...]:
-    """Return the names and addresses under which a browser may come.
+    """Return the names and addresses that browsers may use.
 
     >>> names(UpOptions(Path("s"), bind="192.0.2.7", public_host="gpus.example.org"))[:2]
     ('gpus.example.org', '192.0.2.7')
@@ -86,7 +86,7 @@ def names(options: UpOptions) -> tuple[str, ...]:
 
 
 def trusting(certificate: Certificate) -> ssl.SSLContext:
-    """Return a context that takes exactly this certificate, under whatever name it is reached."""
+    """Return a context that accepts exactly this certificate, under any host name."""
     context = ssl.create_default_context(cafile=certificate.cert)
     context.check_hostname = False
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
@@ -94,7 +94,7 @@ def trusting(certificate: Certificate) -> ssl.SSLContext:
 
 
 def warning(certificate: Certificate, now: datetime.datetime) -> str | None:
-    """Return the sentence about a certificate that ends soon.
+    """Return a warning about a certificate that expires soon, or None.
 
     >>> at = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
     >>> one = Certificate(Path("c.pem"), Path("k.pem"), "AB", at, self_signed=False)
@@ -142,7 +142,7 @@ def _given(cert: Path, key: Path, now: datetime.datetime) -> Certificate:
 
 
 def _no_password() -> str:
-    # OpenSSL would ask at the terminal, in the middle of a start.
+    # OpenSSL would prompt at the terminal during a start.
     return ""
 
 
@@ -167,7 +167,7 @@ def _make(cert: Path, key: Path, wanted: Collection[str], now: datetime.datetime
         .issuer_name(subject)
         .public_key(private.public_key())
         .serial_number(x509.random_serial_number())
-        # Clocks differ a little.
+        # Clocks may differ slightly.
         .not_valid_before(now - datetime.timedelta(hours=1))
         .not_valid_after(now + LIFETIME)
         .add_extension(alternatives, critical=False)

@@ -1,8 +1,8 @@
-"""``benchpool up --install``: the unit by which systemd keeps ``benchpool up`` running.
+"""``benchpool up --install``: the systemd unit of ``benchpool up``.
 
-Two kinds: a *system* unit, for root, starts with the machine; a *user* unit starts with its user.
-Jobs and notebook servers outlive ``benchpool up``, so systemd ends that one process alone
-(``KillMode=process``), and starts it again whatever it ended of.
+There are two kinds. A *system* unit, for root, starts with the machine; a *user* unit starts with
+its user. Jobs and notebook servers outlive ``benchpool up``, so systemd ends only that process
+(``KillMode=process``), and restarts it after any exit.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ Kind = Literal["system", "user"]
 
 NAME = "benchpool.service"
 BOOTED = Path("/run/systemd/system")
-"""Is there where systemd runs the machine."""
+"""Folder that exists where systemd runs the machine."""
 
 WATCHDOG_S = 60
 RESTART_S = 5
 STOP_S = 90
 
 SUBGROUP_SINCE = 254
-"""The first systemd that knows ``DelegateSubgroup``; others would warn of it."""
+"""First version of systemd with ``DelegateSubgroup``; earlier ones would log a warning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit file: where it lies and what it says."""
+    """Unit file: its path and content."""
 
     kind: Kind
     path: Path
@@ -43,12 +43,12 @@ class Unit:
 
     @property
     def systemctl(self) -> str:
-        """The command that speaks to its systemd."""
+        """Return the command of its systemd."""
         return "systemctl" if self.kind == "system" else "systemctl --user"
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What to type next, one command each, with what it does."""
+        """Return the next commands for the user, each with its purpose."""
         lines = [
             f"{self.systemctl} daemon-reload",
             f"{self.systemctl} enable --now {NAME}   # start it now, and after each restart",
@@ -65,7 +65,7 @@ def unit(kind: Kind, options: UpOptions, environ: Mapping[str, str]) -> Unit:
 
 
 def folder_of(kind: Kind, environ: Mapping[str, str]) -> Path:
-    """Return where units of a kind lie."""
+    """Return the folder of units of a kind."""
     if kind == "system":
         return Path("/etc/systemd/system")
     home = Path(environ.get("HOME") or Path.home())
@@ -73,7 +73,7 @@ def folder_of(kind: Kind, environ: Mapping[str, str]) -> Path:
 
 
 def install(unit: Unit) -> None:
-    """Write a unit. Errors: Unavailable where its folder cannot be written."""
+    """Write a unit. Errors: Unavailable when its folder cannot be written."""
     try:
         unit.path.parent.mkdir(parents=True, exist_ok=True)
         unit.path.write_text(unit.text)
@@ -120,7 +120,7 @@ def command(options: UpOptions) -> list[str]:
 
 
 def state(kind: Kind) -> tuple[str, str]:
-    """Return what systemd says of the unit: whether it is enabled, and active; words of its own."""
+    """Return systemd's words for the unit: whether it is enabled, and whether it is active."""
     words = ["systemctl", *(["--user"] if kind == "user" else [])]
     said = []
     for question in ("is-enabled", "is-active"):
@@ -135,7 +135,7 @@ def state(kind: Kind) -> tuple[str, str]:
 
 
 def version() -> int:
-    """Return the number of this machine's systemd; 0 where there is none."""
+    """Return the version of this machine's systemd; 0 without one."""
     try:
         done = subprocess.run(
             ["systemctl", "--version"], capture_output=True, text=True, timeout=10, check=False
@@ -149,7 +149,7 @@ def version() -> int:
 def _text(kind: Kind, words: list[str], environ: Mapping[str, str]) -> str:
     path = environ.get("PATH") or os.defpath
     wanted = "multi-user.target" if kind == "system" else "default.target"
-    # Its own cgroup beside those of the jobs, so that these may have the controllers (cgroup v2).
+    # A cgroup beside those of the jobs, so that these can have the controllers (cgroup v2).
     subgroup = f"DelegateSubgroup={SERVICE}\n" if version() >= SUBGROUP_SINCE else ""
     network = "After=network-online.target\nWants=network-online.target\n"
     return f"""\
@@ -183,7 +183,7 @@ WantedBy={wanted}
 
 
 def quoted(word: str) -> str:
-    r"""Return a word as systemd reads it.
+    r"""Return a word quoted for systemd.
 
     >>> print(quoted("/srv/my pool"), quoted("50%"), quoted("$HOME"), quoted("plain"))
     "/srv/my pool" 50%% $$HOME plain

@@ -1,6 +1,6 @@
-"""``benchpool up``: start everything on this machine, say where it is, watch it, end it.
+"""``benchpool up``: start all servers on this machine, print their addresses, watch and stop them.
 
-Jobs and notebook servers run on when it ends; the next start finds them again.
+Jobs and notebook servers continue to run when it ends; the next start finds them again.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ from benchpool_scheduler.workstation.startup_screen import (
 SIMULATED_GPUS = 8
 LOG_LOOK_S = 60.0
 PORT_TRIES = 5
-"""Starts, each on ports chosen anew, before a start whose ports are taken meanwhile fails."""
+"""Maximum number of starts, each with newly chosen ports, when a port was taken meanwhile."""
 
 
 class PortLost(Unavailable):
-    """Another program took a port between its choice and the moment when it was to be used."""
+    """Another program took a port between its choice and its use."""
 
 
 def run(options: UpOptions) -> int:
-    """Start, serve until told to end, and return the exit status (formats, section 4)."""
+    """Start, serve until a signal to end, and return the exit status (formats, section 4)."""
     screen: StartupScreen = JsonScreen() if options.json else TextScreen()
     try:
         check(options)
@@ -103,7 +103,7 @@ class Workstation:
         self._identity = secrets.token_hex(16)
 
     async def run(self) -> int:
-        """Start everything and stay until the end."""
+        """Start all servers and run until the end."""
         self._listen()
         alive = asyncio.create_task(self._manager.stay_alive())
         try:
@@ -123,7 +123,7 @@ class Workstation:
             await self._hub.stop()
 
     async def _serve(self, settings: configuration.Configuration, known: proxy.Proxy) -> int:
-        """Serve on ports chosen now. Raises: PortLost."""
+        """Serve on newly chosen ports. Raises: PortLost."""
         with ports.held(self._folder, self._options.port, self._options.bind) as held:
             numbers = held.numbers
             self._write_facts(numbers, known)
@@ -160,10 +160,11 @@ class Workstation:
     # ------------------------------------------------------------------ before the Hub
 
     def _read_configuration(self) -> configuration.Configuration:
-        """Read the configuration, written on the first start; one that is wrong, as it was before.
+        """Read the configuration, created at the first start; use the last valid one if it is
+        invalid.
 
         Raises:
-            InvalidInput: With file, line and key, where nothing was in force before.
+            InvalidInput: It is invalid and no earlier one was in force; has file, line and key.
         """
         if self._options.config is None and not self._config_path.exists():
             text = configuration.default_configuration(account(), self._count_gpus())
@@ -206,10 +207,10 @@ class Workstation:
         )
         files.write_json(self._folder.facts, facts)
 
-    # ------------------------------------------------------------------ until everything answers
+    # ------------------------------------------------------------------ until all servers answer
 
     def _keeper(self, at: addresses.Addresses, numbers: ports.Ports) -> HubKeeper:
-        # The Hub itself first: the proxy logs every request that it cannot pass on.
+        # The Hub itself first: the proxy logs every request that it cannot forward.
         trusted = tls.trusting(self._certificate) if self._certificate else None
         addresses = (
             AwaitedAddress(f"{self._hub_url(numbers)}/", start=self._identity),
@@ -231,7 +232,7 @@ class Workstation:
         return f"http://{LOOPBACK}:{numbers.hub}/hub/api"
 
     def _token(self) -> str:
-        """Return the administrator's token as it is now: it may have been exchanged."""
+        """Return the current administrator's token, which may have been rotated."""
         return self._folder.admin_token.read_text().strip()
 
     async def _say_ready(
@@ -310,7 +311,7 @@ class Workstation:
                 await asyncio.to_thread(self._hub.trim_log)
 
     async def _say_goodbye(self, at: addresses.Addresses) -> None:
-        """Say what runs on."""
+        """Report the jobs and servers that continue to run."""
         jobs, servers = 0, 0
         with contextlib.suppress(BenchpoolError, TimeoutError, OSError):
             token = self._token()

@@ -1,4 +1,4 @@
-"""The store on custom resources, see ``store``; uploaded contents, see ``fsspec_objects``."""
+"""The store on custom resources (``store``) and uploaded contents (``fsspec_objects``)."""
 
 from benchpool_scheduler.store.kubernetes.encoding import WaitReport
 from benchpool_scheduler.store.kubernetes.fsspec_objects import FsspecObjects

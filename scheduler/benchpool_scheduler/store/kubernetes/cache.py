@@ -1,7 +1,7 @@
-"""What the store keeps in memory, and the rules that a change must keep; nothing here waits.
+"""The store's state in memory, and the checks of changes; nothing here blocks.
 
-The API server keeps each object whole, and knows nothing of what holds between objects: that a GPU
-has one holder (R1), that a key is used once. That is checked here, before anything is written.
+The API server stores whole objects and cannot check rules between objects: that a GPU has one
+holder (R1), or that a key is used once. The cache checks them before anything is written.
 """
 
 from __future__ import annotations
@@ -43,22 +43,23 @@ from benchpool_scheduler.store.records import (
 )
 
 Before = dict[str, StoredJob]
-"""Jobs as they were before a commit."""
+"""Jobs as they were before a commit, by ID."""
 
 
 @dataclass(slots=True)
 class CachedJob:
-    """A job and the object it is.
+    """Job and the state of its object.
 
     Attributes:
-        name: Of the object. ``spec``: its spec as JSON.
-        version: The resource version as we know it, empty before the object is there.
-        revision: Grows with each change here; ``written``: the one that the API server has.
-        suspend: The value of ``spec.suspend`` that was told last; ``wishes`` likewise.
-        asked: Those fields of ``wishes`` that the object is still to say as the job has them.
-        gone: The object was deleted; there is nothing to write to any more.
-        edited: The object says otherwise now; ``refused`` is the last edit that was put back.
-        announced: The state that the last event told of; None before the first.
+        name: Name of the object. ``spec``: its spec as JSON.
+        version: Last known resource version, empty before the object exists.
+        revision: Increases with each change here; ``written``: the revision in the API server.
+        suspend: Last reported value of ``spec.suspend``; ``wishes``: likewise of its fields.
+        asked: Fields of ``wishes`` that were changed here and are not yet written to the object.
+        gone: The object was deleted; nothing is written to it any more.
+        edited: Its spec was edited and must be put back; ``refused``: the last such edit.
+        told: Last published report of its waiting.
+        announced: State of the last posted event; None before the first.
     """
 
     stored: StoredJob
@@ -80,24 +81,24 @@ class CachedJob:
 
     @property
     def spec_now(self) -> TrainingJobSpec:
-        """Its spec, decoded anew."""
+        """Return its spec, decoded."""
         return msgspec.json.decode(self.spec, type=TrainingJobSpec)
 
     @property
     def behind(self) -> bool:
-        """Whether the API server has an older revision."""
+        """Return whether the API server has an older revision."""
         return self.written < self.revision and not self.gone
 
 
 @dataclass
 class WriteSet:
-    """What a commit is about to write.
+    """Objects that a commit must write.
 
     Attributes:
-        jobs: Those that must be written before the commit is done; those that give GPUs back come
-            first. ``later``: those of which only such things changed as are told again after a
-            restart.
-        added: Jobs whose object is still to be made, by id, with submission and objects.
+        jobs: IDs of jobs that the commit waits for; jobs that free GPUs come first.
+        later: IDs of jobs that changed only in facts that the runtime reports again after a
+        restart.
+        added: New jobs whose object is not yet created, by ID.
     """
 
     jobs: list[str] = field(default_factory=list)
@@ -113,10 +114,10 @@ class WriteSet:
 
 
 class StoreCache:
-    """All jobs and leases of the store, in memory.
+    """In-memory cache of all jobs and leases of the store.
 
     Attributes:
-        jobs: By id. ``leases``: by id.
+        jobs: By ID. ``leases``: by ID.
     """
 
     def __init__(self) -> None:
@@ -129,7 +130,7 @@ class StoreCache:
     # ------------------------------------------------------------------ filling
 
     def add_job(self, cached: CachedJob) -> None:
-        """Take a job as the API server has it."""
+        """Add a job as the API server has it."""
         job = cached.stored.job
         self.jobs[job.id] = cached
         if job.key is not None:
@@ -138,7 +139,7 @@ class StoreCache:
             self._gpus[gpu] = job.id
 
     def add_lease(self, lease: LeaseRecord) -> None:
-        """Take a lease as the API server has it."""
+        """Add a lease as the API server has it."""
         self.leases[lease.id] = lease
         self._spawns[lease.user, lease.server, lease.spawn] = lease.id
         self._gpus.update(dict.fromkeys(lease.gpus, lease.id))
@@ -149,7 +150,7 @@ class StoreCache:
         calibration: tuple[CalibrationRecord, ...],
         nodes: tuple[NodeRecord, ...],
     ) -> StoredContents:
-        """Return all that is held, with past use and what is known of estimates and nodes."""
+        """Return all cached records, with the given past use, calibration and node records."""
         images = [cached.stored for cached in self.jobs.values()]
         return StoredContents(
             jobs=tuple(stored.job for stored in images),
@@ -166,7 +167,7 @@ class StoreCache:
     # ------------------------------------------------------------------ changing
 
     def check(self, changes: Sequence[Change]) -> None:
-        """Refuse changes that break a rule; nothing is changed. Errors: Conflict."""
+        """Check changes against the rules, without applying them. Errors: Conflict."""
         gpus: dict[str, str | None] = {}
         seen: set[object] = set()
         for change in changes:
@@ -228,7 +229,7 @@ class StoreCache:
         gpus[gpu] = holder
 
     def apply(self, changes: Sequence[Change]) -> WriteSet:
-        """Make checked changes and say what is to be written."""
+        """Apply checked changes and return the objects to write."""
         write_set = WriteSet()
         before: Before = {}
         for change in changes:
@@ -265,7 +266,7 @@ class StoreCache:
         return write_set
 
     def forget_added(self, job: str) -> None:
-        """Take back a job whose object the API server refused."""
+        """Remove a new job whose object the API server refused."""
         cached = self.jobs.pop(job, None)
         if cached is not None and cached.stored.job.key is not None:
             self._keys.pop((cached.stored.job.user, cached.stored.job.key), None)
@@ -348,9 +349,10 @@ def _held_by(attempt: AttemptRecord | None) -> tuple[str, ...]:
 
 
 def without_runtime_facts(stored: StoredJob) -> StoredJob:
-    """Return a job without what the runtime tells again after a restart: that its workers run.
+    """Return a job without the facts that the runtime reports again after a restart.
 
-    Two images that are alike in the rest need not be told apart by what is on disk.
+    These are that its workers run, and since when. Two versions of a job that are equal without
+    them need not be written before a commit returns.
     """
     job = stored.job
     state = JobState.STARTING if job.state is JobState.RUNNING else job.state

@@ -1,4 +1,4 @@
-"""The status of a ``TrainingJob`` as records: what ``encoding`` wrote is found again."""
+"""Decoding of the status of a ``TrainingJob`` into records, the inverse of ``encoding``."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ from benchpool_scheduler.store.records import (
 def stored_job(
     id_: str, spec: TrainingJobSpec, status: TrainingJobStatus, created: float
 ) -> StoredJob:
-    """Return the job that an accepted object is.
+    """Return the job of an accepted object.
 
     Args:
-        created: When the object was created, for one whose status was not written yet.
+        created: When the object was created, for an object whose status is not yet written.
     """
     submitted = created if status.submitted is None else status.submitted.timestamp()
     queued = submitted if status.queued_since is None else status.queued_since.timestamp()
@@ -82,20 +82,20 @@ def stored_job(
 
 
 def wishes_of(job: JobRecord) -> SpecWishes:
-    """Return what the object of a job says of what is a wish at any time."""
+    """Return the requestable fields of a job's object with their accepted values."""
     return SpecWishes(**accepted_of(job.spec), name=job.name)
 
 
 def accepted_of(spec: JobSpec) -> dict[str, Any]:
-    """Return what of a spec may change, by its name."""
+    """Return the changeable fields of a spec by name."""
     return {name: getattr(spec, name) for name in WRITTEN}
 
 
 def _accepted(spec: TrainingJobSpec, status: TrainingJobStatus) -> dict[str, Any]:
-    """Return what may change as it was accepted last: what was edited since is a wish only."""
+    """Return the changeable fields as last accepted; later edits are only requests."""
     if status.accepted is not None:
         return asdict(status.accepted)
-    # As 0.1.0 wrote it.
+    # The fields of 0.1.0.
     workers, gpus = status.accepted_workers or spec.workers, status.accepted_gpus or spec.gpus
     return {"workers": workers, "gpus": gpus}
 

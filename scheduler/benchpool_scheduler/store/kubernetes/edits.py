@@ -1,7 +1,7 @@
-"""Edits of jobs that were accepted before: what must stay as it was accepted is put back.
+"""Reversal of edits to accepted jobs: fields that must not change are put back.
 
-An admission policy refuses such edits by itself once the status says that a job is accepted. This
-is for those that come between the acceptance and that first status, and where there is no policy.
+An admission policy rejects such edits once the status shows that a job is accepted. This module
+handles edits between the acceptance and that first status, and clusters without the policy.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _NAMES = dict(
 
 
 class EditRefused(Struct, frozen=True):
-    """An edit that was put back: a sentence, and when (seconds since the epoch)."""
+    """Edit that was put back: a sentence, and when (seconds since the epoch)."""
 
     text: str
     at: float
 
 
 def changed(accepted: bytes, now: bytes) -> tuple[str, ...]:
-    """Return the fields that were to stay and are otherwise now; both are specs as JSON.
+    """Return the fixed fields that differ; both arguments are specs as JSON.
 
     >>> changed(b'{"gpus": 1, "command": ["true"]}', b'{"gpus": 2, "command": ["true"]}')
     ()
@@ -44,7 +44,7 @@ def changed(accepted: bytes, now: bytes) -> tuple[str, ...]:
 
 
 def refused(fields: Sequence[str]) -> EditRefused:
-    """Return what is said of an edit of these fields."""
+    """Return the report of an edit of these fields."""
     names = [f"spec.{name}" for name in fields]
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     was, stays = ("was", "It stays") if len(names) == 1 else ("were", "They stay")
@@ -58,7 +58,7 @@ def refused(fields: Sequence[str]) -> EditRefused:
 async def put_back(
     connection: Connection, namespace: str, name: str, accepted: bytes, version: str
 ) -> ObjectMeta:
-    """Make an object say what was accepted; what may change at any time stays as it is.
+    """Restore the fixed fields of an object's spec; changeable fields stay as they are.
 
     Args:
         version: The resource version that was edited. Errors: Conflict for another one, NotFound.

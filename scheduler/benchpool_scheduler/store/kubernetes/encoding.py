@@ -1,9 +1,7 @@
-"""Records as the status of a ``TrainingJob``: nothing is lost but parts of microseconds.
+"""Encoding of records as the status of a ``TrainingJob``, exact to the microsecond.
 
-``decoding`` is the way back.
-
-A status that grows without bound would not be taken by the API server: of many attempts and
-preemptions the oldest are left out, and texts are cut.
+``decoding`` is the inverse. The API server limits the size of an object, so the oldest attempts and
+preemptions beyond a limit are left out, and texts are cut.
 """
 
 from __future__ import annotations
@@ -46,13 +44,13 @@ from benchpool_scheduler.store.records import (
 )
 
 MOST_WORKERS = 2_000
-"""At most this many workers of ended attempts are kept."""
+"""Maximum number of stored workers of earlier attempts."""
 MOST = 100
 TEXT, SHORT = 4096, 500
 
 
 class WaitReport(Struct, frozen=True):
-    """What is said of a waiting job and not kept: it is worked out anew after a restart.
+    """Published report of a waiting job, which is computed again after a restart.
 
     Attributes:
         reason: Why it waits. The times are those of its estimated start, seconds since the epoch.
@@ -66,7 +64,7 @@ class WaitReport(Struct, frozen=True):
 
 
 def wait_report_of(job: contract.Job) -> WaitReport:
-    """Return what a job as people see it says of its waiting."""
+    """Return the report of a job's waiting from its public form."""
     reason, start = job.reason, job.estimated_start
     return WaitReport(
         None if reason is None else Note(reason.code, reason.text, reason.remedy, reason.numbers),
@@ -78,7 +76,7 @@ def wait_report_of(job: contract.Job) -> WaitReport:
 
 
 class StoredJob(Struct, frozen=True):
-    """A job as a whole."""
+    """Job with all its attempts and preemptions."""
 
     job: JobRecord
     attempts: tuple[AttemptRecord, ...] = ()
@@ -86,22 +84,22 @@ class StoredJob(Struct, frozen=True):
 
     @property
     def newest(self) -> AttemptRecord | None:
-        """The newest attempt."""
+        """Return the newest attempt, or None."""
         return self.attempts[-1] if self.attempts else None
 
 
 def when(at: float | None) -> datetime | None:
-    """Return seconds since the epoch as a time, to the microsecond."""
+    """Convert seconds since the epoch to a UTC time with microseconds; None stays None."""
     return None if at is None else moment(at)
 
 
 def moment(at: float) -> datetime:
-    """Return seconds since the epoch as a time, to the microsecond."""
+    """Convert seconds since the epoch to a UTC time with microseconds."""
     return datetime.fromtimestamp(round(at, 6), UTC)
 
 
 def seconds(at: datetime | None) -> float | None:
-    """Return a time as seconds since the epoch."""
+    """Convert a time to seconds since the epoch; None stays None."""
     return None if at is None else at.timestamp()
 
 
@@ -118,7 +116,7 @@ def as_status(
     suspend: bool = False,
     refused: EditRefused | None = None,
 ) -> TrainingJobStatus:
-    """Return the status that says all this; ``refused`` is an edit that was put back."""
+    """Return the status of a job; ``refused`` is the last edit that was put back."""
     job, newest = stored.job, stored.newest
     waits = job.state is JobState.QUEUED
     reason = told.reason if waits and told.reason is not None else job.note
@@ -166,7 +164,7 @@ def as_status(
 
 
 def newest_attempts(attempts: Sequence[AttemptRecord]) -> tuple[AttemptRecord, ...]:
-    """Return the newest attempt, and of those before as many as may be remembered."""
+    """Return the newest attempt and as many earlier ones as the limits allow."""
     kept: list[AttemptRecord] = []
     workers = 0
     for number, attempt in enumerate(reversed(attempts)):
@@ -183,10 +181,10 @@ def without_history(stored: StoredJob) -> StoredJob:
 
 
 def conditions(stored: StoredJob, reason: Note | None, generation: int) -> tuple[Condition, ...]:
-    """Return the standard conditions, each with the time since when it is so.
+    """Return the standard conditions, each with its transition time.
 
-    As with Kubernetes' own Jobs, what has not come about yet is not there: ``Running`` comes with
-    the first attempt, ``Complete`` with the end. The sentence stands at one of them.
+    As with Kubernetes' own Jobs, a condition is absent before it first applies: ``Running`` appears
+    with the first attempt, ``Complete`` with the end. One of them carries the sentence.
     """
     job, newest = stored.job, stored.newest
     holds = job.state in HOLDS_GPUS and newest is not None
@@ -215,7 +213,7 @@ def conditions(stored: StoredJob, reason: Note | None, generation: int) -> tuple
 
 
 def refusal(note: Note, since: float, generation: int) -> TrainingJobStatus:
-    """Return the status of a job that was not accepted."""
+    """Return the status of a refused job."""
     at = _rfc3339(since)
     condition = Condition(
         "Accepted", "False", _word(note.code), _clip(note.text, TEXT), at, generation
@@ -234,7 +232,7 @@ def _edit_refused(it: EditRefused, generation: int) -> Condition:
 
 
 def _word(code: str) -> str:
-    """Return a code as conditions have it.
+    """Return a code in the spelling of condition reasons.
 
     >>> _word("fair-share-reached")
     'FairShareReached'
@@ -349,7 +347,7 @@ def _preemption(it: PreemptionRecord) -> PreemptionStatus:
 
 
 def metadata_of(job: JobRecord) -> ObjectMeta:
-    """Return the metadata of the object of a job that came in through the API."""
+    """Return the metadata of the object of a job that was submitted through the API."""
     return ObjectMeta(
         job.id,
         labels={JOB: job.id},
@@ -362,7 +360,7 @@ def metadata_of(job: JobRecord) -> ObjectMeta:
 
 
 def is_plain(stored: StoredJob) -> bool:
-    """Tell whether an object without a status says the same."""
+    """Return whether an object without a status describes the same job."""
     job = stored.job
     return (
         job.state is JobState.QUEUED
@@ -374,7 +372,7 @@ def is_plain(stored: StoredJob) -> bool:
 
 
 def wait_report_in(status: TrainingJobStatus) -> WaitReport:
-    """Return what a status says of a job's waiting, so that a restart need not say it again."""
+    """Return the report in a status, so that a restart does not publish it again."""
     reason, start = status.reason, status.estimated_start
     if reason is None or reason == status.note:
         return WaitReport(over_quota=status.over_quota)
@@ -388,9 +386,9 @@ def wait_report_in(status: TrainingJobStatus) -> WaitReport:
 
 
 def is_news(before: WaitReport, now: WaitReport) -> bool:
-    """Tell whether what is told changed by more than its numbers.
+    """Return whether a report differs in more than its numbers.
 
-    An estimate that is not known any more, as after a restart, soon is again.
+    An estimate that is unknown after a restart is no news, as it is computed again soon.
     """
     learned = before.likely is None and now.likely is not None
     return learned or _gist(before) != _gist(now)

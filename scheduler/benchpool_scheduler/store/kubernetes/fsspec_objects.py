@@ -1,9 +1,9 @@
-"""Uploaded contents anywhere that fsspec reaches, under the hash of what they are.
+"""Uploaded contents on any file system that fsspec supports, addressed by hash.
 
-``<url>/ab/abcdef...`` is a content. ``<url>/by/u-NAME/abcdef...`` is empty and says that this user
-has uploaded it, its time when last: a user may name only what that user has uploaded. Who has what
-is kept in memory too, so that asking costs nothing. Contents are complete or not there: a local
-folder takes them by renaming, an object store by its own nature.
+``<url>/ab/abcdef...`` is a content. ``<url>/by/u-NAME/abcdef...`` is an empty file for a user's
+upload of it; its time is that of the last upload. A user may reference only contents that the same
+user has uploaded. The uploads are also kept in memory, so a lookup needs no call. A content is
+complete or absent: a local folder renames it into place, and an object store writes atomically.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from benchpool_scheduler.errors import Unavailable
 
 
 class FsspecObjects:
-    """Contents and who uploaded them. All calls but ``load``'s results may block: use a thread.
+    """Contents and their uploads. All methods may block, so call them in a thread.
 
     Args:
-        url: Where, e.g. ``file:///var/lib/benchpool/objects`` or ``s3://bucket/benchpool``.
-        options: For the file system, e.g. ``{"anon": False}``.
+        url: Location, e.g. ``file:///var/lib/benchpool/objects`` or ``s3://bucket/benchpool``.
+        options: Options of the file system, e.g. ``{"anon": False}``.
 
-    Errors: Unavailable ``objects-failed`` when the place cannot be reached or is full.
+    Errors: Unavailable ``objects-failed`` when the location cannot be reached or is full.
     """
 
     def __init__(self, url: str, **options: Any) -> None:
@@ -43,7 +43,7 @@ class FsspecObjects:
     # ------------------------------------------------------------------ contents
 
     def put(self, sha256: str, file: Path) -> None:
-        """Take a local file that has this hash; it is gone afterwards, and the content durable."""
+        """Move a local file with this hash into the store; it is durable on return."""
         target = self._content(sha256)
         with _told(self.url):
             self._fs.makedirs(target.rpartition("/")[0], exist_ok=True)
@@ -57,7 +57,7 @@ class FsspecObjects:
             _settle(Path(near), Path(target))
 
     def put_bytes(self, sha256: str, data: bytes) -> None:
-        """Take a content that has this hash."""
+        """Store a content with this hash."""
         target = self._content(sha256)
         with _told(self.url):
             self._fs.makedirs(target.rpartition("/")[0], exist_ok=True)
@@ -67,7 +67,7 @@ class FsspecObjects:
                 _settle(Path(near), Path(target))
 
     def put_listed(self, data: bytes) -> str:
-        """Take a content of our own and return its hash."""
+        """Store a content of the scheduler's own and return its hash."""
         sha256 = hashlib.sha256(data).hexdigest()
         self.put_bytes(sha256, data)
         return sha256
@@ -84,19 +84,19 @@ class FsspecObjects:
             return file.read()
 
     def has(self, sha256: str) -> bool:
-        """Tell whether there is such a content."""
+        """Return whether the content exists."""
         with _told(self.url):
             return bool(self._fs.exists(self._content(sha256)))
 
     def delete(self, sha256: str) -> None:
-        """Delete a content; one that is not there is no error."""
+        """Delete a content; a missing content is no error."""
         with _told(self.url), contextlib.suppress(FileNotFoundError):
             self._fs.rm_file(self._content(sha256))
 
-    # ------------------------------------------------------------------ who has them
+    # ------------------------------------------------------------------ uploads by user
 
     def load(self) -> dict[str, dict[str, float]]:
-        """Return who has uploaded what and when last (seconds since the epoch), by hash."""
+        """Return the last upload time by user for each hash, in seconds since the epoch."""
         found: dict[str, dict[str, float]] = {}
         with _told(self.url):
             self._fs.makedirs(f"{self._root}/by", exist_ok=True)
@@ -108,7 +108,7 @@ class FsspecObjects:
         return found
 
     def sizes(self) -> dict[str, int]:
-        """Return the bytes of every content, by its hash."""
+        """Return the size of every content in bytes, by hash."""
         with _told(self.url):
             listed: dict[str, dict[str, Any]] = self._fs.find(self._root, detail=True)
         names = ((path.rpartition("/")[2], path, about) for path, about in listed.items())
@@ -119,14 +119,14 @@ class FsspecObjects:
         }
 
     def mark(self, sha256: str, user: str) -> None:
-        """Note that a user has uploaded a content now."""
+        """Record that a user has uploaded a content now."""
         marker = self._marker(sha256, user)
         with _told(self.url):
             self._fs.makedirs(marker.rpartition("/")[0], exist_ok=True)
             self._fs.pipe_file(marker, b"")
 
     def unmark(self, sha256: str, users: Iterable[str]) -> None:
-        """Forget that these users have uploaded a content."""
+        """Remove the record that these users have uploaded a content."""
         for user in users:
             with _told(self.url), contextlib.suppress(FileNotFoundError):
                 self._fs.rm_file(self._marker(sha256, user))
@@ -135,12 +135,12 @@ class FsspecObjects:
         return f"{self._root}/{sha256[:2]}/{sha256}"
 
     def _marker(self, sha256: str, user: str) -> str:
-        # A user's name may be anything, ``..`` too; with the letter before it, it names one folder.
+        # A user name may be anything, even ``..``; the prefix makes it the name of one folder.
         return f"{self._root}/by/u-{quote(user, safe='')}/{sha256}"
 
 
 def _settle(near: Path, target: Path) -> None:
-    """Give a file its name, durably."""
+    """Rename a file into place, durably."""
     with near.open("rb") as file:
         os.fsync(file.fileno())
     near.replace(target)

@@ -1,4 +1,4 @@
-"""Ids of jobs that people create themselves: their UID in base 32, as every job's id is."""
+"""IDs of jobs that users create as objects: their UID in base 32, like every job ID."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from uuid import UUID
 
 
 def id_of(uid: str) -> str:
-    """Return the id of the job that is the object with this UID.
+    """Return the job ID of the object with this UID.
 
     >>> id_of("6f1c2d34-0000-4000-8000-00000000000a")
     'n4oc2naaabaabaaaaaaaaaaabi'

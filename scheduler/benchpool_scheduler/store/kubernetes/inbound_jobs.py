@@ -1,9 +1,9 @@
-"""What people write with kubectl, as events for the service: pure but for the watch.
+"""Conversion of users' kubectl changes to jobs into events for the service; free of I/O.
 
-A job that was created in Kubernetes is told once, with the id that follows from its UID, and again
-after each edit while it is refused. Of an accepted job only ``suspend`` and the
-``SpecWishes`` are heard, and that it was deleted. What was written while nobody listened is told
-at the start.
+A job that was created in Kubernetes is reported once, with the ID that follows from its UID. While
+it is refused, it is reported again after each edit. For an accepted job, only its deletion and
+changes of ``suspend`` and the ``SpecWishes`` are reported. Changes made while no scheduler ran are
+reported at the start.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ NOT_BY_HAND = Note(
 
 
 class JobObject(Struct, frozen=True):
-    """A ``TrainingJob`` as it is read: the spec stays as it came until it is needed."""
+    """``TrainingJob`` as read from the API server; the spec is decoded only when needed."""
 
     metadata: ObjectMeta
     spec: msgspec.Raw
@@ -64,26 +64,26 @@ class JobObject(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """The id that the job has or will have."""
+        """Return the ID that the job has or will have."""
         if self.status.id is not None:
             return self.status.id
         return self.metadata.name if self.accepted else id_of(self.metadata.uid or "")
 
     @property
     def accepted(self) -> bool:
-        """Whether the scheduler has accepted it."""
+        """Return whether the scheduler has accepted it."""
         return self.status.id is not None or ACCEPTED in (self.metadata.annotations or {})
 
     @property
     def refused(self) -> bool:
-        """Whether it was refused as it is now."""
+        """Return whether its current generation was refused."""
         status = self.status
         answered = any(it.type == "Accepted" and it.status == "False" for it in status.conditions)
         return answered and status.observed_generation == (self.metadata.generation or 0)
 
     @property
     def created(self) -> float:
-        """When it was accepted or created, seconds since the epoch."""
+        """Return when it was accepted or created, in seconds since the epoch."""
         text = (self.metadata.annotations or {}).get(ACCEPTED) or self.metadata.creation_timestamp
         return datetime.fromisoformat(text).timestamp() if text else 0.0
 
@@ -94,10 +94,10 @@ class _Suspend(Struct, frozen=True):
 
 @dataclass(slots=True)
 class OfferedJob:
-    """A job that the service has not accepted yet.
+    """Job that the service has not yet accepted.
 
     Attributes:
-        version: Resource version as last seen. ``spec``: its spec as JSON.
+        version: Last known resource version. ``spec``: its spec as JSON.
     """
 
     id: str
@@ -112,7 +112,7 @@ class OfferedJob:
 
 
 class KeptJob(Struct, frozen=True):
-    """What the cache keeps of a job: an offer as long as nobody has accepted it."""
+    """Cached parts of a job's object, with the offer until it is accepted."""
 
     id: str
     name: str
@@ -129,12 +129,12 @@ class KeptJob(Struct, frozen=True):
 
     @property
     def spec(self) -> bytes:
-        """Its spec as JSON, where it may be another one than was accepted."""
+        """Return its spec as JSON if it may differ from the accepted one, else empty."""
         return self.edited or (b"" if self.offer is None else self.offer.spec)
 
 
 def seen(read: JobObject, cached: CachedJob | None = None) -> KeptJob | None:
-    """Trim a job for the cache; one that is being deleted is gone.
+    """Reduce a job to its cached parts; return None for an object that is being deleted.
 
     Args:
         cached: The job as it was accepted, if it was.
@@ -194,15 +194,15 @@ def found(read: JobObject, it: KeptJob, spec: TrainingJobSpec) -> CachedJob:
 
 
 def hear(it: KeptJob, cached: CachedJob | None, offers: dict[str, OfferedJob]) -> Iterator[Written]:
-    """Yield what a job that is there says anew; keeps ``cached`` and ``offers`` in step."""
+    """Yield the changes of an existing job, and update ``cached`` and ``offers``."""
     if cached is not None:
         if it.uid != cached.uid:
-            return  # being made at this moment, or an object of the same name before it
+            return  # being created now, or an older object of the same name
         if it.spec and it.generation > cached.generation and edits.changed(cached.spec, it.spec):
-            cached.edited = True  # put back with the next write
+            cached.edited = True  # the next write puts it back
             cached.revision += 1
         elif it.revision == cached.written:
-            # Our own last write, or an edit after it: the version to write on top of.
+            # Our own last write, or an edit after it: the next write uses this version.
             cached.version = it.version
         cached.generation = max(cached.generation, it.generation)
         if it.suspend != cached.suspend:
@@ -227,7 +227,7 @@ def hear(it: KeptJob, cached: CachedJob | None, offers: dict[str, OfferedJob]) -
 def forget(
     it: KeptJob, cached: CachedJob | None, offers: dict[str, OfferedJob]
 ) -> Iterator[Written]:
-    """Yield what it means that a job is gone."""
+    """Yield the changes that follow from a deletion."""
     offers.pop(it.id, None)
     if cached is not None and cached.uid == it.uid:
         cached.gone = True
@@ -235,7 +235,7 @@ def forget(
 
 
 def written(offer: OfferedJob, files: Sequence[SnapshotFile] = ()) -> JobWritten:
-    """Return what is told of a job that waits to be accepted; ``files`` are those of its bundle."""
+    """Return the event for a job that waits to be accepted; ``files`` are those of its bundle."""
     spec = msgspec.json.decode(offer.spec, type=TrainingJobSpec)
     submission = as_submission(spec, files)
     if submission.name is None:

@@ -1,4 +1,4 @@
-"""Jobs that others write and nobody has accepted yet: told to the service, taken up or refused."""
+"""Queue of jobs that clients created as objects: reported to the service, accepted or refused."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from benchpool_scheduler.store.records import Note
 
 
 class Inbox:
-    """What others wrote, in order, and the jobs among it that wait for an answer.
+    """Queue of external changes, and the offered jobs among them.
 
     Attributes:
-        offers: Jobs that nobody has accepted or refused as they are now, by id.
+        offers: Jobs that are neither accepted nor refused in their current form, by ID.
     """
 
     def __init__(
@@ -52,19 +52,19 @@ class Inbox:
         self._news: asyncio.Queue[Written] = asyncio.Queue()
 
     def tell(self, news: Iterable[Written]) -> None:
-        """Add what was written."""
+        """Queue changes for the service."""
         for one in news:
             self._news.put_nowait(one)
 
     def take_asked(self, job: str) -> OfferedJob | None:
-        """Return the offer that the service was asked about and now accepts; None for none."""
+        """Return and remove the offer of a job that the service accepts, or None."""
         offer = self._asked.pop(job, None)
         if offer is not None:
             self.offers.pop(job, None)
         return offer
 
     async def written(self) -> AsyncIterator[Written]:
-        """Yield what others wrote, from what was there at ``open`` on."""
+        """Yield external changes in order, beginning with those found at ``open``."""
         while True:
             one = await self._news.get()
             if not isinstance(one, JobWritten):
@@ -72,13 +72,13 @@ class Inbox:
                 continue
             offer = self.offers.get(one.id)
             if offer is None:
-                continue  # answered, or gone again
+                continue  # answered or deleted meanwhile
             self._asked[one.id] = offer
             if (filled := await self._fill(offer)) is not None:
                 yield filled
 
     async def _fill(self, offer: OfferedJob) -> JobWritten | None:
-        """Return an offer as it is told; None when it was refused because it is not complete."""
+        """Return the event of an offer; None when the offer is incomplete and was refused."""
         spec = msgspec.json.decode(offer.spec, type=TrainingJobSpec)
         if not spec.user:
             await self.refuse(offer.id, NO_USER)
@@ -98,16 +98,16 @@ class Inbox:
         return inbound_jobs.written(offer, files)
 
     async def refuse(self, job: str, reason: Note) -> None:
-        """Say at the object why a job was not accepted. Errors: NotLeading."""
+        """Write to the object why its job was not accepted. Errors: NotLeading."""
         offer = self._asked.pop(job, None)
         if offer is None or self.offers.get(job) is not offer:
-            return  # it was edited meanwhile, and is told again
+            return  # edited meanwhile, and reported again
 
         async def once() -> None:
             about = ObjectMeta(offer.name, resource_version=offer.version)
             status = refusal(reason, offer.created, offer.generation)
             body = envelope(JOBS, about, spec=msgspec.Raw(offer.spec), status=status)
-            # One that is gone needs no answer; one that was edited is told again.
+            # A deleted object needs no answer; an edited one is reported again.
             with contextlib.suppress(KubeNotFound, KubeConflict):
                 await self._connection.replace(
                     JOBS, offer.name, body, namespace=self._namespace, subresource="status"

@@ -1,4 +1,4 @@
-"""Hears what others write: a whole list first, then each change, for as long as the store lives."""
+"""Watches of objects: a complete list first, then each change, for the lifetime of the store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEAF_S = 10.0
 
 
 async def wait_until_listed(what: str, changes: AsyncIterator[Change[T]], namespace: str) -> None:
-    """Return when all there is was listed. Errors: Unavailable."""
+    """Wait until all existing objects are listed. Errors: Unavailable."""
     try:
         async for change in changes:
             if isinstance(change, Listed):
@@ -37,7 +37,7 @@ async def follow(
     changes: AsyncGenerator[Change[T], None],
     take_in: Callable[[T, bool], None],
 ) -> None:
-    """Give ``take_in`` each object that changes, and whether it is gone, for ever."""
+    """Call ``take_in`` with each changed object and whether it was deleted; runs forever."""
     while True:
         try:
             async with aclosing(changes):

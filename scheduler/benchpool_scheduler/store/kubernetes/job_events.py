@@ -1,7 +1,8 @@
 """Kubernetes events of jobs, for ``kubectl describe`` and ``kubectl events``.
 
-They repeat what the status says, at the moment when it changes. Nothing rests on them: what cannot
-be posted is dropped, and they are posted one by one, with pauses as long as the posting took.
+An event repeats the sentence of the status when it changes. Nothing depends on events: those that
+cannot be posted are dropped. They are posted one at a time, and each pause is as long as the post
+took.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ log = logging.getLogger(__name__)
 
 COMPONENT = "benchpool-scheduler"
 MOST = 1000
-"""At most this many events wait to be posted; of more the oldest are dropped."""
+"""Maximum number of queued events; beyond it the oldest are dropped."""
 MOST_TEXT = 1000
 MOST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
 class JobEvent:
-    """Something that happened to a job.
+    """Event of a job.
 
     Attributes:
         reason: A word such as ``Running``. ``at``: seconds since the epoch.
@@ -48,7 +49,7 @@ class JobEvent:
     kind: Literal["Normal", "Warning"] = "Normal"
 
     def manifest(self, namespace: str, suffix: str) -> dict[str, Any]:
-        """Return it as the API server takes it; ``suffix`` makes its name its own."""
+        """Return the event as an API object; ``suffix`` makes its name unique."""
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.at))
         return {
             "apiVersion": EVENTS.api_version,
@@ -88,7 +89,7 @@ WORDS: dict[JobState, str] = {
 
 
 def said_of(stored: StoredJob) -> str:
-    """Return the sentence of an event about the state that a job is in now."""
+    """Return the sentence of an event about the current state of a job."""
     job, newest = stored.job, stored.newest
     if job.state in (JobState.STARTING, JobState.RUNNING) and newest is not None:
         nodes = ", ".join(dict.fromkeys(it.node for it in newest.live_workers))
@@ -101,7 +102,7 @@ def said_of(stored: StoredJob) -> str:
 
 
 class JobEvents:
-    """Takes what happened to jobs, and posts it when there is time."""
+    """Queue of job events that are posted in the background."""
 
     def __init__(self, connection: Connection, namespace: str) -> None:
         self._connection = connection
@@ -110,13 +111,13 @@ class JobEvents:
         self._some = asyncio.Event()
 
     def changed(self, name: str, uid: str, stored: StoredJob) -> None:
-        """A job is in another state than before."""
+        """Queue an event about a job's new state."""
         state = stored.job.state
         kind: Literal["Normal", "Warning"] = "Warning" if state is JobState.FAILED else "Normal"
         self._add(JobEvent(name, uid, WORDS[state], said_of(stored), time.time(), kind))
 
     def refused(self, name: str, uid: str, note: Note) -> None:
-        """A job that somebody applied was not accepted."""
+        """Queue an event about a job that was not accepted."""
         text = f"{note.text} {note.remedy}".strip()
         self._add(JobEvent(name, uid, "Refused", text, time.time(), "Warning"))
 
@@ -125,7 +126,7 @@ class JobEvents:
         self._some.set()
 
     async def post(self) -> None:
-        """Post what there is, for ever. Errors: NotLeading."""
+        """Post queued events forever. Errors: NotLeading."""
         while True:
             await self._some.wait()
             if not self._waiting:

@@ -1,4 +1,4 @@
-"""Build leases as objects: written once, and watched, because people may delete them."""
+"""Build leases as objects: written once, and watched because users may delete them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def reflector(connection: Connection, namespace: str) -> Reflector[LeaseRecord]:
 
 
 async def write(connection: Connection, namespace: str, lease: LeaseRecord) -> None:
-    """Make the object of a lease; one that an earlier try has made is as good."""
+    """Create the object of a lease; an object from an earlier try is no error."""
     body = envelope(LEASES, ObjectMeta(lease.id), spec=_spec(lease))
     try:
         await connection.create(LEASES, body, namespace=namespace, as_=msgspec.Raw)

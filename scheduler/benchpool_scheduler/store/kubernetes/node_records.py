@@ -1,4 +1,4 @@
-"""What administrators said of nodes, in the status of the pool's settings."""
+"""Administrators' notes and windows of nodes, in the status of the pool's settings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Settings(Struct, frozen=True):
 
 
 async def read(connection: Connection) -> tuple[NodeRecord, ...]:
-    """Return what was saved; a cluster whose settings are not an object keeps nothing."""
+    """Return the saved records; empty in a cluster whose settings are not an object."""
     try:
         settings = await connection.get(KIND, NAME, as_=_Settings)
     except KubeNotFound:
@@ -35,7 +35,7 @@ async def read(connection: Connection) -> tuple[NodeRecord, ...]:
 
 
 async def write(connection: Connection, known: tuple[NodeRecord, ...]) -> None:
-    """Save all of it; the scheduler of a cluster makes the object itself when it starts."""
+    """Save all records; in a cluster the scheduler creates the settings object at its start."""
     told = [_told(it) for it in known]
     try:
         await connection.patch(

@@ -1,7 +1,7 @@
-"""What stands in the API server, heard as it changes: jobs and leases, against what we hold.
+"""Watch of jobs and leases in the API server, compared with the cache.
 
-What others wrote goes to the inbox, as news for the service. What only differs from ours is written
-again.
+Changes by other clients go to the inbox, for the service. An object that only differs from the
+cache is written again.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ log = logging.getLogger(__name__)
 
 
 class ObjectWatch:
-    """Fills the cache from what there is, then hears each change.
+    """Watch that fills the cache at the start, then follows each change.
 
     Args:
-        connection: To the API server. ``namespace``: where jobs and leases are.
-        epoch: Of this leader; who reads a later one is replaced.
-        cache: What the store holds. ``uploads``: learns which files a found job names.
-        inbox: Where news go. ``writer``: writes again what somebody else overwrote.
+        connection: Connection to the API server. ``namespace``: that of jobs and leases.
+        epoch: That of this leader; a later epoch in an object means that it was replaced.
+        cache: Cache of the store. ``uploads``: receives the files that found jobs reference.
+        inbox: Receives changes. ``writer``: writes overwritten objects again.
 
     Attributes:
-        jobs: Every job's object as it was read last.
+        jobs: Last read version of every job's object.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class ObjectWatch:
         self._changes: tuple[AsyncGenerator[Any, None], ...] = ()
 
     async def open(self) -> None:
-        """Take in all there is. Errors: Unavailable when objects cannot be listed."""
+        """Load all existing objects. Errors: Unavailable when they cannot be listed."""
         of_jobs, of_leases = self.jobs.changes(), self._leases.changes()
         self._changes = (of_jobs, of_leases)
         await informer.wait_until_listed("jobs", of_jobs, self._namespace)
@@ -74,7 +74,7 @@ class ObjectWatch:
             self._cache.add_lease(lease)
 
     def hear(self) -> tuple[Coroutine[Any, Any, None], ...]:
-        """Return what hears each further change, to be run for ever."""
+        """Return the coroutines that follow further changes forever."""
         of_jobs, of_leases = self._changes
         return (
             informer.follow(self.jobs, of_jobs, self._take_in),
@@ -82,12 +82,12 @@ class ObjectWatch:
         )
 
     async def close(self) -> None:
-        """Let go, also of what nobody has begun to hear."""
+        """Close the watches, started or not."""
         for changes in self._changes:
             await changes.aclose()
 
     def take_up(self, cached: CachedJob, offer: OfferedJob) -> None:
-        """Hold a job as it was told; what was written meanwhile is heard as if it came now."""
+        """Fill an accepted job from its offer; report later changes as if they came now."""
         cached.name, cached.uid, cached.version = offer.name, offer.uid, offer.version
         cached.generation, cached.spec, cached.suspend = offer.generation, offer.spec, offer.suspend
         cached.wishes = offer.wishes
@@ -100,13 +100,13 @@ class ObjectWatch:
 
     def _keep(self, read: JobObject) -> KeptJob | None:
         if self._opening is not None:
-            # Pages come in large buffers; what is kept must not keep them.
+            # Pages come in large buffers; copy the spec so that the buffer can be freed.
             spec = msgspec.Raw(bytes(read.spec))
             self._opening.append(msgspec.structs.replace(read, spec=spec))
         return inbound_jobs.seen(read, self._cache.jobs.get(read.id))
 
     def _restore(self, read: JobObject) -> None:
-        """Take a job as it was found: an accepted one is held, others are told to the service."""
+        """Cache an accepted job; report any other job to the service."""
         it = inbound_jobs.seen(read)
         if it is None:
             return
@@ -121,7 +121,7 @@ class ObjectWatch:
         self._hear(it, cached)
 
     def _take_in_lease(self, lease: LeaseRecord, gone: bool) -> None:
-        # What is given back is not held any more before its object is deleted.
+        # A released lease leaves the cache before its object is deleted.
         if gone and lease.id in self._cache.leases:
             self._inbox.tell([LeaseGone(lease.id)])
 
@@ -142,7 +142,7 @@ class ObjectWatch:
         if cached is None or cached.uid != it.uid:
             return
         late = it.epoch < self._epoch and it.revision > cached.written
-        if late:  # the last word of a leader that is no more; ours is what holds
+        if late:  # last write of a former leader; this leader's state prevails
             log.warning("job %s was written by the former leader %d", it.name, it.epoch)
             cached.revision = max(cached.revision, it.revision) + 1
         if late or news or cached.edited:

@@ -1,4 +1,4 @@
-"""Calls to the API server that are repeated until they succeed, and many of them side by side."""
+"""Retries of calls to the API server until they succeed, and concurrent calls."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 LONGEST_WAIT_S = 5.0
 AT_ONCE = 16
-"""Calls that are made at the same time: half of what a connection does (``kube.wire``)."""
+"""Maximum number of concurrent calls: half of what a connection allows (``kube.wire``)."""
 
 
 class PatientCalls:
-    """Repeats calls, and reports while some of them cannot be done.
+    """Retries of calls, with a report while some of them fail.
 
     Args:
-        report: Takes a sentence while something cannot be written, None when all is well again.
+        report: Called with a sentence while a write fails, and with None after recovery.
     """
 
     def __init__(self, report: Callable[[str | None], None]) -> None:
@@ -32,7 +32,7 @@ class PatientCalls:
         self._troubled = 0
 
     async def until_done(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Do this until it is done; say so while it cannot be. Errors: NotLeading, InvalidInput."""
+        """Retry until the call succeeds; report failures. Errors: NotLeading, InvalidInput."""
         tries = 0
         while True:
             try:
@@ -55,9 +55,9 @@ class PatientCalls:
 
 
 async def for_all(work: Callable[[T], Coroutine[Any, Any, None]], items: Sequence[T]) -> None:
-    """Do this for all, ``AT_ONCE`` at a time; the first failure is raised when all have ended.
+    """Process all items, ``AT_ONCE`` at a time; raise the first failure after all have ended.
 
-    Other calls to the API server have room beside it, however many the items are.
+    The limit leaves capacity for other calls to the API server.
     """
     left = iter(items)
 

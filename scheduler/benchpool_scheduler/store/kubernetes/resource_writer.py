@@ -1,20 +1,20 @@
-"""Brings objects to what the store holds: one write per object at a time, each with preconditions.
+"""Writer of objects: one write per object at a time, each with preconditions.
 
-A status is written with the resource version that was seen last. Where that fails, somebody wrote
-in between, and the object is read back:
+A status is written with the last known resource version. When that fails, another client wrote in
+between, and the object is read back:
 
-- its status has a higher epoch than ours: another leader has taken over. ``NotLeading`` ends this
-  one; nothing is written any more.
-- its status has the very revision that was to be written: an earlier try has been applied though
-  its answer was lost.
-- anything else, e.g. a user's own edit of the spec, or the last write of a leader that is no more:
-  the present version is taken, and the write is made again. What an edit changed of what was
-  accepted is put back before (``edits``), so that a status never stands beside another job.
+- The status has a higher epoch: another leader has taken over. ``NotLeading`` ends this one, and
+  nothing more is written.
+- The status has the revision that was to be written: an earlier try succeeded and its answer was
+  lost.
+- Anything else, e.g. a user's edit of the spec, or the last write of a former leader: the write is
+  repeated on the present version. Edits of accepted fields are put back first (``edits``), so that
+  a status always describes the spec beside it.
 
-What of ``SpecWishes`` was changed here, not at the object, is written into its spec first.
+Fields of ``SpecWishes`` that were changed here, not at the object, are written into its spec first.
 
-While the API server is away, what is to be written waits and is tried again for ever, and
-``report`` says so: a commit that has begun is finished, or the process ends.
+While the API server is unreachable, writes are retried forever, and ``report`` is called. A commit
+that has begun is finished, or the process ends.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ log = logging.getLogger(__name__)
 JOBS = TRAINING_JOBS.kind
 
 SAID_AS = dict(zip(SpecWishes.__struct_fields__, SpecWishes.__struct_encode_fields__, strict=True))
-"""How a spec names what is a wish."""
+"""JSON names of the fields of ``SpecWishes``."""
 
 
 class _Stamp(Struct, frozen=True):
@@ -72,14 +72,14 @@ class _Stamp(Struct, frozen=True):
 
 
 class _Written(Struct, frozen=True):
-    """What is read of an object that was written."""
+    """Parts of an object after our own write."""
 
     metadata: ObjectMeta
     status: _Stamp = _Stamp()
 
 
 class _Found(Struct, frozen=True):
-    """What is read of an object that somebody else has written."""
+    """Parts of an object that another client may have written."""
 
     metadata: ObjectMeta
     spec: msgspec.Raw
@@ -87,11 +87,11 @@ class _Found(Struct, frozen=True):
 
 
 class ResourceWriter:
-    """Writes jobs and other objects.
+    """Writer of jobs and other objects.
 
     Args:
         epoch: That of this leader.
-        calls: Repeats what cannot be written yet. ``events``: told of each state that was written.
+        calls: Retries failed writes. ``events``: receives each state that was written.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class ResourceWriter:
     # ------------------------------------------------------------------ jobs
 
     async def settle(self, cached: CachedJob) -> None:
-        """Return when the API server has what is held now. Errors: NotLeading."""
+        """Wait until the API server has the current revision. Errors: NotLeading."""
         wanted = cached.revision
         self._urgent += 1
         self._calm.clear()
@@ -129,7 +129,7 @@ class ResourceWriter:
                 self._calm.set()
 
     async def _once(self, cached: CachedJob) -> None:
-        """Make one write of an object, or wait for the one under way."""
+        """Write an object once, or wait for the write in progress."""
         id_ = cached.stored.job.id
         task = self._under_way.get(id_)
         if task is None:
@@ -140,7 +140,7 @@ class ResourceWriter:
         try:
             await self._calls.until_done(partial(self._write, cached))
         finally:
-            # Not in a callback: whoever asks next must not find a write that is over.
+            # Done here, without a callback, so that no later caller finds a finished write.
             del self._under_way[id_]
 
     async def _write(self, cached: CachedJob) -> None:
@@ -156,7 +156,7 @@ class ResourceWriter:
         try:
             await self._put(cached, cached.stored, revision)
         except KubeInvalid as refused:
-            # One job that cannot be written must not hold up all others.
+            # A job that cannot be written must not block all other jobs.
             log.error("job %s is written without its history: %s", cached.name, refused.text)
             try:
                 await self._put(cached, without_history(cached.stored), revision)
@@ -165,7 +165,7 @@ class ResourceWriter:
                 cached.written = max(cached.written, revision)
 
     async def _ask(self, cached: CachedJob, revision: int) -> None:
-        """Let the object ask for what was changed here; what others ask for beside it stays."""
+        """Write the fields that were changed here into the spec; other requests in it stay."""
         now = wishes_of(cached.stored.job)
         asked = {name: getattr(now, name) for name in cached.asked}
         said = {SAID_AS[name]: value for name, value in asked.items()}
@@ -238,7 +238,7 @@ class ResourceWriter:
         cached.version = found.metadata.resource_version or ""
         if cached.asked:
             now = msgspec.json.decode(found.spec, type=SpecWishes)
-            # What somebody else has asked for meanwhile is the newer wish; it will be heard.
+            # A value that another client wrote meanwhile is newer; the watch reports it.
             cached.asked = tuple(
                 name for name in cached.asked if getattr(now, name) == getattr(cached.wishes, name)
             )
@@ -258,7 +258,7 @@ class ResourceWriter:
                     self._connection, self._namespace, cached.name, cached.spec, cached.version
                 )
             except (KubeNotFound, KubeConflict):
-                return  # looked at again
+                return  # read again by the next try
             except (KubeInvalid, KubeForbidden) as failed:
                 log.error("the edit of job %s cannot be put back: %s", cached.name, failed.text)
             else:
@@ -269,14 +269,14 @@ class ResourceWriter:
         cached.generation = max(cached.generation, about.generation or 0)
 
     async def create(self, cached: CachedJob, body: dict[str, Any]) -> None:
-        """Make the object of a new job. Errors: InvalidInput when the API server refuses it."""
+        """Create the object of a new job. Errors: InvalidInput when the API server refuses it."""
 
         async def once() -> None:
             try:
                 made: _Written = await self._connection.create(
                     JOBS, body, namespace=self._namespace, as_=_Written
                 )
-            except KubeAlreadyExists:  # its name is a random id: an earlier try has made it
+            except KubeAlreadyExists:  # the name is a random ID: an earlier try has created it
                 made = await self._connection.get(
                     JOBS, cached.name, namespace=self._namespace, as_=_Written
                 )
@@ -291,7 +291,7 @@ class ResourceWriter:
         await self._calls.until_done(once)
 
     async def delete(self, kind: Kind, name: str, uid: str | None = None) -> None:
-        """Delete an object; one that is gone, or is another one now, is no error."""
+        """Delete an object; a missing object, or another one of the same name, is no error."""
 
         async def once() -> None:
             try:
@@ -306,16 +306,16 @@ class ResourceWriter:
 
         await self._calls.until_done(once)
 
-    # ------------------------------------------------------------------ later
+    # ------------------------------------------------------------------ deferred writes
 
     def later(self, cached: CachedJob, priority: WritePriority) -> None:
-        """Write a job when there is nothing better to do."""
+        """Queue a job to be written at this priority."""
         pending = self._pending[priority]
         pending.jobs[cached.stored.job.id] = cached
         pending.some.set()
 
     async def write_later(self, priority: WritePriority) -> None:
-        """Write what is pending at this priority, for ever. Errors: NotLeading."""
+        """Write pending jobs of this priority forever. Errors: NotLeading."""
         pending = self._pending[priority]
         while True:
             await pending.some.wait()
@@ -332,12 +332,12 @@ class ResourceWriter:
             await asyncio.sleep(priority.rest * (time.monotonic() - begun))
 
     async def finish(self) -> None:
-        """Write at once what is left for later."""
+        """Write all pending jobs now."""
         left = [cached for pending in self._pending.values() for cached in pending.take(None)]
         await for_all(self.settle, [cached for cached in left if cached.behind])
 
     async def close(self) -> None:
-        """Give up what is still under way; the next leader knows what the API server has."""
+        """Cancel the writes in progress; the next leader reads the state from the API server."""
         left = list(self._under_way.values())
         for task in left:
             task.cancel()

@@ -1,4 +1,4 @@
-"""Failures and retries in the status of a ``TrainingJob``: what is written is found again."""
+"""Failures and retries in the status of a ``TrainingJob``: encoding and decoding."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from benchpool_scheduler.store.retries import FailureRecord, RetryRecord
 
 
 def failure(it: FailureRecord | None) -> FailureStatus | None:
-    """Return what a status says of a worker's failure."""
+    """Encode the failure of a worker for the status."""
     return None if it is None else FailureStatus(**asdict(it))
 
 
 def read_failure(it: FailureStatus | None) -> FailureRecord | None:
-    """Return what a status says of a worker's failure as a record."""
+    """Decode the failure of a worker from the status."""
     return None if it is None else FailureRecord(**asdict(it))
 
 
 def retry(it: RetryRecord) -> RetryStatus:
-    """Return what a status says of a retry."""
+    """Encode a retry for the status."""
     return RetryStatus(**{**asdict(it), "at": datetime.fromtimestamp(it.at, UTC)})
 
 
 def read_retry(it: RetryStatus) -> RetryRecord:
-    """Return what a status says of a retry as a record."""
+    """Decode a retry from the status."""
     return RetryRecord(**{**asdict(it), "at": it.at.timestamp()})

@@ -1,4 +1,4 @@
-"""What is known of estimates of starts (R22), in the status of the pool's settings."""
+"""Calibration of start estimates (R22), in the status of the pool's settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Settings(Struct, frozen=True):
 
 
 async def read(connection: Connection) -> tuple[CalibrationRecord, ...]:
-    """Return what was saved; a cluster whose settings are not an object keeps nothing."""
+    """Return the saved records; empty in a cluster whose settings are not an object."""
     try:
         settings = await connection.get(KIND, NAME, as_=_Settings)
     except KubeNotFound:
@@ -33,7 +33,7 @@ async def read(connection: Connection) -> tuple[CalibrationRecord, ...]:
 
 
 async def write(connection: Connection, known: tuple[CalibrationRecord, ...]) -> None:
-    """Save all of it."""
+    """Save all records."""
     told = [StartCalibration(it.kind, it.horizon, it.low, it.high, it.outcomes) for it in known]
     try:
         await connection.patch(

@@ -1,12 +1,12 @@
 """The store port on custom resources: ``TrainingJob``, ``BuildLease`` and ``Project.status``.
 
-Each job is one object; a commit writes every object that it touches once, side by side, and returns
-when the API server has them all. What the runtime tells again after a restart, that workers run, is
-written later, at a pace. Nothing is held in files here: a leader that takes over rebuilds all of it
-from one list.
+Each job is one object. A commit writes every object that it changes once, concurrently, and returns
+when the API server has them all. Facts that the runtime reports again after a restart, such as
+running workers, are written later and at a limited rate. No state is in local files: a new leader
+rebuilds all of it from one list.
 
-A commit that has begun is finished or the process ends: while the API server is away, it waits and
-says so. A leader that finds itself replaced writes nothing more (``NotLeading``).
+A commit that has begun is finished, or the process ends. While the API server is unreachable, the
+commit waits and reports it. A replaced leader writes nothing more (``NotLeading``).
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ END_S = 5.0
 
 
 class KubernetesStore:
-    """The facts of one pool in one namespace. Also an ``Inbound``.
+    """Store of one pool in one namespace. Also an ``Inbound``.
 
     Args:
-        connection: Its guard, if there is one, must end the writes of who is not the leader.
-        namespace: Where jobs and leases are.
-        objects: Where uploaded contents are.
-        epoch: Of this leader; 0 where there is one replica and no election.
-        report: Takes a sentence while nothing can be written, None when all is well again.
+        connection: Its guard, if any, must stop the writes of a replaced leader.
+        namespace: Namespace of jobs and leases.
+        objects: Store of uploaded contents.
+        epoch: That of this leader; 0 for a single replica without election.
+        report: Called with a sentence while writes fail, and with None after recovery.
         lost: Called once when another leader has taken over: the process must end.
     """
 
@@ -99,16 +99,18 @@ class KubernetesStore:
 
     @property
     def reflector(self) -> Reflector[KeptJob]:
-        """Every job's object as it was read last."""
+        """Return the cache of every job's object as last read."""
         return self._watch.jobs
 
     @property
     def listening(self) -> asyncio.Task[None]:
-        """The task by which an open store hears what others write into jobs."""
+        """Return the task that follows external changes to jobs while the store is open."""
         return self._tasks[0]
 
     async def open(self) -> StoredContents:
-        """Read everything. Errors: Unavailable when the API server or the objects are away."""
+        """Load everything. Errors: Unavailable when the API server or the objects are
+        unreachable.
+        """
         await self._uploads.load()
         await self._watch.open()
         contents = self._cache.contents(*await usage.remembered(self._connection))
@@ -121,7 +123,7 @@ class KubernetesStore:
         return contents
 
     async def close(self) -> None:
-        """Write what is left and let go."""
+        """Write pending changes and close the store."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -148,13 +150,13 @@ class KubernetesStore:
     async def commit(
         self, *changes: Change, as_written: Callable[[str], None] | None = None
     ) -> None:
-        """Make all changes; they are in the API server when this returns.
+        """Apply all changes; they are in the API server when this returns.
 
         Errors: Conflict, and nothing has changed; InvalidInput for a job that the API server
-        refuses; Unavailable when contents cannot be kept; NotLeading.
+        refuses; Unavailable when contents cannot be stored; NotLeading.
         """
         self._cache.check(changes)
-        # Who waits may go away; what has begun is finished.
+        # The caller may be cancelled; a commit that has begun is finished.
         await asyncio.shield(asyncio.ensure_future(self._commit(changes, as_written)))
 
     async def _commit(
@@ -216,7 +218,7 @@ class KubernetesStore:
         if offer is None and not is_plain(cached.stored):
             await self.writer.settle(cached)
         else:
-            # That it was accepted is known by the annotation, or is found again in the same way.
+            # The annotation shows the acceptance, or the job is found again in the same way.
             self.writer.later(cached, AT_LEISURE)
 
     async def _make(self, cached: CachedJob, change: AddJob) -> None:
@@ -234,9 +236,9 @@ class KubernetesStore:
     # ------------------------------------------------------------------ reading
 
     def submission(self, job: str) -> bytes | None:
-        """Return the submission of a job as JSON, None when there is no such job.
+        """Return the submission of a job as JSON, or None when the job does not exist.
 
-        The list of many files is read from the objects.
+        A long file list is read from the objects.
         """
         cached = self._cache.jobs.get(job)
         if cached is None:
@@ -250,29 +252,29 @@ class KubernetesStore:
         )
 
     def objects_of(self, user: str, hashes: Iterable[str]) -> frozenset[str]:
-        """Return those hashes that the user has uploaded."""
+        """Return the hashes that the user has uploaded."""
         return self._uploads.of(user, hashes)
 
     def stored_bytes(self, user: str) -> int:
-        """Return the bytes of all objects that the user has uploaded and that are kept."""
+        """Return the size in bytes of all stored objects that the user has uploaded."""
         return self._uploads.stored_bytes(user)
 
     async def unused_objects(self, before: float) -> tuple[str, ...]:
-        """Return objects that no job names and nobody has uploaded since ``before``."""
+        """Return objects that no job references and no user has uploaded since ``before``."""
         return self._uploads.unused(before)
 
     async def forget_objects(self, hashes: Iterable[str]) -> None:
-        """Remove these objects from the list."""
+        """Remove these objects from the list of uploads."""
         await self._uploads.forget(hashes)
 
     def size(self) -> int:
-        """Return the bytes of all specs; statuses are about as large."""
+        """Return the size of all specs in bytes; statuses have about the same size."""
         return sum(len(cached.spec) for cached in self._cache.jobs.values())
 
-    # ------------------------------------------------------------------ telling
+    # ------------------------------------------------------------------ reports
 
     def tell(self, told: Mapping[str, WaitReport]) -> None:
-        """Let waiting jobs say why they wait and when they may start; written later."""
+        """Publish why jobs wait and when they may start; written later."""
         for id_, it in told.items():
             cached = self._cache.jobs.get(id_)
             if cached is not None and it != cached.told:
@@ -283,25 +285,25 @@ class KubernetesStore:
                     self.writer.later(cached, AT_LEISURE)
 
     def announce(self, jobs: Sequence[Job]) -> None:
-        """Let these jobs, as people see them, say why they wait; written later."""
+        """Publish why these jobs wait, from their public form; written later."""
         self.tell({job.id: wait_report_of(job) for job in jobs})
 
-    # ------------------------------------------------------------------ what others write
+    # ------------------------------------------------------------------ external changes
 
     def written(self) -> AsyncIterator[Written]:
-        """Yield what others wrote, from what was there at ``open`` on."""
+        """Yield external changes in order, beginning with those found at ``open``."""
         return self._inbox.written()
 
     def id_named(self, name: str) -> str | None:
-        """Return the id of the job whose object has this name, None where there is none."""
+        """Return the ID of the job whose object has this name, or None."""
         return next((id_ for id_, it in self._cache.jobs.items() if it.name == name), None)
 
     async def refuse(self, job: str, reason: Note) -> None:
-        """Say at the object why a job was not accepted. Errors: NotLeading."""
+        """Write to the object why its job was not accepted. Errors: NotLeading."""
         await self._inbox.refuse(job, reason)
 
     def put_back(self, job: str, field: str, why: str) -> None:
-        """Let the object ask for what the job has of a field, and say why."""
+        """Reset a field of the object to the job's value, with a reason."""
         cached = self._cache.jobs.get(job)
         if cached is None or cached.gone:
             return
@@ -310,13 +312,13 @@ class KubernetesStore:
         self.writer.later(cached, SOON)
 
     async def restore(self, lease: str) -> None:
-        """Make the object of a lease again, which somebody deleted. Errors: NotLeading."""
+        """Create the deleted object of a lease again. Errors: NotLeading."""
         cached = self._cache.leases.get(lease)
         if cached is None:
             return
         make = partial(lease_objects.write, self._connection, self._namespace, cached)
         await self._calls.until_done(make)
-        if lease not in self._cache.leases:  # it was given back meanwhile
+        if lease not in self._cache.leases:  # released meanwhile
             await self.writer.delete(lease_objects.LEASES, lease)
 
 

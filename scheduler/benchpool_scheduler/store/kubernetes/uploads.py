@@ -1,4 +1,4 @@
-"""Who has uploaded what, and which jobs name it: kept in memory, so that asking costs nothing."""
+"""Uploads by user and references by jobs, kept in memory for fast lookups."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from benchpool_scheduler.store.records import AddObject
 
 
 class Uploads:
-    """The uploads of everybody."""
+    """Uploads of all users."""
 
     def __init__(self, objects: FsspecObjects) -> None:
         self._objects = objects
@@ -35,26 +35,26 @@ class Uploads:
         self._environments: dict[tuple[str, str], dict[str, str]] = {}
 
     async def load(self) -> None:
-        """Learn who has what. Errors: Unavailable."""
+        """Load the uploads. Errors: Unavailable."""
         self._owners = await asyncio.to_thread(self._objects.load)
         self._sizes = await asyncio.to_thread(self._objects.sizes)
 
     async def keep(self, upload: AddObject) -> None:
-        """Note an upload. Errors: Unavailable."""
+        """Record an upload. Errors: Unavailable."""
         await asyncio.to_thread(self._objects.mark, upload.sha256, upload.user)
         self._owners.setdefault(upload.sha256, {})[upload.user] = upload.at
         self._sizes[upload.sha256] = upload.size
 
     def stored_bytes(self, user: str) -> int:
-        """Return the bytes of what the user has uploaded."""
+        """Return the size of the user's uploads in bytes."""
         return sum(self._sizes.get(it, 0) for it, users in self._owners.items() if user in users)
 
     def of(self, user: str, hashes: Iterable[str]) -> frozenset[str]:
-        """Return those that the user has uploaded."""
+        """Return the hashes that the user has uploaded."""
         return frozenset(it for it in hashes if user in self._owners.get(it, ()))
 
     def unused(self, before: float) -> tuple[str, ...]:
-        """Return those that no job names and nobody has uploaded since ``before``."""
+        """Return objects that no job references and no user has uploaded since ``before``."""
         if self._unread is not None:
             return ()
         return tuple(
@@ -64,53 +64,53 @@ class Uploads:
         )
 
     async def forget(self, hashes: Iterable[str]) -> None:
-        """Forget who uploaded these. Errors: Unavailable."""
+        """Remove the uploads of these objects. Errors: Unavailable."""
         for sha256 in list(hashes):
             users = self._owners.pop(sha256, {})
             self._sizes.pop(sha256, None)
             await asyncio.to_thread(self._objects.unmark, sha256, users)
 
-    # ------------------------------------------------------------------ what jobs name
+    # ------------------------------------------------------------------ references by jobs
 
     def found(self, spec: TrainingJobSpec) -> None:
-        """Note a job that was there at the start."""
+        """Record a job that was found at the start."""
         self._named.update(named_by(spec))
         if spec.bundle and self._unread is not None:
             self._unread.append(spec.bundle)
 
     def name(self, spec: TrainingJobSpec, objects: Iterable[str]) -> None:
-        """Note a new job; ``objects`` are all that it needs."""
+        """Record a new job; ``objects`` are all objects that it needs."""
         self._named.update(dict.fromkeys((*named_by(spec), *objects)).keys())
 
     def unname(self, spec: TrainingJobSpec) -> None:
-        """Note that a job is gone. What its list of many files named is kept until a restart."""
+        """Record that a job is gone; objects of its long file list stay until a restart."""
         self._named.subtract(named_by(spec))
 
     async def read_lists(self) -> None:
-        """Learn what the lists of many files name; until then nothing counts as unused."""
+        """Read the references of long file lists; until then no object counts as unused."""
         for bundle in self._unread or ():
             with contextlib.suppress(FileNotFoundError, BenchpoolError, msgspec.DecodeError):
                 self._named.update(file.sha256 for file in await self.files(bundle))
         self._unread = None
 
     async def bundle(self, files: list[SnapshotFile]) -> str:
-        """Keep a list of many files; return its hash. Errors: Unavailable."""
+        """Store a long file list and return its hash. Errors: Unavailable."""
         return await asyncio.to_thread(self._objects.put_listed, bundle_of(files))
 
     async def files(self, bundle: str) -> list[SnapshotFile]:
-        """Read a list of many files. Errors: FileNotFoundError, Unavailable, msgspec's."""
+        """Read a long file list. Errors: FileNotFoundError, Unavailable, msgspec's."""
         return files_of(await asyncio.to_thread(self._objects.read, bundle))
 
     def files_now(self, bundle: str) -> list[SnapshotFile]:
-        """Read a list of many files at once. Errors: as ``files``."""
+        """Read a long file list, blocking. Errors: as ``files``."""
         return files_of(self._objects.read(bundle))
 
     # ------------------------------------------------------------------ variables of jobs
 
     async def keep_environment(self, job: str, variables: Mapping[str, str]) -> str | None:
-        """Keep a job's variables where only the scheduler reads; return the hash of the object.
+        """Store a job's variables where only the scheduler can read; return the object's hash.
 
-        None where there are none. Errors: Unavailable.
+        Returns None when there are none. Errors: Unavailable.
         """
         if not variables:
             return None
@@ -120,9 +120,9 @@ class Uploads:
         return sha256
 
     def environment_now(self, job: str, spec: TrainingJobSpec) -> dict[str, str] | None:
-        """Return a job's variables, None where they are in its spec.
+        """Return a job's variables, or None when they are in its spec.
 
-        Errors: as ``files``; ValueError for those of another job.
+        Errors: as ``files``; ValueError for the variables of another job.
         """
         sha256 = spec.environment
         if sha256 is None:
@@ -134,7 +134,7 @@ class Uploads:
         return found
 
     async def drop_environment(self, job: str, spec: TrainingJobSpec) -> None:
-        """Forget the variables of a job that is gone. Errors: Unavailable."""
+        """Delete the variables of a removed job. Errors: Unavailable."""
         if spec.environment:
             self._environments.pop((job, spec.environment), None)
             with contextlib.suppress(FileNotFoundError):
@@ -142,7 +142,7 @@ class Uploads:
 
 
 def named_by(spec: TrainingJobSpec) -> tuple[str, ...]:
-    """Return the objects that a job names itself."""
+    """Return the objects that a job's spec references."""
     found = dict.fromkeys(file.sha256 for file in spec.files)
     for one in (spec.bundle, spec.notebook and spec.notebook.sha256):
         if one:

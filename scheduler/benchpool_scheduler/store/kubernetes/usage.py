@@ -33,7 +33,7 @@ class _Project(Struct, frozen=True):
 async def remembered(
     connection: Connection,
 ) -> tuple[tuple[UseRecord, ...], tuple[CalibrationRecord, ...], tuple[NodeRecord, ...]]:
-    """Return past use, what is known of estimates of starts, and what was said of nodes."""
+    """Return past use, calibration of start estimates, and node records."""
     return (
         await read(connection),
         await start_calibration.read(connection),
@@ -42,7 +42,7 @@ async def remembered(
 
 
 async def save(connection: Connection, write_set: WriteSet, epoch: int) -> None:
-    """Save what of these three has changed."""
+    """Save those of the three that a commit changes."""
     if write_set.use is not None:
         await write(connection, write_set.use, epoch)
     if write_set.calibration is not None:
@@ -52,7 +52,7 @@ async def save(connection: Connection, write_set: WriteSet, epoch: int) -> None:
 
 
 async def read(connection: Connection) -> tuple[UseRecord, ...]:
-    """Return what was saved, by project and user."""
+    """Return the saved past use by project and user."""
     listing = await connection.list(KIND, as_=_Project)
     return tuple(
         UseRecord(project.name, it.user or "", it.gpu_s, it.at.timestamp())
@@ -62,7 +62,7 @@ async def read(connection: Connection) -> tuple[UseRecord, ...]:
 
 
 async def write(connection: Connection, use: tuple[UseRecord, ...], epoch: int) -> None:
-    """Save all past use; that of projects without an object is not kept."""
+    """Save all past use; use of projects without an object is not saved."""
     of_project: dict[str, list[PastUse]] = {}
     for it in use:
         of_project.setdefault(it.project, []).append(
