@@ -1,4 +1,4 @@
-"""The HTTP API of the scheduler, under ``/api/v1/`` of its service address."""
+"""HTTP API of the scheduler, under ``/api/v1/`` of its service address."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ from benchpool_scheduler.service import Pool
 __all__ = ["Api", "BodyBounds", "HubIdentity", "Identity", "NodeIdentity", "Rate", "Timing"]
 
 END_PATIENCE_S = 2.0
-"""At the end of the process a request has this long to be answered."""
+"""Timeout for requests in progress when the process stops, in seconds."""
 
 
 class Api:
-    """The API of one pool.
+    """HTTP API of one pool.
 
     Args:
-        pool: Answers; opened and closed by the owner.
-        identity: Tells who asks.
-        rate: Bounds for one user. ``timing``: seconds of event streams.
-        bodies: Bounds for bodies that are on their way.
-        metrics_token: Opens the figures besides the Hub's tokens; empty for none.
-        nodes: Knows the agents of nodes; None where there are none.
-        start: Identity of the start of ``benchpool up``, None without one.
+        pool: Pool that handles the requests. The owner opens and closes it.
+        identity: Identifies callers.
+        rate: Rate limit per user. ``timing``: times of event streams, in seconds.
+        bodies: Limits for request bodies in transfer.
+        metrics_token: Grants access to the metrics, besides the Hub's tokens. Empty for none.
+        nodes: Identifies node agents. None if there are none.
+        start: ID of the start of ``benchpool up``. None without one.
     """
 
     def __init__(
@@ -96,19 +96,19 @@ class Api:
 
     @property
     def open_streams(self) -> int:
-        """How many event streams and followed logs are open."""
+        """Number of open event streams and followed logs."""
         return len(self._service.open_streams)
 
     @property
     def requests_under_way(self) -> int:
-        """How many requests are being answered."""
+        """Number of requests in progress."""
         return len(self._service.under_way)
 
     async def end(self, patience_s: float = END_PATIENCE_S) -> None:
-        """End all event streams and all requests, so that the process can stop.
+        """End all event streams and requests, so that the process can stop.
 
-        Readers of streams connect again. A request has this long to be answered; then it is told
-        that the scheduler stops, and its client asks the next one.
+        Clients reconnect their streams. Requests that are not answered after ``patience_s`` seconds
+        get the error that the scheduler is stopping, and their clients retry.
         """
         for gone in tuple(self._service.open_streams):
             gone.set()

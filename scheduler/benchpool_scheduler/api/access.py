@@ -1,4 +1,4 @@
-"""Belonging to projects, through the API."""
+"""API routes for project membership and access requests."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from benchpool_scheduler.contract.operations import Operations
 
 
 async def listed(request: Request) -> Answer:
-    """Answer the wishes that the caller may see."""
+    """Return the access requests that the caller may see."""
     return Answer(await request.pool.access.requests(request.caller, request.query.user))
 
 
 async def ask(request: Request) -> Answer:
-    """Keep a wish to belong to a project."""
+    """Store an access request for a project."""
     return Answer(await request.pool.access.ask(request.caller, request.body))
 
 
 async def add(request: Request) -> Answer:
-    """Let somebody in."""
+    """Add a member to a project."""
     return Answer(await request.pool.access.add(request.caller, request.body))
 
 
 async def remove(request: Request) -> Answer:
-    """Take somebody out."""
+    """Remove a member from a project."""
     return Answer(await request.pool.access.remove(request.caller, request.body))
 
 
 async def decline(request: Request) -> Answer:
-    """Answer a wish with no."""
+    """Decline an access request."""
     return Answer(await request.pool.access.decline(request.caller, request.body))
 
 

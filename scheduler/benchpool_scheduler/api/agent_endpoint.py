@@ -1,4 +1,4 @@
-"""What holds for every address for agents: who asks, how large a body may be, what errors say."""
+"""Base for all agent routes: identification, body limits and error answers."""
 
 from __future__ import annotations
 
@@ -31,27 +31,31 @@ T = TypeVar("T")
 
 
 class Contents(Protocol):
-    """What jobs were submitted with."""
+    """Files that jobs were submitted with."""
 
     def read(self, job: str, sha256: str) -> AsyncIterator[bytes]:
-        """Yield one content of a job in pieces. Errors: NotFound for any other."""
+        """Yield one file of a job in chunks.
+
+        Raises:
+            NotFound: The job has no file with this hash.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Agents:
-    """What all routes for agents share."""
+    """Objects shared by all agent routes."""
 
     agent_api: AgentApi
     tokens: AgentTokens
     contents: Contents
     carry_bytes: int
     bodies: Bodies = field(default_factory=Bodies)
-    """Bodies of agents; they never take the room of people's."""
+    """Limits for agents' bodies, separate from those for users."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentRoute:
-    """One address: how it is answered by method, and how large a body may be."""
+    """One agent route: handlers by method, and the body size limit."""
 
     path: str
     methods: dict[str, Callable[[AgentEndpoint, WorkerId], Awaitable[None]]]
@@ -61,7 +65,7 @@ class AgentRoute:
 
 @stream_request_body
 class AgentEndpoint(RequestHandler):
-    """All methods of one address for agents."""
+    """Tornado handler for all methods of one agent route."""
 
     def initialize(self, route: AgentRoute, agents: Agents) -> None:
         self.route, self.agents = route, agents
@@ -78,7 +82,7 @@ class AgentEndpoint(RequestHandler):
         self.set_header("X-Content-Type-Options", "nosniff")
 
     def prepare(self) -> None:
-        """Identify and admit before the body is read."""
+        """Identify and admit the agent before its body is read."""
         try:
             self.worker = self._identify()
             size = int(self.request.headers.get("Content-Length", "0"))
@@ -135,14 +139,14 @@ class AgentEndpoint(RequestHandler):
         self._let_go()
 
     def on_connection_close(self) -> None:
-        super().on_connection_close()  # who waits for the rest of the body is told
+        super().on_connection_close()  # wakes a pending read of the body
         self.gone.set()
         self._let_go()
 
     # ------------------------------------------------------------------ parts of answers
 
     async def unless_gone(self, asked: Coroutine[Any, Any, T]) -> T | None:
-        """Return what is waited for, or None once the agent waits no more."""
+        """Return the result of ``asked``, or None if the agent disconnects first."""
         asking = asyncio.create_task(asked)
         gone = asyncio.create_task(self.gone.wait())
         try:
@@ -154,7 +158,11 @@ class AgentEndpoint(RequestHandler):
         return None if self.gone.is_set() else asking.result()
 
     def query(self, name: str, least: float, most: float) -> float:
-        """Return a number of the address. Errors: InvalidInput."""
+        """Return a numeric query parameter.
+
+        Raises:
+            InvalidInput: The parameter is missing, not a number, or out of range.
+        """
         text = self.get_query_argument(name, "")
         try:
             value = float(text)
@@ -165,12 +173,12 @@ class AgentEndpoint(RequestHandler):
         return value
 
     def answer(self, value: object) -> None:
-        """Answer with JSON."""
+        """Send ``value`` as a JSON answer."""
         self.set_header("Content-Type", "application/json")
         self.finish(msgspec.json.encode(value))
 
     def keep_file(self, target: Path) -> None:
-        """Put the received file in its place, whole."""
+        """Move the complete received file to ``target`` atomically."""
         if self.file is None or self.temporary is None:
             raise InvalidInput("There is no body.")
         self.file.flush()
@@ -189,7 +197,7 @@ class AgentEndpoint(RequestHandler):
         return worker
 
     def _count_body(self, size: int, most: int) -> None:
-        """Count the body against what may be on its way. Errors: TooMany."""
+        """Admit the body under the limits for bodies in transfer. Errors: TooMany."""
         if size == 0 and "Transfer-Encoding" not in self.request.headers:
             return
         connection: Any = self.request.connection
@@ -228,7 +236,7 @@ class AgentEndpoint(RequestHandler):
         if self._finished:
             return
         if self._headers_written:
-            # Half an answer must not look like a whole one.
+            # A partial answer must not look like a complete one.
             self.request.connection.stream.close()  # type: ignore[union-attr]
             return
         self._let_go()

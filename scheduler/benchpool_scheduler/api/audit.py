@@ -1,4 +1,4 @@
-"""The audit trail: what the API writes into it at its one door, and who reads it."""
+"""Audit trail: records of API requests, and the routes that read it."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.service import AuditEvent, Caller, Pool
 
 ACCEPTED = 202
-"""The status of what has changed nothing yet, such as a place in line that is asked for again."""
+"""Status of a request that changed nothing yet, such as a repeated queue request."""
 
 ALWAYS_NOTED = frozenset({401, 403})
-"""Refusals with these are noted also where something was only to be read."""
+"""Statuses of refusals that are recorded even for read-only operations."""
 
 NEVER_NOTED = frozenset({429, 503})
-"""Who asks too often, or at the wrong moment, has tried nothing."""
+"""Statuses of refusals that are never recorded: rate limit and unavailable."""
 
 Values = Mapping[str, Scalar]
 
 
 async def handled(route: Route, request: Request) -> Answer:
-    """Do what is asked, and have it in the trail before it is answered."""
+    """Run the operation and record it in the audit trail before its answer is sent."""
     before = _job_before(route.operation, request)
     answer = await route.handle(request)
     only_asks = getattr(request.body, "only_asks", False)
@@ -54,14 +54,14 @@ def note(
     handler: RequestHandler,
     error: BenchpoolError,
 ) -> None:
-    """Write down what was refused, where that says something."""
+    """Record a refused request, if it is relevant for the audit trail."""
     deed = _refused(operation, caller, handler.request, handler.path_kwargs, error)
     if deed is not None:
         pool.audit.note(deed)
 
 
 def _job_before(operation: Operation[Any], request: Request) -> Job | None:
-    """Return the job that an operation is about to change; None for none that the caller sees."""
+    """Return the job before an operation changes it. None if the caller may not see it."""
     if not operation.audited or "job" not in request.path:
         return None
     try:
@@ -79,7 +79,7 @@ def done(
     value: object,
     before: Job | None,
 ) -> AuditEvent:
-    """Return what was done: what was asked with ``body`` for, and answered with ``value``."""
+    """Return the audit event of an operation with this request body and answer value."""
     was, now = (
         _changes(body, value, before)
         if isinstance(value, Job)
@@ -97,9 +97,9 @@ def done(
 
 
 def _changes(body: object, after: Job, before: Job | None) -> tuple[Values, Values]:
-    """Return what was asked for, before and after; the state where nothing else changed.
+    """Return the requested fields before and after, or the state if only that changed.
 
-    A job may start while its priority is being changed: that was nobody's act.
+    Other fields are left out: the job may start while its priority is being changed.
     """
     asked = list(body.__struct_fields__) if isinstance(body, msgspec.Struct) else []
     if before is None:
@@ -123,7 +123,7 @@ def _refused(
     path: Mapping[str, str],
     error: BenchpoolError,
 ) -> AuditEvent | None:
-    """Return what was refused; None where that says nothing."""
+    """Return the audit event of a refusal. None if it is not recorded."""
     status = error.http_status
     if status in NEVER_NOTED or not (operation.audited or status in ALWAYS_NOTED):
         return None
@@ -139,17 +139,17 @@ def _refused(
 
 
 async def read(request: Request) -> Answer:
-    """Answer records, the newest first."""
+    """Return audit records, newest first."""
     return Answer(await request.pool.audit.read(request.caller, request.query))
 
 
 async def verify(request: Request) -> Answer:
-    """Answer whether the chain holds."""
+    """Verify the chain of audit records and return the result."""
     return Answer(await request.pool.audit.verify(request.caller, request.query))
 
 
 async def login(request: Request) -> Answer:
-    """Write what the Hub tells."""
+    """Record a login that the Hub reports."""
     await request.pool.audit.login(request.body)
     return Answer(status=204)
 
@@ -162,7 +162,7 @@ HANDLERS: Mapping[Operation[Any], Handle] = {
 
 
 def _told(value: object, names: Iterable[str] | None = None) -> dict[str, Scalar]:
-    """Return the fields that are numbers, texts or lists of texts; no other is small."""
+    """Return the small fields: numbers, texts and lists of texts."""
     if not isinstance(value, msgspec.Struct):
         return {}
     found: dict[str, Scalar] = {}

@@ -1,8 +1,8 @@
-"""Bodies on their way in: how many and how large at once, how slow, and when they are let go.
+"""Limits for request bodies in transfer: number, size, speed and lifetime.
 
-A body that lies in memory counts from the moment its request is admitted, with the size that it
-announces, until the request has ended in whatever way. Nobody fills the memory with requests that
-never end: one user has a bound, all together have one, and who sends too slowly is cut off.
+A body in memory counts with its announced size from the admission of its request until the request
+has ended. There is a limit per user and one for all users, so that unfinished requests cannot fill
+the memory. Senders that are too slow are cut off.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ RETRY_S = 5
 MANY_BYTES = 8 * MIB
 MANY_BROKEN = 500
 TIDY_AFTER_S = 10.0
-"""After many bytes, or many requests that broke off, freed memory is given back so much later."""
+"""Delay before freed memory is returned to the system, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class BodyBounds:
-    """What may be on its way at once, and how fast it must come.
+    """Limits for bodies in transfer, and their minimum speed.
 
     Attributes:
-        user_requests: Requests with a body, of one user; ``all_requests`` of all together.
-        user_bytes: Bytes of bodies in memory, of one user; ``all_bytes`` of all together.
-        least_per_s: Bytes a second that must come of a body; measured over ``patience_s``.
+        user_requests: Requests with a body per user. ``all_requests``: for all users together.
+        user_bytes: Bytes of bodies in memory per user. ``all_bytes``: for all users together.
+        least_per_s: Minimum bytes per second of a body, measured over ``patience_s``.
     """
 
     user_requests: int = 256
@@ -41,16 +41,17 @@ class BodyBounds:
     least_per_s: int = 16 * KIB
 
     def longest_s(self, size: int) -> float:
-        """Return how many seconds a body of this size may take."""
+        """Return the timeout for a body of this size, in seconds."""
         return self.patience_s + size / self.least_per_s + 1
 
 
 class Bodies:
-    """All bodies that are on their way or being answered.
+    """All bodies that are in transfer or being answered.
 
     Attributes:
-        requests: Those that were admitted. ``bytes``: of bodies in memory. ``lingering``: refused
-            ones whose connection is kept a moment longer, so that the sender reads why.
+        requests: Number of admitted requests. ``bytes``: bytes of bodies in memory.
+        lingering: Number of refused requests whose connection stays open for a short time, so that
+            the sender can read the refusal.
 
     >>> bodies = Bodies(BodyBounds(user_requests=1))
     >>> first = bodies.admit("susan", 10)
@@ -75,9 +76,9 @@ allowed: try again in 5 s.
         self._bytes_of: Counter[str] = Counter()
 
     def admit(self, who: str, size: int) -> Body:
-        """Count a request whose body takes ``size`` bytes of memory. Errors: TooMany."""
+        """Admit a request whose body takes ``size`` bytes of memory. Errors: TooMany."""
         bounds, of = self.bounds, self._requests_of[who]
-        self._broken += 1  # until its body has come
+        self._broken += 1  # until its body is complete
         if of >= bounds.user_requests:
             raise _too_many(f"{who} has {of} requests with a body", bounds.user_requests)
         if self.requests >= bounds.all_requests:
@@ -95,7 +96,7 @@ allowed: try again in 5 s.
         return body
 
     def take(self, who: str, size: int) -> None:
-        """Count bytes. Errors: TooMany."""
+        """Count ``size`` bytes of memory for a user. Errors: TooMany."""
         bounds, of = self.bounds, self._bytes_of[who] + size
         if of > bounds.user_bytes:
             raise _too_many(f"With this one {who} has bodies of {of} bytes", bounds.user_bytes)
@@ -109,7 +110,7 @@ allowed: try again in 5 s.
         self._bytes_of[who] += size
 
     def end(self, who: str, size: int) -> None:
-        """Count a request no more."""
+        """Remove a request and its bytes from the counts."""
         self.requests -= 1
         self.bytes -= size
         for counter, much in ((self._requests_of, 1), (self._bytes_of, size)):
@@ -123,12 +124,12 @@ allowed: try again in 5 s.
             self._most_bytes = self._broken = 0
 
     def came(self) -> None:
-        """Note a body that has come whole."""
+        """Record that a body has been received completely."""
         self._broken = max(0, self._broken - 1)
 
 
 class Body:
-    """One body: what of it has come, what is counted for it, and the clock that it runs against."""
+    """One request body: its received bytes, its counted memory and its timeout."""
 
     def __init__(self, bodies: Bodies, who: str) -> None:
         self._bodies = bodies
@@ -141,35 +142,35 @@ class Body:
         self._gone = False
 
     def grow(self, size: int) -> None:
-        """Count so many bytes of memory at least. Errors: TooMany."""
+        """Count at least ``size`` bytes of memory for this body. Errors: TooMany."""
         if size > self._counted:
             self._bodies.take(self._who, size - self._counted)
             self._counted = size
 
     def watch(self, slow: Callable[[BenchpoolError], None]) -> None:
-        """Call ``slow`` with a refusal once the body comes too slowly."""
+        """Call ``slow`` with a refusal when the body arrives too slowly."""
         loop = asyncio.get_running_loop()
         self._watch = loop.call_later(self._bodies.bounds.patience_s, self._look, slow)
 
     def passed(self, size: int) -> None:
-        """Note bytes that have come and lie elsewhere."""
+        """Count received bytes that are stored elsewhere."""
         self.received += size
 
     def add(self, chunk: bytes) -> None:
-        """Keep bytes that have come. Errors: TooMany."""
+        """Store received bytes. Errors: TooMany."""
         self.grow(len(self._data) + len(chunk))
         self.received += len(chunk)
         self._data += chunk
 
     def whole(self) -> bytes:
-        """Return what has come, now that it is all; it is kept here no more."""
+        """Return the complete body and release its buffer."""
         self._unwatch()
         self._bodies.came()
         data, self._data = bytes(self._data), bytearray()
         return data
 
     def let_go(self) -> None:
-        """Forget it; harmless when repeated."""
+        """Release the body and its counts. Repeated calls do nothing."""
         self._unwatch()
         self._data = bytearray()
         if not self._gone:
@@ -193,7 +194,7 @@ class Body:
 
 
 def too_large(size: int, limit: int) -> TooLarge:
-    """Return the refusal of a body of that many bytes."""
+    """Return the refusal of a body of ``size`` bytes."""
     return TooLarge(
         f"The body has {size} bytes, the limit here is {limit}: send less.",
         code="body-too-large",

@@ -1,4 +1,4 @@
-"""Who calls, and which callers may use an operation at all, by what the table says."""
+"""Identification of callers, and access checks by the table of operations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchpool_scheduler.service import Caller
 
 NOBODY = Caller("")
 MONITOR = Caller("monitor")
-"""Whoever shows the metrics token: this very object, for a user may have the name."""
+"""Caller with the metrics token. Compared by identity, because a user may have the same name."""
 
 
 WORDS = {
@@ -27,24 +27,25 @@ WORDS = {
 
 
 class NodeIdentity(Protocol):
-    """Tells on which node an agent is."""
+    """Identifies the nodes of agents."""
 
     async def node(self, token: str) -> str | None:
-        """Return the node of the pod whose token this is; None for any other token.
+        """Return the node of the pod with this token. None for any other token.
 
-        Errors: Unavailable, where who knows does not answer.
+        Raises:
+            Unavailable: The identity service does not answer.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """Tells who calls.
+    """Identifies the callers of operations.
 
     Attributes:
-        identity: Knows the people and services of the Hub.
-        metrics_token: Opens the figures and nothing else, also while the Hub is away; empty for
+        identity: Identifies users and services of the Hub.
+        metrics_token: Grants access to the metrics only, even while the Hub is down. Empty for
             none.
-        nodes: Knows the agents of nodes; None where there are none.
+        nodes: Identifies node agents. None if there are none.
     """
 
     identity: Identity
@@ -52,10 +53,10 @@ class Callers:
     nodes: NodeIdentity | None = None
 
     async def of(self, handler: RequestHandler, operation: Operation[object]) -> Caller:
-        """Return who calls an operation.
+        """Return the caller of an operation.
 
         Raises:
-            NotAuthenticated: Nobody that is known.
+            NotAuthenticated: The caller is unknown.
             Forbidden: A browser session without its page's XSRF token.
             Unavailable: The Hub does not answer.
         """
@@ -87,7 +88,7 @@ class Callers:
 
 
 def shows(token: str, authorization: str) -> bool:
-    """Say whether a header ``Authorization`` shows this token; an empty one is never shown.
+    """Return whether an ``Authorization`` header carries this token. False for an empty token.
 
     >>> shows("secret", "Bearer secret"), shows("secret", "Bearer other"), shows("", "Bearer ")
     (True, False, False)
@@ -98,7 +99,7 @@ def shows(token: str, authorization: str) -> bool:
 
 
 def allowed(who: Who, caller: Caller) -> bool:
-    """Say whether a caller may use a route at all.
+    """Return whether a caller may use a route.
 
     >>> allowed(Who.OPERATOR, Caller("hub", kind="service")), allowed(Who.ADMIN, Caller("susan"))
     (True, False)
@@ -120,6 +121,6 @@ def allowed(who: Who, caller: Caller) -> bool:
 
 
 def refuse_others(who: Who, caller: Caller) -> None:
-    """Let only those through who may use an operation. Errors: ``Forbidden``."""
+    """Raise ``Forbidden`` if a caller may not use an operation."""
     if not allowed(who, caller):
         raise Forbidden(f"Only {WORDS[who]} may do this; {caller.name} is none.")

@@ -1,4 +1,4 @@
-"""What administrators decide through the API: ``benchpool.yaml``, and what is not known."""
+"""API routes for administrators: ``benchpool.yaml``, backups and safe mode issues."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from benchpool_scheduler.contract.operations import Operations
 
 
 async def check(request: Request) -> Answer:
-    """Answer what a configuration would change."""
+    """Return the changes that a configuration would make."""
     configuration = request.pool.configuration
     return Answer(configuration.check(request.caller, request.body, request.query.file))
 
 
 async def apply(request: Request) -> Answer:
-    """Put a configuration in force: all or nothing."""
+    """Put a configuration in force, all or nothing."""
     asked = request.query
     return Answer(
         await request.pool.configuration.apply(
@@ -37,29 +37,29 @@ async def revert(request: Request) -> Answer:
 
 
 async def log(request: Request) -> Answer:
-    """Answer the versions that the configuration had."""
+    """Return the previous versions of the configuration."""
     versions = request.pool.configuration.versions
     return Answer(await versions.log(request.caller, request.query.limit))
 
 
 async def text(request: Request) -> Answer:
-    """Answer the text of the configuration."""
+    """Return the text of a version of the configuration."""
     versions = request.pool.configuration.versions
     return Answer(await versions.text(request.caller, request.query.version))
 
 
 async def backup(request: Request) -> Answer:
-    """Answer where a new copy lies."""
+    """Make a backup and return its location."""
     return Answer(await request.pool.backups.make_for(request.caller))
 
 
 async def doubts(request: Request) -> Answer:
-    """Answer what is not known."""
+    """Return the open safe mode issues."""
     return Answer(request.pool.adoption.doubts(request.caller))
 
 
 async def adopt(request: Request) -> Answer:
-    """Answer what is not known, after what was decided about it."""
+    """Apply the administrator's decisions and return the remaining safe mode issues."""
     return Answer(await request.pool.adoption.act(request.caller, request.body))
 
 

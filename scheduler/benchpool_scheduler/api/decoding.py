@@ -1,7 +1,7 @@
-"""From bytes and query text to values of the contract, or a sentence about what is wrong.
+"""Decoding of request bodies and query text into contract values, with readable errors.
 
-The reader of such a sentence may be a person at a terminal or in a dialog: it names the field,
-what it holds, what it may hold, and for an unknown key the nearest known one.
+An error message may be shown in a terminal or a dialog. It names the field, its value, the allowed
+values, and for an unknown key the nearest known one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _WORDS: Mapping[str, str] = {
 
 
 class Malformed(InvalidInput):
-    """The request is not even JSON, or not what its headers say."""
+    """The request is not valid JSON, or does not match its headers."""
 
     http_status = 400
 
@@ -45,8 +45,8 @@ def body(data: bytes, type_: type[T]) -> T:
     """Decode a JSON body.
 
     Raises:
-        Malformed: It is no JSON.
-        InvalidInput: It is not of this type.
+        Malformed: The body is not JSON.
+        InvalidInput: The value is not of this type.
 
     >>> from benchpool_scheduler.contract import LeaseRequest
     >>> body(b'{"gpu": 1}', LeaseRequest)
@@ -65,7 +65,7 @@ def body(data: bytes, type_: type[T]) -> T:
 
 
 def text(data: bytes) -> str:
-    """Read a body that is text. Errors: Malformed."""
+    """Decode a text body. Errors: Malformed."""
     try:
         return data.decode()
     except UnicodeDecodeError as bad:
@@ -73,7 +73,7 @@ def text(data: bytes) -> str:
 
 
 def query(pairs: Mapping[str, Sequence[Any]], type_: type[T]) -> T:
-    """Read the parameters of an address.
+    """Decode the query parameters of an address.
 
     Raises:
         InvalidInput: A parameter is unknown, given twice, or not of its type.
@@ -89,10 +89,10 @@ def query(pairs: Mapping[str, Sequence[Any]], type_: type[T]) -> T:
 
 
 def plain(data: Any, type_: type[T]) -> T:
-    """Read plain data, such as that of a file of YAML.
+    """Convert plain data, such as parsed YAML, to this type.
 
     Raises:
-        InvalidInput: It is not of this type.
+        InvalidInput: The data is not of this type.
     """
     try:
         return msgspec.convert(data, type_)
@@ -123,13 +123,13 @@ def _unknown_key(key: str, type_: type[Any]) -> InvalidInput:
 
 
 def _keys(type_: type[Any]) -> list[str]:
-    """Return the names of all fields in a type and in those it is made of."""
+    """Return the names of all fields of a type and of its nested types."""
     _, parts = msgspec.json.schema_components([type_])
     return sorted({key for part in parts.values() for key in part.get("properties", ())})
 
 
 def _shown(data: bytes, path: str) -> str:
-    """Return what stands at a path of the body, cut to a length that fits a sentence."""
+    """Return the value at a path of the body, shortened to fit a message."""
     try:
         value: Any = msgspec.json.decode(data)
         for name, index in _STEP.findall(path):
@@ -149,7 +149,7 @@ def _in_words(what: str) -> str:
 
 def _type_in_words(match: re.Match[str]) -> str:
     kinds = match[1].split(" | ")
-    # What may be null may be left out: nobody needs to be told of null.
+    # A field that may be null may be omitted, so the message does not mention null.
     told = [_WORDS.get(kind, kind) for kind in kinds if kind != "null"]
     return " or ".join(told) or "null"
 

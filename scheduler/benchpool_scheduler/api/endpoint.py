@@ -1,7 +1,7 @@
-"""The one Tornado handler: identify, admit, decode, answer; every error as the one object.
+"""The one Tornado handler of the API: identify, admit, decode, answer, with one error format.
 
-Bodies are streamed, so that nobody sends a large one before being identified, and uploads never
-lie in memory. What an operation does is in ``api.jobs`` and its neighbours.
+Bodies are streamed: a large body is accepted only after identification, and uploads are never held
+in memory. The operations are in ``api.jobs`` and its neighbours.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from benchpool_scheduler.service import Caller, Pool
 log = logging.getLogger(__name__)
 
 SMALL = 64 * KIB
-"""A refused body of so many bytes is read before the answer; a larger one while it is sent."""
+"""Size up to which a refused body is read before the answer, in bytes."""
 MOST_DISCARDED = 2**40
 LINGER_S = 5.0
-"""A body that was refused is read and thrown away for so long, that its sender sees the answer."""
+"""Time for discarding a refused body, so that its sender sees the answer, in seconds."""
 MOST_LINGERING = 64
-"""When so many are read and thrown away, the connections of others are closed with the answer."""
+"""Number of refused bodies read at a time. Beyond it, connections are closed with the answer."""
 
 HEADERS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
@@ -56,11 +56,11 @@ HEADERS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What all endpoints share.
+    """Objects shared by all endpoints.
 
     Attributes:
-        open_streams: Those to end when the service closes.
-        under_way: The requests that are being answered.
+        open_streams: Event streams to end when the service closes.
+        under_way: Tasks of the requests in progress.
     """
 
     pool: Pool
@@ -73,7 +73,7 @@ class Service:
 
 
 class MethodNotThere(NotFound):
-    """The address exists, not with this method."""
+    """The address exists, but not with this method."""
 
     http_status = 405
     default_code = "method"
@@ -81,7 +81,7 @@ class MethodNotThere(NotFound):
 
 @stream_request_body
 class Endpoint(Transport):
-    """All methods of one address."""
+    """Tornado handler for all methods of one address."""
 
     def initialize(self, routes: Mapping[str, Route], service: Service) -> None:
         self._routes = routes
@@ -101,10 +101,10 @@ class Endpoint(Transport):
             self.set_header(name, value)
 
     async def prepare(self) -> None:
-        """Identify and admit before the body is read.
+        """Identify and admit the caller before the body is read.
 
-        A refusal of a small request waits until its body was read, so that the caller gets the
-        answer and not a broken connection; for that it may come to ``SMALL`` bytes.
+        The refusal of a small request waits until its body (up to ``SMALL`` bytes) is read. The
+        caller then gets the answer instead of a broken connection.
         """
         size = self._size()
         try:
@@ -206,7 +206,7 @@ class Endpoint(Transport):
             )
 
     def _count_body(self, caller: Caller, size: int) -> None:
-        """Count a body against what may be on its way, and let it come. Errors: TooMany."""
+        """Admit a body under the limits for bodies in transfer. Errors: TooMany."""
         if not self._has_body(size):
             return
         route, bodies = self._require_route(), self._service.bodies
@@ -310,14 +310,14 @@ class Endpoint(Transport):
         self.finish(self._refusal_of(error))
 
     def _refuse_early(self, error: BenchpoolError, size: int) -> None:
-        """Refuse a request whose body has not come yet; what comes of it is thrown away.
+        """Refuse a request before its body has arrived, and discard the body.
 
-        A connection that is closed while its other side sends loses the answer.
+        The body must be read: a connection closed while its client sends loses the answer.
         """
         if self._finished or not self._has_body(size):
             return
         self._let_go()
-        told_first = "Expect" in self.request.headers  # it is not sent before we say so
+        told_first = "Expect" in self.request.headers  # the client waits for "100 Continue"
         if told_first or self._service.bodies.lingering >= MOST_LINGERING:
             self._refuse(error)
             return
@@ -332,7 +332,7 @@ class Endpoint(Transport):
         self._service.bodies.lingering += 1
 
     def _cut_off(self, error: BenchpoolError) -> None:
-        """End a body that comes too slowly."""
+        """Refuse a request whose body arrives too slowly."""
         self._refusal = error
         self._refuse(error)
 
@@ -347,7 +347,7 @@ class Endpoint(Transport):
         return msgspec.json.encode(error.as_json())
 
     def _let_go(self) -> None:
-        """Release what is held of the request, whatever became of it."""
+        """Release all resources of the request, whatever its outcome."""
         if self._sink is not None:
             self._sink.abort()
         if self._body is not None:
@@ -373,14 +373,14 @@ class Endpoint(Transport):
         )
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Answer what Tornado itself refuses in the same form."""
+        """Answer errors raised by Tornado in the format of the API."""
         failed = kwargs.get("exc_info", (None, None, None))[1]
-        if failed is None and status_code == 500:  # so Tornado ends a handler that was cancelled
+        if failed is None and status_code == 500:  # a cancelled handler
             failed = Unavailable("The scheduler is stopping: try again in a few seconds.")
         self._refuse(self._as_error(failed or HTTPError(status_code)))
 
     def on_connection_close(self) -> None:
-        super().on_connection_close()  # who waits for the rest of the body is told
+        super().on_connection_close()  # wakes a pending read of the body
         self.gone.set()
         self._let_go()
 

@@ -1,7 +1,7 @@
-"""JupyterHub's own identity code, made certain: a refused token is told from a Hub in trouble.
+"""JupyterHub's identity code, extended to distinguish a refused token from a failing Hub.
 
 A Hub that cannot read its database, for instance while another program holds its lock, answers 403
-to every token. JupyterHub's code takes that for an unknown token, remembers it and deletes the
+to every token. JupyterHub's code takes that for an unknown token, caches it and deletes the
 browser's session cookie.
 """
 
@@ -16,7 +16,7 @@ from traitlets import default
 
 
 class _KnownTokens(_ExpiringDict):  # type: ignore[misc]  # jupyterhub has no type hints
-    """A cache of tokens' owners that keeps no refusal."""
+    """Cache of token owners that stores no refusals."""
 
     def __setitem__(self, key: str, value: object) -> None:
         if value is not None:
@@ -24,7 +24,7 @@ class _KnownTokens(_ExpiringDict):  # type: ignore[misc]  # jupyterhub has no ty
 
 
 class CertainHubAuth(HubOAuth):  # type: ignore[misc]  # jupyterhub has no type hints
-    """HubOAuth whose refusals are certain."""
+    """HubOAuth that verifies a refusal before it reports one."""
 
     @default("cache")
     def _only_known_tokens(self) -> _KnownTokens:
@@ -33,10 +33,12 @@ class CertainHubAuth(HubOAuth):  # type: ignore[misc]  # jupyterhub has no type 
     def user_for_token(
         self, token: str, use_cache: bool = True, session_id: str = "", *, sync: bool = True
     ) -> Any:
-        """Return the model of a token's owner, or None; awaitable where ``sync`` is False.
+        """Return the user model of a token's owner, or None. Awaitable if ``sync`` is False.
 
-        Errors: HTTPError, the Hub does not answer, or refuses our own token too. Only the awaitable
-        is certain: nothing here asks otherwise.
+        Only the awaitable verifies refusals. The API never uses the synchronous form.
+
+        Raises:
+            HTTPError: The Hub does not answer, or refuses the service's own token too.
         """
         if sync:
             return super().user_for_token(token, use_cache, session_id)
@@ -51,4 +53,4 @@ async def _certain(ask: Any, ours: Any, use_cache: bool) -> Any:
         return known
     if await ours() is None:
         raise HTTPError(503, "The Hub refuses the token of this service too")
-    return await ask(use_cache=False)  # the Hub may have come back between the two
+    return await ask(use_cache=False)  # the Hub may have recovered between the two requests

@@ -1,9 +1,9 @@
-"""Who asks: the port that api and web have in common, and its Hub implementation.
+"""Identification of callers: the port shared by api and web, and its Hub implementation.
 
 A request is identified by a Hub token in its ``Authorization`` header, or by the cookie of a
-browser session that the Hub's OAuth made. A cookie counts for something other than opening a page
-only together with the page's XSRF token (header ``X-XSRFToken``, or ``?_xsrf=`` where a browser
-cannot set headers, as for event streams).
+browser session that the Hub's OAuth made. Except for opening a page, a cookie is valid only with
+the page's XSRF token. The token is sent in the header ``X-XSRFToken``, or as ``?_xsrf=`` where a
+browser cannot set headers, as for event streams.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from benchpool_scheduler.errors import Forbidden, Unavailable
 from benchpool_scheduler.service import Caller
 
 CACHE_S = 4
-"""A token that was revoked, or an administrator who no longer is one, is known so much later."""
+"""Maximum age of cached tokens and users, in seconds. Revoked rights may last this long."""
 
 
 class Identity(Protocol):
-    """Tells who sent a request."""
+    """Identifies the senders of requests."""
 
     async def authenticate(self, handler: RequestHandler, *, fresh: bool = False) -> Caller | None:
-        """Return the caller, or None for nobody; ``fresh`` asks past every cache.
+        """Return the caller, or None if there is none. ``fresh`` bypasses every cache.
 
         Raises:
             Forbidden: A browser session without its page's XSRF token.
@@ -38,29 +38,29 @@ class Identity(Protocol):
         """
 
     def login_url(self, handler: RequestHandler) -> str:
-        """Return where a page sends a reader who is not logged in."""
+        """Return the login address for a user who is not logged in."""
 
     def xsrf_token(self, handler: RequestHandler) -> str:
         """Return the XSRF token for a page that the caller just opened."""
 
     def routes(self) -> list[tuple[str, type[RequestHandler]]]:
-        """Return the rules that logging in needs."""
+        """Return the Tornado rules needed for login."""
 
 
 ACCESS = "access:services!service=benchpool"
-"""Scope of the Hub that everybody needs who asks the service for something."""
+"""Hub scope that every user of the service needs."""
 
 
 class HubIdentity:
-    """Identity by the JupyterHub whose service this is.
+    """Identity provided by the JupyterHub that runs this service.
 
-    The token's own answer says who the caller is and whether it may use this service; what a
-    person is (administrator, groups) is asked of the Hub with the service's own token, because a
-    token may be too narrow to say it.
+    The token's model names the caller and shows whether it may use this service. The Hub is queried
+    for a user's groups and administrator role with the service's own token, because the scopes of a
+    user's token may not include them.
 
     Args:
         hub_auth: Configured from the service's environment by default.
-        clock: Monotonic seconds.
+        clock: Monotonic time, in seconds.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class HubIdentity:
         )
 
     async def authenticate(self, handler: RequestHandler, *, fresh: bool = False) -> Caller | None:
-        """Return the caller, or None for nobody."""
+        """Return the caller, or None if there is none."""
         model = await self._model(handler, fresh)
         if model is None:
             self._refuse_forged(handler)
@@ -96,7 +96,7 @@ class HubIdentity:
         return await self._person(model["name"], fresh)
 
     def login_url(self, handler: RequestHandler) -> str:
-        """Return the Hub's authorisation page, leading back to this request."""
+        """Return the Hub's authorisation page, which redirects back to this request."""
         query: dict[str, str] = {}
         proof: dict[str, str] = {}
         if getattr(self.hub_auth, "pkce_enabled", False):  # JupyterHub 6
@@ -109,7 +109,7 @@ class HubIdentity:
         return url_concat(self.hub_auth.login_url, query)
 
     def xsrf_token(self, handler: RequestHandler) -> str:
-        """Return the token that JupyterHub binds to session and service."""
+        """Return the XSRF token that JupyterHub binds to session and service."""
         token = handler.xsrf_token
         return token.decode() if isinstance(token, bytes) else str(token)
 
@@ -132,7 +132,7 @@ class HubIdentity:
             raise _hub_away() from failed
 
     def _refuse_forged(self, handler: RequestHandler) -> None:
-        """Tell a session without XSRF token apart from nobody at all."""
+        """Raise ``Forbidden`` for a session without an XSRF token. Do nothing without a session."""
         header = handler.request.headers.get("Authorization")
         if header is None and self.hub_auth.get_token(handler) is not None:
             raise Forbidden(
@@ -158,7 +158,7 @@ class HubIdentity:
         try:
             answer = await self._http.get(f"users/{quote(name, safe='')}")
             if answer.status_code == 404:
-                return None  # removed since the token was made
+                return None  # removed after the token was made
             answer.raise_for_status()
             model = answer.json()
         except (httpx.HTTPError, ValueError) as failed:

@@ -1,4 +1,4 @@
-"""Idle benches: what notebook servers report, and what owners answer."""
+"""API routes for idle benches: activity reports and owners' answers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from benchpool_scheduler.contract.operations import Operations
 
 
 async def benches(request: Request) -> Answer:
-    """Answer where the benches stand that the caller may see."""
+    """Return the idle state of the benches that the caller may see."""
     return Answer(request.pool.idle.list(request.caller))
 
 
 async def report(request: Request) -> Answer:
-    """Take what a notebook server reports, and answer where its bench stands."""
+    """Take an activity report of a notebook server and return the idle state of its bench."""
     lease = request.path["lease"]
     return Answer(request.pool.idle.report(request.caller, lease, request.body))
 
@@ -27,12 +27,12 @@ async def keep(request: Request) -> Answer:
 
 
 async def release(request: Request) -> Answer:
-    """Begin to give a bench back."""
+    """Start releasing a bench."""
     return Answer(request.pool.idle.release(request.caller, request.path["lease"]))
 
 
 async def released(request: Request) -> Answer:
-    """End a lease whose server goes on."""
+    """End a lease whose server keeps running."""
     await request.pool.idle.released(request.caller, request.path["lease"])
     return Answer(status=204)
 

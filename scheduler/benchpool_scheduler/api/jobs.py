@@ -1,4 +1,4 @@
-"""Jobs: submit, look, act."""
+"""API routes for jobs: submit, list, show, act."""
 
 from __future__ import annotations
 
@@ -17,69 +17,69 @@ from benchpool_scheduler.service.access import rights
 
 
 async def submit(request: Request) -> Answer:
-    """Answer when the job is on disk: 201 for a new one, 200 for a repeat by key."""
+    """Submit a job. Answer 201 when it is on disk, or 200 for a repeated idempotency key."""
     job, is_new = await request.pool.jobs.submit_once(request.caller, request.body)
     return Answer(job, status=201 if is_new else 200)
 
 
 async def preview(request: Request) -> Answer:
-    """Answer what would happen now."""
+    """Return what a submission would do now."""
     return Answer(await request.pool.jobs.preview(request.caller, request.body))
 
 
 async def list_jobs(request: Request) -> Answer:
-    """Answer the jobs that the query selects."""
+    """Return the jobs that match the query."""
     query: JobsQuery = request.query
     return Answer(request.pool.jobs.select(request.caller, **structs.asdict(query)))
 
 
 async def show(request: Request) -> Answer:
-    """Answer a job and its attempts."""
+    """Return a job and its attempts."""
     return Answer(request.pool.jobs.detail(request.caller, request.path["job"]))
 
 
 async def why(request: Request) -> Answer:
-    """Answer why a job waits (R22)."""
+    """Return why a job waits (R22)."""
     return Answer(request.pool.jobs.why(request.caller, request.path["job"]))
 
 
 async def usage(request: Request) -> Answer:
-    """Answer how an ended job used what it held."""
+    """Return how an ended job used its resources."""
     return Answer(request.pool.jobs.usage(request.caller, request.path["job"]))
 
 
 async def job_metrics(request: Request) -> Answer:
-    """Answer the curves that a job has reported."""
+    """Return the metrics that a job has reported."""
     query: MetricsQuery = request.query
     return Answer(await request.pool.logs.metrics(request.caller, request.path["job"], query))
 
 
 async def peek(request: Request) -> Answer:
-    """Answer what a running job does."""
+    """Return what a running job is doing."""
     query: PeekQuery = request.query
     return Answer(await request.pool.inside.peeks.peek(request.caller, request.path["job"], query))
 
 
 async def submission(request: Request) -> Answer:
-    """Answer what was submitted."""
+    """Return the submission of a job."""
     return Answer(request.pool.jobs.submission(request.caller, request.path["job"]))
 
 
 async def discard(request: Request) -> Answer:
-    """Delete files of an ended job; answer the job."""
+    """Delete files of an ended job and return the job."""
     job = await request.pool.files.discard(request.caller, request.path["job"], request.body)
     return Answer(request.pool.jobs.detail(request.caller, job).job)
 
 
 async def code(request: Request) -> Answer:
-    """Answer the cells or the script that were sent."""
+    """Return the submitted cells or script."""
     job = request.path["job"]
     submission = request.pool.jobs.submission(request.caller, job)
     return Answer(await request.pool.contents.code(job, submission))
 
 
 def act(action: str) -> Handle:
-    """Return what does an action to a job."""
+    """Return the handler of an action on a job."""
 
     async def handle(request: Request) -> Answer:
         owner = request.pool.jobs.detail(request.caller, request.path["job"]).job.user

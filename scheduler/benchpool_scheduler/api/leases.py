@@ -1,4 +1,4 @@
-"""Build GPUs for notebook servers: what the spawner calls (R2)."""
+"""API routes for build GPUs of notebook servers, used by the spawner (R2)."""
 
 from __future__ import annotations
 
@@ -11,51 +11,51 @@ from benchpool_scheduler.contract.operations import Operations
 
 
 async def reserve(request: Request) -> Answer:
-    """Hold GPUs for a server that starts, or say why not."""
+    """Reserve GPUs for a starting server, or raise the reason for the refusal."""
     return Answer(await request.pool.benches.reserve(request.caller, request.body), status=201)
 
 
 async def wait_in_line(request: Request) -> Answer:
-    """Hold GPUs for a server that starts, or say where it stands in line."""
+    """Reserve GPUs for a starting server, or return its queue position."""
     answer = await request.pool.benches.wait_in_line(request.caller, request.body)
     return Answer(answer, status=202 if answer.lease is None else 201)
 
 
 async def list_line(request: Request) -> Answer:
-    """Answer who waits in line for a bench, as far as the caller may see it."""
+    """Return the bench queue, as far as the caller may see it."""
     return Answer(request.pool.benches.line(request.caller))
 
 
 async def release(request: Request) -> Answer:
-    """Give a lease back; one that is gone already is no error."""
+    """Release a lease. A lease that has already ended is no error."""
     await request.pool.benches.release(request.caller, request.path["lease"])
     return Answer(status=204)
 
 
 async def ask_back(request: Request) -> Answer:
-    """Ask the owner of a bench for it."""
+    """Ask the owner of a bench to release it."""
     lease = request.path["lease"]
     return Answer(await request.pool.benches.ask_back(request.caller, lease, request.body))
 
 
 async def list_leases(request: Request) -> Answer:
-    """Answer the leases of one user, or all."""
+    """Return the leases of one user, or all."""
     return Answer(request.pool.benches.leases(request.caller, request.query.user))
 
 
 async def parked_benches(request: Request) -> Answer:
-    """Answer the parked benches that the caller may see."""
+    """Return the parked benches that the caller may see."""
     return Answer(request.pool.reservations.parking.benches(request.caller))
 
 
 async def park_bench(request: Request) -> Answer:
-    """Begin to park a bench."""
+    """Start parking a bench."""
     parking = request.pool.reservations.parking
     return Answer(await parking.park(request.caller, request.path["lease"]), status=202)
 
 
 async def unpark_bench(request: Request) -> Answer:
-    """Begin to bring a parked bench back."""
+    """Start unparking a bench."""
     parking = request.pool.reservations.parking
     return Answer(await parking.unpark(request.caller, request.path["lease"]), status=202)
 

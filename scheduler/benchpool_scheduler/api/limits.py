@@ -1,4 +1,4 @@
-"""Bounds on what one caller may ask at once (a flood of one must not slow the others)."""
+"""Rate and concurrency limits per caller, so that one caller cannot slow others down."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from benchpool_scheduler.errors import TooMany
 from benchpool_scheduler.service import Caller
 
 A_PIECE = 100
-"""A list of so many entries counts as one more request: making it takes as long as many."""
+"""Number of list entries that count as one more request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Requests of one user: ``per_s`` on average, ``burst`` at once. Services have no bound."""
+    """Rate limit per user: ``per_s`` on average, ``burst`` at once. Services have no limit."""
 
     per_s: float = 200.0
     burst: float = 1000.0
 
 
 class Limits:
-    """Counts requests (a token bucket for each user) and open streams.
+    """Counters of requests (one token bucket per user) and of open streams.
 
     >>> limits = Limits(Rate(per_s=1, burst=2), clock=lambda: 0.0)
     >>> susan = Caller("susan")
@@ -46,7 +46,7 @@ class Limits:
         self._lists: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def request(self, caller: Caller) -> None:
-        """Count a request. Raises TooMany."""
+        """Count a request. Errors: TooMany."""
         if caller.kind == "service":
             return
         left = self._left(caller)
@@ -61,7 +61,7 @@ class Limits:
         self._take(caller, 1)
 
     def answered(self, caller: Caller, entries: int) -> None:
-        """Count a list that was the answer: what it took is known afterwards.
+        """Count the entries of an answered list. The cost is known only afterwards.
 
         >>> limits = Limits(Rate(per_s=1, burst=2), clock=lambda: 0.0)
         >>> susan = Caller("susan")
@@ -77,7 +77,11 @@ class Limits:
 
     @asynccontextmanager
     async def listing(self, caller: Caller) -> AsyncIterator[None]:
-        """Make one list of a caller at a time; others' requests have as long before the next."""
+        """Run one list request of a caller at a time.
+
+        After each list, the caller's next one waits as long as the list took, at most 1 s. Requests
+        of other callers run meanwhile.
+        """
         if caller.kind == "service":
             yield
             return
@@ -103,7 +107,7 @@ class Limits:
 
     @contextmanager
     def stream(self, caller: Caller, most: int) -> Iterator[None]:
-        """Hold one of the caller's open streams, of which a user has ``most``. Raises TooMany."""
+        """Hold one open stream of the caller. The limit per user is ``most``. Errors: TooMany."""
         key = (caller.kind, caller.name)
         count = self._streams.get(key, 0)
         if count >= most and caller.kind == "user":

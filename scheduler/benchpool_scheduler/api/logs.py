@@ -1,6 +1,6 @@
-"""Logs: ranges of bytes, and a stream that follows.
+"""API routes for logs: byte ranges, and a stream that follows.
 
-A log is the user's own output: it is sent as plain text that no browser interprets.
+A log is the user's own output. It is sent as plain text that no browser interprets.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LOOK_S = 3.0
 
 
 async def read(request: Request) -> Answer:
-    """Answer a range; the headers say where the next one begins and whether there will be any."""
+    """Return a range of a log. Headers give the next offset and whether the log has ended."""
     query: LogQuery = request.query
     worker = request.pool.logs.which(
         request.caller, request.path["job"], attempt=query.attempt, worker=query.worker
@@ -48,7 +48,7 @@ async def read(request: Request) -> Answer:
 
 
 async def results(request: Request) -> Answer:
-    """Answer a range; an empty one comes at the end."""
+    """Return a range of results. An empty range marks the end."""
     query: ResultsQuery = request.query
     found = await request.pool.logs.read_results(
         request.caller,
@@ -61,7 +61,7 @@ async def results(request: Request) -> Answer:
 
 
 async def follow(request: Request, timing: Timing) -> Answer:
-    """Stream a log; the id of an event is the byte offset after it."""
+    """Stream a log. The ID of an event is the byte offset after it."""
     query: FollowQuery = request.query
     worker = request.pool.logs.which(
         request.caller, request.path["job"], attempt=query.attempt, worker=query.worker
@@ -113,15 +113,15 @@ async def _frames(
                 timeout_s=LOOK_S,
             )
             if not more and pool.jobs.detail(caller, job).job.state in ENDED:
-                # It ended without ever starting this worker: nothing will come.
+                # The job ended without starting this worker, so there is no output.
                 yield encoded([Frame(offset, "end", msgspec.json.encode(LogEnd(attempt)))])
                 return
 
 
 def whole_characters(data: bytes) -> int:
-    """Return how many bytes there are up to the last whole UTF-8 character.
+    """Return the number of bytes up to the last complete UTF-8 character.
 
-    At most three bytes are held back; bytes that are no UTF-8 at all are not.
+    At most three bytes are held back. Bytes that are not UTF-8 are not held back.
 
     >>> whole_characters("aé".encode()[:-1]), whole_characters(b"a" + bytes([0xFF] * 5))
     (1, 6)
@@ -137,7 +137,7 @@ def whole_characters(data: bytes) -> int:
 
 
 def handlers(timing: Timing) -> Mapping[Operation[Any], Handle]:
-    """Return who answers; ``timing`` is that of event streams."""
+    """Return the handlers of these operations. ``timing`` is that of event streams."""
     return {
         Operations.log: read,
         Operations.results: results,

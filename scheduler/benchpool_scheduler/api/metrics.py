@@ -1,6 +1,6 @@
-"""Figures for Prometheus, in a registry of our own; labels are bounded.
+"""Prometheus metrics, in a separate registry and with bounded labels.
 
-Names follow Prometheus' conventions: base units, ``_total`` for counters.
+Names follow Prometheus' conventions: base units, and ``_total`` for counters.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Traffic:
-    """What the HTTP side counts, and the text of all figures."""
+    """Metrics of HTTP requests, and the text of all metrics."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -43,20 +43,20 @@ class Traffic:
             self._seconds.labels(route).observe(seconds)
 
     def text(self, pool: Pool) -> bytes:
-        """Return all figures in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         pool_registry = CollectorRegistry()
         pool_registry.register(PoolFigures(pool.figures.read()))
         return generate_latest(pool_registry) + generate_latest(self.registry)
 
 
 class PoolFigures(Collector):
-    """The pool's own figures as they are now."""
+    """Collector of the pool's metrics at scrape time."""
 
     def __init__(self, figures: Metrics) -> None:
         self._figures = figures
 
     def collect(self) -> Iterator[Metric]:
-        """Yield one family for each figure."""
+        """Yield one metric family per figure."""
         now = self._figures
         yield leading(True)
         yield _gauge("gpus", "GPUs by what they do.", ("state",), _single(now.gpus))
@@ -107,12 +107,12 @@ class PoolFigures(Collector):
 
 
 def leading(leads: bool) -> Metric:
-    """Return whether this replica leads: of several one does, the others tell nothing else."""
+    """Return the metric of leadership. The leader alone exports the pool's metrics."""
     return _gauge("leading", "Whether this replica leads.", (), _one(float(leads)))
 
 
 def standing_by() -> bytes:
-    """Return the figures of a replica that stands by."""
+    """Return the metrics of a standby replica."""
     registry = CollectorRegistry()
     registry.register(_Single(leading(False)))
     return generate_latest(registry)
@@ -137,7 +137,7 @@ USE: Sequence[tuple[str, str, Callable[[GpuSample], float | None]]] = (
     ("gpu_power_watts", "Power that a GPU draws.", lambda it: it.power_w),
     ("gpu_temperature_celsius", "Temperature of a GPU.", lambda it: it.temperature_c),
 )  # fmt: skip
-"""What is told of each GPU, where it was measured. Labels name GPUs, never people or jobs."""
+"""Metrics per measured GPU. Labels name GPUs, never users or jobs."""
 
 
 def _use(measured: Sequence[MeasuredGpu]) -> Iterator[Metric]:

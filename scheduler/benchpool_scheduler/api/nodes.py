@@ -1,4 +1,4 @@
-"""The machines of the pool through the API."""
+"""API routes for the machines of the pool."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from benchpool_scheduler.contract.operations import Operations
 
 
 async def nodes(request: Request) -> Answer:
-    """Answer the machines of the pool."""
+    """Return the machines of the pool."""
     return Answer(request.pool.nodes.nodes(request.caller))
 
 
 async def drain(request: Request) -> Answer:
-    """Let nothing more start on a machine."""
+    """Stop new starts on a machine."""
     care = request.pool.nodes
     return Answer(await care.drain(request.caller, request.path["node"], request.body))
 
 
 async def open_(request: Request) -> Answer:
-    """Let jobs and benches start on a machine again."""
+    """Allow jobs and benches to start on a machine again."""
     care = request.pool.nodes
     return Answer(await care.open(request.caller, request.path["node"], request.body))
 
 
 async def note(request: Request) -> Answer:
-    """Write down what people should know of a machine."""
+    """Store a note for users about a machine."""
     care = request.pool.nodes
     return Answer(await care.note(request.caller, request.path["node"], request.body))
 
@@ -40,7 +40,7 @@ async def maintain(request: Request) -> Answer:
 
 
 async def report(request: Request) -> Answer:
-    """Take what the agent of a node reports."""
+    """Take a report of a node agent."""
     metering = request.pool.metering
     return Answer(metering.take_report(request.path["node"], request.body))
 

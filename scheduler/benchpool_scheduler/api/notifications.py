@@ -1,4 +1,4 @@
-"""What the caller is told outside of pages, through the API."""
+"""API routes for the caller's notifications."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from benchpool_scheduler.contract.operations import Operations
 
 
 async def read(request: Request) -> Answer:
-    """Answer what the caller is told, and where."""
+    """Return the caller's notification settings."""
     return Answer(request.pool.notifier.settings(request.caller))
 
 
 async def change(request: Request) -> Answer:
-    """Change it."""
+    """Change the caller's notification settings."""
     return Answer(await request.pool.notifier.change(request.caller, request.body))
 
 
 async def test(request: Request) -> Answer:
-    """Send a message to try it."""
+    """Send a test notification."""
     return Answer(await request.pool.notifier.test(request.caller))
 
 
 async def reload(request: Request) -> Answer:
-    """Read what the site allows again."""
+    """Reload the site's notification settings."""
     return Answer(await request.pool.notifier.reload(request.caller))
 
 

@@ -1,4 +1,4 @@
-"""Contents of files, by their hash: what is missing, and uploads that never lie in memory."""
+"""API routes for file contents by hash: missing contents, and uploads streamed to disk."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from benchpool_scheduler.contract.operations import Operations
 
 
 async def missing(request: Request) -> Answer:
-    """Answer which of these the caller still has to upload."""
+    """Return the hashes that the caller still has to upload."""
     return Answer(Missing(request.pool.uploads.missing(request.caller, request.body.sha256)))
 
 
 def receive(request: Request, size: int) -> Sink:
-    """Open the place for an upload; its size is announced, so that it can be refused early."""
+    """Open the target of an upload. The announced size allows an early refusal."""
     if "Content-Length" not in request.transport.request.headers:
         raise Malformed(
             "The upload does not say how long it is: set the header Content-Length.",
@@ -28,7 +28,7 @@ def receive(request: Request, size: int) -> Sink:
 
 
 async def put(request: Request) -> Answer:
-    """Keep an upload whose length and hash are what was announced."""
+    """Store an upload that matches its announced length and hash."""
     await request.body.close()
     return Answer(status=204)
 

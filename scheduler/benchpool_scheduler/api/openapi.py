@@ -1,6 +1,6 @@
-"""The OpenAPI document, made from the table of operations and the declared types.
+"""OpenAPI document, generated from the table of operations and the declared types.
 
-``GET /api/v1/openapi.json`` answers it; the reference pages are made from it.
+``GET /api/v1/openapi.json`` returns it. The reference pages are generated from it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def document(known: Sequence[Operation[Any]] = OPERATIONS) -> Document:
     """Return the document for these operations, by default for all."""
     types = _types(known)
     parts = msgspec.json.schema_components(types, ref_template=_REF)
-    # A default of () is a list there.
+    # The schema shows a default of () as a list.
     schemas, components = told_alike(json.loads(msgspec.json.encode(parts)))
     schema_of = dict(zip(map(repr, types), schemas, strict=True))
     return {
@@ -62,7 +62,7 @@ def document(known: Sequence[Operation[Any]] = OPERATIONS) -> Document:
 
 
 def text() -> str:
-    """Return the document as it is written to files: sorted, ending in a line feed."""
+    """Return the document as written to files: sorted keys, ending in a line feed."""
     return json.dumps(document(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
@@ -145,7 +145,7 @@ def _query_parameters(one: Operation[Any]) -> list[Document]:
 
 
 def _inline(schema: Any, parts: Mapping[str, Any]) -> Any:
-    """Put referenced schemas where they are used: a query has no shared ones."""
+    """Replace schema references by their schemas: query parameters share none."""
     if isinstance(schema, dict):
         if "$ref" in schema:
             return parts[schema["$ref"]]

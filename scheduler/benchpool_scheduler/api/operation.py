@@ -1,4 +1,4 @@
-"""Health, figures, and the description of the API itself."""
+"""API routes for health, metrics and the API description."""
 
 from __future__ import annotations
 
@@ -16,24 +16,27 @@ from benchpool_scheduler.contract.operations import Operations
 
 
 async def health(request: Request, start: str | None) -> Answer:
-    """Answer that the service answers, and of which start it is."""
+    """Return that the service is alive, and the ID of its start."""
     return Answer(Liveness(ok=True, start=start))
 
 
 async def describe(request: Request, document: bytes) -> Answer:
-    """Answer the OpenAPI document."""
+    """Return the OpenAPI document."""
     return Answer(msgspec.Raw(document))
 
 
 async def figures(request: Request, traffic: Traffic) -> Answer:
-    """Answer all figures in Prometheus' format."""
+    """Return all metrics in Prometheus' format."""
     return Answer(traffic.text(request.pool), headers={"Content-Type": CONTENT_TYPE})
 
 
 def handlers(
     traffic: Traffic, document: bytes, start: str | None
 ) -> Mapping[Operation[Any], Handle]:
-    """Return who answers; ``document`` is the description of the API, ``start`` as in Liveness."""
+    """Return the handlers of these operations.
+
+    ``document`` is the description of the API, and ``start`` as in Liveness.
+    """
     return {
         Operations.health: partial(health, start=start),
         Operations.openapi: partial(describe, document=document),

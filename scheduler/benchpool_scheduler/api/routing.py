@@ -1,6 +1,6 @@
-"""Requests that were admitted, their answers, and the binding of handlers to operations.
+"""Admitted requests, their answers, and the binding of handlers to operations.
 
-An operation exists only in the table of the contract; here each of them gets its handler.
+Operations are defined only in the contract's table. This module binds each one to its handler.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from benchpool_scheduler.service.access import rights
 
 
 class Transport(RequestHandler):
-    """A connection that a route may stream to; ``gone`` is set when either side leaves."""
+    """Connection that a route may stream to. ``gone`` is set when either side leaves."""
 
     gone: asyncio.Event
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that was identified, admitted and decoded.
+    """Identified, admitted and decoded request.
 
     Attributes:
-        path: The variable parts of the address.
-        query: An object of the route's query type; ``body`` of its body type.
-        transport: The connection, for routes that stream.
+        path: Variable parts of the address.
+        query: Object of the route's query type. ``body``: of its body type.
+        transport: Connection, for routes that stream.
         open_streams: All connections that stream now.
     """
 
@@ -50,13 +50,13 @@ class Request:
 
     @property
     def streams(self) -> int:
-        """How many event streams are open."""
+        """Number of open event streams."""
         return len(self.open_streams)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a route says: a value of the contract or bytes, a status, headers."""
+    """Answer of a route: a contract value or bytes, a status, and headers."""
 
     value: object = None
     status: int = 200
@@ -64,25 +64,25 @@ class Answer:
 
 
 class Sink(Protocol):
-    """Takes a body that is not kept in memory."""
+    """Receiver of a body that is not kept in memory."""
 
     async def write(self, data: bytes) -> None:
-        """Take bytes."""
+        """Receive a chunk of the body."""
 
     def abort(self) -> None:
-        """Forget them; harmless after the end."""
+        """Discard the received data. Has no effect after the end."""
 
 
 Handle = Callable[[Request], Awaitable[Answer]]
 
 
 Receive = Callable[[Request, int], Sink]
-"""Makes the place for a body that is streamed, from request and size; it is then the body."""
+"""Returns the sink of a streamed body. The sink becomes the request's body."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """An operation, and who answers it."""
+    """Operation and its handler."""
 
     operation: Operation[Any]
     handle: Handle
@@ -90,7 +90,7 @@ class Route:
 
     @property
     def of_history(self) -> bool:
-        """Whether all jobs must be known for it, also those that ended long ago."""
+        """Whether the operation needs the complete job history."""
         first, name = self.operation.path.partition("/")[0], self.operation.name
         return first in {"jobs", "history", "whatif", "report"} and name != "submit"
 
@@ -101,7 +101,7 @@ def bound(
     """Return all operations with their handlers, in the order of the table.
 
     Raises:
-        LookupError: An operation has no handler, or a handler no operation of the table.
+        LookupError: An operation has no handler, or a handler has no operation.
     """
     unbound = [one.name for one in OPERATIONS if one not in handlers]
     unknown = [one.name for one in (*handlers, *receivers) if one not in OPERATIONS]
@@ -119,11 +119,11 @@ _NAMING: Mapping[str, tuple[str, Callable[[str], NotFound]]] = {
     "nodes": ("node", lambda name: NotFound(
         f"The pool has no machine {name[:40]!r}: `benchpool nodes` lists them.")),
 }  # fmt: skip
-"""By the first part of an address: what the second one is, and what is said of none such."""
+"""By first part of an address: the name of the second part, and its error."""
 
 
 def nothing_at(path: str) -> NotFound:
-    """Return what is said of an address that there is not; a job's name is no id of one.
+    """Return the error for an unknown address. It hints at job names used instead of IDs.
 
     >>> print(nothing_at("/services/benchpool/api/v1/jobs/my-fit/cancel"))
     There is no job with the id 'my-fit' that you may see; `benchpool jobs --all` lists ids.

@@ -1,4 +1,4 @@
-"""Runs through the API: once more as it was, and what is otherwise in one than in another."""
+"""API routes for runs: run a job again, and compare two runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchpool_scheduler.service.jobs.run_again import run_again
 
 
 async def again(request: Request) -> Answer:
-    """Answer when the new job is on disk: 201, or 200 for a repeat by key."""
+    """Submit a job again. Answer 201 when it is on disk, or 200 for a repeated idempotency key."""
     job, is_new = await run_again(
         request.pool.jobs, request.caller, request.path["job"], request.body
     )
@@ -20,7 +20,7 @@ async def again(request: Request) -> Answer:
 
 
 async def job_changes(request: Request) -> Answer:
-    """Answer what is otherwise."""
+    """Return the differences between two runs."""
     comparison = request.pool.comparison
     return Answer(await comparison.changes(request.caller, request.path["job"], request.query.than))
 

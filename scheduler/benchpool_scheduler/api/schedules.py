@@ -1,4 +1,4 @@
-"""Schedules: begin, look, pause, resume, remove."""
+"""API routes for schedules: create, list, pause, resume, remove."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from benchpool_scheduler.contract.operations import Operations
 
 
 async def begin_schedule(request: Request) -> Answer:
-    """Answer when the schedule is on disk."""
+    """Create a schedule. Answer when it is on disk."""
     return Answer(await request.pool.schedules.begin(request.caller, request.body), status=201)
 
 
 async def preview_schedule(request: Request) -> Answer:
-    """Answer when it would send."""
+    """Return when a schedule would submit jobs."""
     return Answer(request.pool.schedules.preview(request.caller, request.body))
 
 
 async def schedules(request: Request) -> Answer:
-    """Answer the schedules that the query selects."""
+    """Return the schedules that match the query."""
     return Answer(request.pool.schedules.select(request.caller, request.query))
 
 
 async def schedule(request: Request) -> Answer:
-    """Answer a schedule."""
+    """Return a schedule."""
     return Answer(request.pool.schedules.show(request.caller, request.path["schedule"]))
 
 
@@ -36,7 +36,7 @@ async def pause_schedule(request: Request) -> Answer:
 
 
 async def resume_schedule(request: Request) -> Answer:
-    """Let a schedule send again."""
+    """Resume a schedule."""
     return Answer(await request.pool.schedules.resume(request.caller, request.path["schedule"]))
 
 

@@ -1,4 +1,4 @@
-"""Services of people: begin, look, sleep, wake, stop, restart, remove."""
+"""API routes for users' services: create, list, sleep, wake, stop, restart, remove."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from benchpool_scheduler.contract.operations import Operations
 
 
 async def serve(request: Request) -> Answer:
-    """Answer when the service is on disk."""
+    """Create a service. Answer when it is on disk."""
     return Answer(await request.pool.services.serve(request.caller, request.body), status=201)
 
 
 async def services(request: Request) -> Answer:
-    """Answer the services that the query selects."""
+    """Return the services that match the query."""
     return Answer(request.pool.services.select(request.caller, request.query))
 
 
 async def service(request: Request) -> Answer:
-    """Answer a service."""
+    """Return a service."""
     return Answer(request.pool.services.show(request.caller, request.path["service"]))
 
 
 async def sleep_service(request: Request) -> Answer:
-    """Let a service sleep."""
+    """Put a service to sleep."""
     return Answer(await request.pool.services.sleep(request.caller, request.path["service"]))
 
 
@@ -42,7 +42,7 @@ async def stop_service(request: Request) -> Answer:
 
 
 async def restart_service(request: Request) -> Answer:
-    """Exchange the replicas of a service."""
+    """Replace the replicas of a service."""
     return Answer(await request.pool.services.restart(request.caller, request.path["service"]))
 
 

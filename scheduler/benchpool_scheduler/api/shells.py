@@ -1,4 +1,4 @@
-"""Shells inside running workers."""
+"""API routes for shells in running workers."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from benchpool_scheduler.contract.shells import WAIT_S
 
 
 async def open_shell(request: Request) -> Answer:
-    """Open one."""
+    """Open a shell."""
     shells, job = request.pool.inside.shells, request.path["job"]
     return Answer(await shells.open(request.caller, job, request.body), status=201)
 
 
 async def type_into(request: Request) -> Answer:
-    """Type into one."""
+    """Send input to a shell."""
     shells, job = request.pool.inside.shells, request.path["job"]
     return Answer(await shells.type(request.caller, job, request.body))
 
 
 async def output(request: Request) -> Answer:
-    """Answer what one printed."""
+    """Return the output of a shell."""
     shells, job = request.pool.inside.shells, request.path["job"]
     return Answer(await shells.read(request.caller, job, request.query, WAIT_S))
 

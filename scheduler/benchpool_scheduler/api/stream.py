@@ -1,8 +1,8 @@
-"""Server-sent events: connections that are told of the feed, or relay a source of their own.
+"""Server-sent events: connections that listen to the feed, or relay a source of their own.
 
-Every 15 s of silence a comment keeps proxies from cutting the line; every few seconds the caller
-is asked for again, and the stream ends when the answer differs (logged out, other rights): the
-reader connects anew and resumes by the last event's id. A reader that does not read is dropped.
+After 15 s without events a comment keeps proxies from closing the connection. Every few seconds the
+caller is checked again, and the stream ends if the result differs (logged out, other rights). The
+client then reconnects and resumes after its last event ID. A client that does not read is dropped.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Unavailable
 from benchpool_scheduler.service import FeedEvent
 
 STREAMS_AT_ONCE = 100
-"""With more open streams their callers are checked less often."""
+"""Number of open streams above which callers are checked less often."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds between heartbeats, between checks of the caller, until a slow reader is dropped."""
+    """Times in seconds: heartbeat, check of the caller, timeout for a slow reader."""
 
     heartbeat_s: float = 15.0
     recheck_s: float = 4.0
     slow_s: float = 60.0
 
     def recheck_of(self, streams: int) -> float:
-        """Return the seconds between two checks of a caller while so many streams are open.
+        """Return the seconds between two checks of a caller, for this number of open streams.
 
-        The Hub is asked 25 times a second at most.
+        The Hub gets at most 25 requests a second.
 
         >>> Timing().recheck_of(100), Timing().recheck_of(500)
         (4.0, 20.0)
@@ -45,7 +45,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One event to send; ``data`` is JSON without line feeds."""
+    """Event to send. ``data`` is JSON without line feeds."""
 
     id: int
     name: str
@@ -64,10 +64,10 @@ HEARTBEAT = b": still here\n\n"
 
 
 def resume_from(request: Request, given: int | None) -> int | None:
-    """Return where a reader goes on: the id of its last event, else the parameter.
+    """Return where a client resumes: after its last event ID, or at the parameter.
 
     Raises:
-        InvalidInput: The header is no number.
+        InvalidInput: The header is not a number.
     """
     last = request.transport.request.headers.get("Last-Event-ID")
     if last is None:
@@ -78,18 +78,18 @@ def resume_from(request: Request, given: int | None) -> int | None:
 
 
 def encoded(frames: Iterable[Frame]) -> bytes:
-    """Return the bytes of some events together."""
+    """Return the bytes of several events."""
     return b"".join([frame.encoded() for frame in frames])
 
 
 class Outlet:
-    """A connection as a listener of the feed: each piece is written at once, none is waited for.
+    """Connection that listens to the feed. Writes are sent immediately and not awaited.
 
     Args:
-        encode: Returns the bytes of a piece.
+        encode: Returns the bytes of a batch of events.
 
     Attributes:
-        written: When something was written last (monotonic seconds).
+        written: Time of the last write, in monotonic seconds.
     """
 
     def __init__(
@@ -103,21 +103,21 @@ class Outlet:
 
     @property
     def free(self) -> bool:
-        """Whether all that was written has left."""
+        """Whether all written data has been sent."""
         return self._flushing is None
 
     def ready(self, then: Callable[[], None]) -> bool:
-        """Tell whether it can take more; else ``then`` is called when it can."""
+        """Return whether the connection can take more. If not, ``then`` is called when it can."""
         if self._flushing is not None:
             self._then = then
         return self._flushing is None
 
     def take(self, piece: Sequence[FeedEvent]) -> None:
-        """Write what the reader is told."""
+        """Write a batch of events."""
         self.write(self._encode(piece))
 
     def write(self, data: bytes) -> None:
-        """Write bytes; only while it is free."""
+        """Write bytes. Call it only while the connection is free."""
         self.written = time.monotonic()
         self._transport.write(data)
         flushing = self._transport.flush()
@@ -141,9 +141,9 @@ class Outlet:
 
 
 async def hold(request: Request, outlet: Outlet, timing: Timing) -> None:
-    """Keep a connection open that is told of the feed, until either side leaves.
+    """Keep a connection to the feed open until either side leaves.
 
-    Nothing is awaited before the answer begins: whoever sees the stream open misses nothing.
+    Nothing is awaited before the answer begins, so a client with an open stream misses no event.
     """
     transport, checked = request.transport, time.monotonic()
     _announce(transport)
@@ -167,10 +167,10 @@ async def hold(request: Request, outlet: Outlet, timing: Timing) -> None:
 
 
 async def relay(request: Request, pieces: AsyncIterator[bytes], timing: Timing) -> None:
-    """Send events, encoded, those of a piece at once, until they end or either side leaves.
+    """Send batches of encoded events until the source ends or either side leaves.
 
-    The source is asked for its first piece before the answer begins, so that whoever sees the
-    stream open misses nothing that happens from then on.
+    The first batch is requested before the answer begins, so a client with an open stream misses no
+    later event.
     """
     transport, checked = request.transport, time.monotonic()
     upcoming = asyncio.ensure_future(anext(pieces, None))
@@ -231,7 +231,7 @@ async def _same_caller(request: Request) -> bool:
     try:
         now = await request.identity.authenticate(request.transport, fresh=True)
     except Unavailable:
-        return True  # the Hub is away: asked again in a minute; cutting would end browsers' streams
+        return True  # the Hub is down: check again later; ending would cut browsers' streams
     except BenchpoolError:
         return False
     return now == request.caller

@@ -1,4 +1,4 @@
-"""Sweeps: begin, look, stop."""
+"""API routes for sweeps: create, list, stop."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from benchpool_scheduler.contract.operations import Operations
 
 
 async def begin_sweep(request: Request) -> Answer:
-    """Answer when the sweep is on disk and its first trials are jobs."""
+    """Create a sweep. Answer when it is on disk and its first trials are jobs."""
     return Answer(await request.pool.sweeps.begin(request.caller, request.body), status=201)
 
 
 async def preview_sweep(request: Request) -> Answer:
-    """Answer what it would try and cost."""
+    """Return the trials and the cost of a sweep."""
     return Answer(await request.pool.sweeps.preview(request.caller, request.body))
 
 
 async def sweeps(request: Request) -> Answer:
-    """Answer the sweeps that the query selects."""
+    """Return the sweeps that match the query."""
     return Answer(await request.pool.sweeps.select(request.caller, request.query))
 
 
 async def sweep(request: Request) -> Answer:
-    """Answer a sweep and its trials."""
+    """Return a sweep and its trials."""
     return Answer(await request.pool.sweeps.show(request.caller, request.path["sweep"]))
 
 

@@ -1,4 +1,4 @@
-"""The pool to look at: events, quota, status."""
+"""API routes that show the pool: events, quota, status."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from benchpool_scheduler.contract.operations import Operations
 from benchpool_scheduler.service import FeedEvent
 
 KEPT = 16
-"""So many pieces are kept as bytes: those that readers of other projects are given just now."""
+"""Cache size for encoded batches of events."""
 
 
 async def events(request: Request, timing: Timing, encodings: Encodings) -> Answer:
-    """Stream what happens, as far as the caller may see it."""
+    """Stream the events that the caller may see."""
     after = resume_from(request, request.query.after)
     outlet = Outlet(request.transport, encodings.of)
     with request.pool.events.to(outlet, request.caller, after):
@@ -29,43 +29,43 @@ async def events(request: Request, timing: Timing, encodings: Encodings) -> Answ
 
 
 async def quota(request: Request) -> Answer:
-    """Answer build quota and projects of a user, and what the files of its jobs hold."""
+    """Return a user's build quota, projects and job file use."""
     answer = request.pool.views.quota(request.caller, request.query.user)
     return Answer(replace(answer, files=await request.pool.files.of(answer.user)))
 
 
 async def estimates(request: Request) -> Answer:
-    """Answer how true the estimates of starts were."""
+    """Return the accuracy of start estimates."""
     return Answer(request.pool.estimates.accuracy())
 
 
 async def people(request: Request) -> Answer:
-    """Answer who there is."""
+    """Return the users of the pool."""
     return Answer(request.pool.people.all(request.caller))
 
 
 async def status(request: Request) -> Answer:
-    """Answer the pool in one object."""
+    """Return the status of the pool in one object."""
     return Answer(request.pool.views.status(request.caller, gpus=request.query.gpus))
 
 
 async def gpu_use(request: Request) -> Answer:
-    """Answer what GPUs really do."""
+    """Return the measured use of GPUs."""
     return Answer(request.pool.gpu_use.gpus(request.caller, mine=request.query.mine))
 
 
 class Encodings:
-    """Pieces of the feed as bytes, made once for all readers who are given the same piece."""
+    """Cache of encoded batches of events, shared by all clients that get the same batch."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[int, tuple[Sequence[FeedEvent], bytes]] = OrderedDict()
 
     def of(self, piece: Sequence[FeedEvent]) -> bytes:
-        """Return the bytes of a piece; the same object for the same object."""
+        """Return the bytes of a batch, encoded once per batch object."""
         known = self._known.get(id(piece))
         if known is None or known[0] is not piece:
             frames = (Frame(event.seq, event.kind, event.data) for event in piece)
-            # With the piece itself, which so keeps its identity to itself.
+            # The entry keeps the batch alive, so its ID is not reused.
             known = self._known[id(piece)] = piece, encoded(frames)
             while len(self._known) > KEPT:
                 self._known.popitem(last=False)
@@ -73,7 +73,7 @@ class Encodings:
 
 
 def handlers(timing: Timing) -> Mapping[Operation[Any], Handle]:
-    """Return who answers; ``timing`` is that of event streams."""
+    """Return the handlers of these operations. ``timing`` is that of event streams."""
     return {
         Operations.events: partial(events, timing=timing, encodings=Encodings()),
         Operations.quota: quota,

@@ -1,4 +1,4 @@
-"""What agents ask and say of the shells that they have opened in their workers."""
+"""Agent routes for the shells that agents opened in their workers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHELL = r"shells/(?P<shell>[0-9a-f]{32})"
 
 
 class EndBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a shell ended: its exit code, None where a signal ended it; or why none was opened."""
+    """Outcome of a shell: its exit code (None after a signal), or why it was not opened."""
 
     exit_code: Annotated[int, Meta(ge=0, le=255)] | None = None
     why: Annotated[str, Meta(max_length=500)] = ""
@@ -58,4 +58,4 @@ ROUTES = (
     AgentRoute(f"{SHELL}/printed", {"POST": _printed}, 64 * KIB),
     AgentRoute(f"{SHELL}/ended", {"POST": _ended}, 4 * KIB),
 )
-"""Every address that an agent may use for its shells."""
+"""All agent routes for shells."""

@@ -1,8 +1,8 @@
-"""What the agents in workers' pods ask: a table of routes of its own, beside the API for people.
+"""API for the agents in workers' pods, with a table of routes separate from the users' API.
 
-Below ``workers/JOB/ATTEMPT/WORKER/``; an agent proves which worker it is by a token that only
-the scheduler can make (``runtime.kubernetes.tokens``). It may fetch what its job came with, and
-say what it has to say of itself; nothing else.
+The routes are below ``workers/JOB/ATTEMPT/WORKER/``. An agent proves its worker with a token that
+only the scheduler can make (``runtime.kubernetes.tokens``). It may fetch the files of its job and
+report about its own worker, and nothing else.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WORKER = r"(?P<job>[a-z0-9]{1,26})/(?P<attempt>[1-9][0-9]{0,8})/(?P<worker>0|[1-
 
 
 class ProgressBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a worker says of itself; the same bounds as on a workstation hold."""
+    """Progress report of a worker, with the same limits as on a workstation."""
 
     fraction: Annotated[float, Meta(ge=0, le=1)] | None = None
     text: Annotated[str, Meta(max_length=500)] | None = None
@@ -43,7 +43,7 @@ class ProgressBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ValueBody(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A value that a worker reports: as ``worker.metric_lines.ReportedValue``."""
+    """Value reported by a worker, as in ``worker.metric_lines.ReportedValue``."""
 
     name: Annotated[str, Meta(max_length=100)]
     value: float | None
@@ -52,7 +52,7 @@ class ValueBody(Struct, frozen=True, array_like=True, forbid_unknown_fields=True
 
 
 class MetricsBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """Values that a worker reports, oldest first."""
+    """Values reported by a worker, oldest first."""
 
     values: Annotated[list[ValueBody], Meta(max_length=500)]
 
@@ -146,7 +146,7 @@ async def _carried(at: AgentEndpoint, worker: WorkerId) -> None:
 
 
 async def _keep(at: AgentEndpoint, worker: WorkerId) -> None:
-    at.agents.agent_api.admit(worker)  # it may have ended while its body came
+    at.agents.agent_api.admit(worker)  # it may have ended while its body arrived
     target = at.agents.agent_api.carried(worker.job, at.route.carries, worker.worker)
     await asyncio.to_thread(at.keep_file, target)
     at.answer({})
@@ -164,11 +164,11 @@ ROUTES = (
     AgentRoute("checkpoint", {"PUT": _keep}, carries="checkpoint"),
     AgentRoute("results", {"PUT": _keep}, carries="results"),
 )
-"""Every address that an agent may use."""
+"""All agent routes."""
 
 
 def rules(agents: Agents, prefix: str) -> list[Any]:
-    """Return Tornado's rules; ``prefix`` ends in a slash."""
+    """Return Tornado's rules. ``prefix`` ends in a slash."""
     return [
         url(
             f"{prefix}workers/{WORKER}/{route.path}",

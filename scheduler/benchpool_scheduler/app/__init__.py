@@ -1,10 +1,10 @@
-"""The scheduler's process: ``python -m benchpool_scheduler.app``, started by the Hub or a cluster.
+"""Scheduler process: ``python -m benchpool_scheduler.app``, started by the Hub or a cluster.
 
-The only place that names concrete store, runtime and identity, and that reads the service's
-environment. SIGTERM and SIGINT end it in good order (jobs run on). SIGHUP reads
-``notifications.yaml`` again, on one machine ``benchpool.yaml`` too, each all or nothing; on a
-cluster one of several replicas leads.
+Only this package names concrete store, runtime and identity classes and reads the service's
+environment. SIGTERM and SIGINT stop the process cleanly, and jobs keep running. SIGHUP reloads
+``notifications.yaml``, and on one machine ``benchpool.yaml``, each all or nothing. On a cluster one
+of several replicas leads.
 
-This package loads nothing by itself: ``benchpool up`` asks some of its modules, and starts within a
-second because it does not load the service.
+Importing this package loads nothing else: ``benchpool up`` uses some of its modules, and must start
+within a second.
 """

@@ -1,9 +1,9 @@
-"""The process on a cluster: one of several replicas leads and holds the pool, the others stand by.
+"""Process on a cluster: one of several replicas leads and holds the pool, the others stand by.
 
-Everything that must survive is in the API server. Whoever comes to lead rebuilds the pool from it;
-whoever no longer leads writes nothing more and ends with status 3 at once, so that its container
-is started anew and stands by. Loss of the API server alone ends nobody: reads go on from memory
-until the term is over.
+All durable state is in the API server. A new leader rebuilds the pool from it. A replica that loses
+its lead writes nothing more and exits with status 3, so that its container restarts and stands by.
+Loss of the API server alone does not stop a leader: it answers reads from memory until its term
+ends.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from benchpool_scheduler.store.kubernetes import FsspecObjects, KubernetesStore
 log = logging.getLogger("benchpool_scheduler")
 
 LOST_STATUS = 3
-"""Exit status of a replica that led and does not lead any more."""
+"""Exit status of a replica that has lost its lead."""
 
 
 class Replica:
-    """One replica from its start to its end."""
+    """One replica, from its start to its end."""
 
     def __init__(self, settings: SchedulerApp) -> None:
         self._settings = settings
@@ -62,7 +62,7 @@ class Replica:
         self._directory = HubDirectory(hub_auth.api_url, hub_auth.api_token)
 
     async def run(self) -> None:
-        """Stand by, lead when it is our turn, end when told to."""
+        """Stand by, lead after winning the election, and end on a stop signal."""
         options = self._options
         file = Path(options.kubeconfig) if options.kubeconfig else None
         self._listen_to_signals()
@@ -115,7 +115,7 @@ class Replica:
         return serving.application(rules, self._secret)
 
     async def _wins(self, election: Election) -> bool:
-        """Wait for our term; false when the process is told to end before."""
+        """Wait to win the election. Return False if the process is stopped first."""
         winning = asyncio.create_task(election.win())
         stopping = asyncio.create_task(self._stop.wait())
         try:
@@ -261,7 +261,7 @@ class Replica:
         loop.add_signal_handler(signal.SIGHUP, self._read_again)
 
     def _read_again(self) -> None:
-        """Read `notifications.yaml` again (SIGHUP); the settings are followed by watch."""
+        """Reload ``notifications.yaml`` (SIGHUP). The other settings are watched."""
         if self._leading is not None:
             reading = asyncio.create_task(rereading.notifications(self._leading))
             self._reading.add(reading)
@@ -271,7 +271,7 @@ class Replica:
 def _announce(
     store: KubernetesStore, runtime: KubernetesRuntime, jobs: Sequence[contract.Job]
 ) -> None:
-    """Say why jobs wait at their objects, and on the pods of others."""
+    """Write the reasons of waiting jobs to their objects and to pods of other systems."""
     store.announce(jobs)
     for job in jobs:
         if job.reason is not None:
@@ -279,7 +279,7 @@ def _announce(
 
 
 def _tell_end(pool: Pool, task: asyncio.Task[None]) -> None:
-    """Say that something that should go on for ever has ended."""
+    """Report that the task that follows the configuration has failed."""
     failed = None if task.cancelled() else task.exception()
     if failed is not None:
         log.error("the settings of the cluster are followed no more", exc_info=failed)
@@ -291,7 +291,7 @@ def _tell_end(pool: Pool, task: asyncio.Task[None]) -> None:
 
 
 def _end(why: str) -> None:
-    """End the process at once: whatever is under way must not be written any more."""
+    """End the process immediately, so that nothing in progress is written any more."""
     log.error("%s", why)
     logging.shutdown()
     os._exit(LOST_STATUS)

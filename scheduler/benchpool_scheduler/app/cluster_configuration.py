@@ -1,8 +1,8 @@
-"""The configuration of a cluster: custom resources, followed by watch, all or nothing.
+"""Configuration of a cluster: watched custom resources, applied all or nothing.
 
-What is wrong is said in the condition ``InForce`` of the object that it is about, and of the
-``PoolSettings``; the configuration before stays in force, also over a restart. A ``benchpool.yaml``
-that the process was given is put into objects once for each of its texts.
+An error is reported in the condition ``InForce`` of the faulty object and of the ``PoolSettings``.
+The previous configuration stays in force, even after a restart. A given ``benchpool.yaml`` is
+copied into objects once for each version of its text.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ log = logging.getLogger("benchpool_scheduler")
 
 RESOURCES = (POOL_SETTINGS, PROJECTS, NODE_POOLS)
 FROM_FILE = f"{GROUP}/from-file"
-"""Label of objects that a ``benchpool.yaml`` made: they go when it no longer names them."""
+"""Label of objects made from a ``benchpool.yaml``, which are deleted when it omits them."""
 APPLIED = f"{GROUP}/applied"
-"""Annotation of ``PoolSettings``: hash of the file that was put into objects last."""
+"""Annotation of ``PoolSettings``: hash of the file that was last copied into objects."""
 CALM_S = 0.3
 IN_FORCE = "InForce"
 
 
 class _Status(Struct, frozen=True):
-    """What objects say: the settings whether they are in force, the others how they stand too."""
+    """Status of an object: its conditions, and numbers for projects and node pools."""
 
     conditions: tuple[Condition, ...] = ()
     fair_share: int | None = field(name="fairShare", default=None)
@@ -64,7 +64,7 @@ class _Status(Struct, frozen=True):
 
     @property
     def standing(self) -> Mapping[str, int]:
-        """The numbers, as the object has them."""
+        """Numbers of the status, named as in the object."""
         said = msgspec.to_builtins(self)
         return {key: value for key, value in said.items() if isinstance(value, int)}
 
@@ -80,12 +80,12 @@ class _Seen(Struct, frozen=True):
 
 
 class ClusterConfiguration:
-    """Reads, follows and keeps the configuration.
+    """Reader, watcher and writer of the cluster's configuration.
 
     Args:
-        file: A ``benchpool.yaml`` to begin with; it need not be there.
-        kept: Where the last good text is kept, for a start while the objects are wrong.
-        epoch: Of this leader.
+        file: Initial ``benchpool.yaml``, which need not exist.
+        kept: File for the last valid text, used at a start while the objects are invalid.
+        epoch: Epoch of this leader.
     """
 
     def __init__(self, connection: Connection, file: Path, kept: Path, epoch: int) -> None:
@@ -103,10 +103,9 @@ class ClusterConfiguration:
     # ------------------------------------------------------------------ at the start
 
     async def first(self) -> Configuration:
-        """Return the configuration to begin with; never fails for what objects say.
+        """Return the initial configuration. Invalid objects do not raise.
 
-        Errors: KubeFailure, KubeUnavailable; InvalidInput for a file that is wrong while there is
-        nothing else.
+        Errors: KubeFailure, KubeUnavailable, and InvalidInput for an invalid ``file``.
         """
         await self._take_over_file()
         document = _document(await self._read())
@@ -153,17 +152,17 @@ class ClusterConfiguration:
         await self._delete(before - declared.names(wanted))
         log.info("%s: %d objects put in place", self._file, len(wanted))
 
-    # ------------------------------------------------------------------ kept by people's verbs
+    # ------------------------------------------------------------------ changes by users
 
     async def keep(self, text: str) -> None:
-        """Let the objects say what a text says, and nothing else. Errors: Unavailable."""
+        """Write a configuration to the objects and delete all others. Errors: Unavailable."""
         wanted = declared.objects(text)
         try:
             before = await self._objects()
             await self._put(wanted, None)
             await self._delete(before - declared.names(wanted))
         finally:
-            # What was read before this is of some of the objects as they were.
+            # Earlier reads may hold outdated objects.
             self._kept_texts += 1
             self._changed.set()
         self._keep_good(declared.document(wanted).text)
@@ -178,7 +177,7 @@ class ClusterConfiguration:
     async def _put_one(
         self, one: Declared, annotations: Mapping[str, str], labels: Mapping[str, str]
     ) -> None:
-        """Put an object in the place of what is there; what people noted on it stays."""
+        """Create or replace an object. Keep annotations and labels added by users."""
         kind = one.resource.kind
         while True:
             try:
@@ -215,7 +214,7 @@ class ClusterConfiguration:
         return frozenset(found)
 
     async def _read(self) -> list[tuple[Resource, _Seen]]:
-        """Read all objects as they are now: what is watched may be older than our own writing."""
+        """Read all objects now. Watched ones may be older than this process's own writes."""
         return [
             (resource, one)
             for resource in RESOURCES
@@ -225,7 +224,7 @@ class ClusterConfiguration:
     # ------------------------------------------------------------------ following
 
     async def follow(self, pool: Pool) -> None:
-        """Put in force what objects say, for ever."""
+        """Apply changes of the objects, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for reflector in self._reflectors.values():
                 tasks.create_task(self._listen(reflector))
@@ -245,12 +244,12 @@ class ClusterConfiguration:
                 elif isinstance(change, Changed) and _generation(change.item) == _generation(
                     change.before
                 ):
-                    continue  # only its status is another
+                    continue  # only its status changed
                 if listed:
                     self._changed.set()
 
     def objects_of(self, resource: Resource) -> Mapping[str, tuple[str, Mapping[str, int]]]:
-        """Return the objects' names and how they say it stands, by what people call them."""
+        """Return each object's name and reported numbers, by display name."""
         found: dict[str, tuple[str, Mapping[str, int]]] = {}
         for one in self._reflectors[resource.kind.plural].items.values():
             known = _declared(resource, one)
@@ -282,7 +281,7 @@ class ClusterConfiguration:
             return
         else:
             if change is None:
-                return  # it is read again
+                return  # the objects are read again
             pool.observed.report("configuration", None)
             self._keep_good(document.text)
             for line in (*change.warnings, *change.changes):
@@ -323,7 +322,7 @@ def _declared(resource: Resource, one: _Seen) -> Declared | None:
     try:
         spec = msgspec.json.decode(one.spec, type=resource.spec)
     except msgspec.ValidationError as error:
-        # The API server has checked the schema; a later version of us may know more.
+        # The API server has checked the schema, but a later version may have more fields.
         log.error("%s %s cannot be read: %s", resource.kind.kind, one.metadata.name, error)
         return None
     created = one.metadata.creation_timestamp or ""
@@ -333,7 +332,7 @@ def _declared(resource: Resource, one: _Seen) -> Declared | None:
 def _condition(
     resource: Resource, one: _Seen, fault: tuple[Declared | None, str] | None
 ) -> Condition | None:
-    """Return what an object says; those beside the settings say nothing while all is well."""
+    """Return the condition to report. None for projects and node pools that never had a fault."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     generation = one.metadata.generation or 0
     if fault is None:

@@ -1,7 +1,7 @@
-"""The copies of the chart's CronJobs: how one is made now, and whether the last one was.
+"""Copies made by the chart's CronJobs: how to make one now, and whether the last one succeeded.
 
-The scheduler may read these CronJobs and nothing more: who makes Jobs in its namespace could read
-the release's secrets with them.
+The scheduler may only read these CronJobs. With the right to create Jobs in its namespace it could
+read the release's secrets.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ log = logging.getLogger("benchpool_scheduler")
 
 FIRST_LOOK_S, LOOK_S = 5.0, 600.0
 LATE = timedelta(hours=2)
-"""From when a copy was due until it is missed: the chart gives one up after an hour."""
+"""Delay after which a due copy counts as missed. The chart gives up after one hour."""
 OBJECTS = "trainingjobs,buildleases,projects,nodepools,poolsettings"
 
 
@@ -35,7 +35,7 @@ class _CronJob(msgspec.Struct):
 
 
 def how_to_copy(namespace: str, jobs: Sequence[str], release: str = "") -> str:
-    """Return what makes a copy of everything on a cluster, in words and commands.
+    """Return how to back up everything on a cluster, as text with commands.
 
     >>> how_to_copy("lab", ["pool-copy"], "pool").rpartition("now: ")[2]
     '`kubectl -n lab create job --from=cronjob/pool-copy pool-copy-$(date +%s)`. To put the newest \
@@ -63,7 +63,7 @@ copies back: the commands that `helm -n lab get notes pool` prints.'
 
 
 class ClusterCopies:
-    """Tells an administrator of copies that were due and are not there."""
+    """Reporter of copies that were due and are missing."""
 
     def __init__(self, connection: Connection, namespace: str, jobs: Sequence[str]) -> None:
         self._connection = connection
@@ -71,7 +71,7 @@ class ClusterCopies:
         self._jobs = jobs
 
     async def keep(self, pool: Pool) -> None:
-        """Look, for ever."""
+        """Check the copies at intervals, until cancelled. Return if there are none to check."""
         await asyncio.sleep(FIRST_LOOK_S)
         while self._jobs:
             try:

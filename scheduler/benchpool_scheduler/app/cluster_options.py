@@ -1,4 +1,4 @@
-"""The settings of the process on a cluster, and what the runtime takes from them."""
+"""Settings of the process on a cluster, and the runtime settings derived from them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EVERY_IPV4, EVERY_IPV6 = "0.0.0.0", "::"  # noqa: S104 (of a pod, which only the
 
 
 class ClusterOptions(Configurable):
-    """Each has a variable of the environment; a settings file goes before it."""
+    """Cluster options. Each has an environment variable, and a settings file overrides it."""
 
     namespace = traitlets.Unicode(
         "", help="Namespace of jobs, leases and workers; that of the kubeconfig or pod by default."
@@ -126,7 +126,7 @@ class ClusterOptions(Configurable):
                 setattr(self, name, _read(trait, text))
 
     def runtime(self, namespace: str) -> ClusterSettings:
-        """Return the settings of workers. Errors: InvalidInput for what must be set and is not."""
+        """Return the settings of workers. Errors: InvalidInput for a missing required setting."""
         for name in ("image", "agent_image", "url_for_workers"):
             if not getattr(self, name):
                 needed = self.traits()[name].metadata["env"]
@@ -161,16 +161,16 @@ class ClusterOptions(Configurable):
 
     @property
     def default_amounts(self) -> DefaultAmounts:
-        """What workers ask for whose job names nothing."""
+        """Default resources of workers whose job names none."""
         return DefaultAmounts(self.cpus_per_gpu, self.memory_gib_per_gpu)
 
     @property
     def copying(self) -> tuple[str, ...]:
-        """The CronJobs that copy what is not in the API server."""
+        """CronJobs that copy the data outside the API server."""
         return tuple(_words(self.copies))
 
     def secret(self, state: Path) -> bytes:
-        """Return the secret by which agents and sessions are known. Errors: InvalidInput."""
+        """Return the secret that authenticates agents and sessions. Errors: InvalidInput."""
         if not self.server_secret:
             return cookie_secret(state / "scheduler" / "server-secret")
         found = self.server_secret.encode()
@@ -184,7 +184,7 @@ class ClusterOptions(Configurable):
 
 
 def own_name(options: ClusterOptions) -> str:
-    """Return by which name this replica stands for election; no two are alike."""
+    """Return the unique name of this replica in elections."""
     return f"{options.pod_name or 'scheduler'}-{secrets.token_hex(4)}"
 
 
@@ -193,7 +193,7 @@ def _read(trait: Any, text: str) -> Any:
 
 
 def _pair(label: str) -> tuple[str, str]:
-    """Return name and value of a label. Errors: InvalidInput for a text without both."""
+    """Return name and value of a label. Errors: InvalidInput if either is missing."""
     name, equals, value = label.partition("=")
     if not (name and equals and value):
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""What measures the GPUs and workers of a cluster, by the settings of the site."""
+"""Measurement of GPUs and workers of a cluster, as set by the site."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from benchpool_scheduler.telemetry.sampler import NoWorkers
 
 
 def chosen(options: ClusterOptions, runtime: KubernetesRuntime, every_s: float) -> Sampling:
-    """Return what measures and where it is kept: agents of nodes, or dcgm-exporter, or nothing.
+    """Return the sampler and its store: node agents, dcgm-exporter, or none.
 
-    Errors: InvalidInput for both at once, and for a database that cannot be used.
+    Errors: InvalidInput if both are set, or if the database cannot be used.
     """
     address = options.telemetry_database
     storage = PostgreSql(address) if address else None
@@ -42,7 +42,7 @@ def _measuring(options: ClusterOptions, runtime: KubernetesRuntime, every_s: flo
 
 
 def dcgm_sampling(address: str, runtime: KubernetesRuntime, every_s: float) -> Sampling:
-    """Return what reads the figures of dcgm-exporter; without an address nothing is measured."""
+    """Return the sampler for dcgm-exporter. Without an address nothing is measured."""
 
     def pods() -> dict[tuple[str, str], tuple[str, ...]]:
         return {
@@ -57,14 +57,14 @@ def dcgm_sampling(address: str, runtime: KubernetesRuntime, every_s: float) -> S
 
 
 def node_identity(options: ClusterOptions, connection: Connection) -> PodTokens | None:
-    """Return what knows the agents of nodes; None where none are expected."""
+    """Return the identity check for node agents. None if no agents are expected."""
     if not options.node_agent:
         return None
     return PodTokens(connection, options.node_agent, NODE_AGENT_AUDIENCE)
 
 
 def pods_of(runtime: KubernetesRuntime) -> Iterable[NodePod]:
-    """Yield the workers and benches that have a node, with who they are by their labels."""
+    """Yield the workers and benches that have a node, identified by their labels."""
     for pod in list(runtime.seen_pods):
         if not pod.node or pod.over or pod.namespace != runtime.namespace:
             continue

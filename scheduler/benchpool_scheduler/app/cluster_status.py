@@ -1,7 +1,7 @@
-"""Says in ``Project`` and ``NodePool`` objects how they stand, for who looks with kubectl.
+"""Writes the standing of ``Project`` and ``NodePool`` objects to their status, for kubectl users.
 
-What an object says is known by watch, so that only what has changed is written, by a new leader and
-to an object that was made anew too; at a pace that the API server hardly feels.
+The current status is known by watch, so only changes are written. This includes objects that were
+recreated and the first writes of a new leader. Writes are paced to spare the API server.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from benchpool_scheduler.service import Caller, Pool
 log = logging.getLogger("benchpool_scheduler")
 
 LOOK_S = 5.0
-"""How they stand is looked at so often."""
+"""Interval between two checks of the standing, in seconds."""
 REST_S = 0.05
-"""After each write: 20 a second."""
+"""Pause after each write, in seconds (at most 20 writes a second)."""
 OURSELVES = Caller("benchpool", admin=True, kind="service")
 
 
 class ClusterStatus:
-    """Writes what has changed, every few seconds."""
+    """Writer of changed statuses."""
 
     def __init__(
         self, connection: Connection, configuration: ClusterConfiguration, epoch: int
@@ -36,7 +36,7 @@ class ClusterStatus:
         self._epoch = epoch
 
     async def keep(self, pool: Pool) -> None:
-        """Write, for ever."""
+        """Write changed statuses at intervals, until cancelled."""
         while True:
             await asyncio.sleep(LOOK_S)
             try:

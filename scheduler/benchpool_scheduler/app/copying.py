@@ -1,10 +1,10 @@
-"""``python -m benchpool_scheduler.app.copying``: what a pod of a CronJob of the chart runs.
+"""``python -m benchpool_scheduler.app.copying``: entry point of the chart's CronJob pods.
 
-    copy hub|pool       a new copy of the volume; the oldest beyond --kept go
-    restore hub|pool    the newest copy, or the one that BENCHPOOL_COPY names, put back
-    list hub|pool       the names of the copies
+    copy hub|pool       make a copy of the volume and delete the oldest beyond --kept
+    restore hub|pool    restore the newest copy, or the one that BENCHPOOL_COPY names
+    list hub|pool       list the names of the copies
 
-The exit status is 0, or 1 with a sentence in the log of the pod.
+The exit status is 0, or 1 with a message in the log of the pod.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RESTORE: dict[str, Callable[[Path, Path], list[str]]] = {
 
 
 def main(words: list[str] | None = None) -> int:
-    """Do it; return the exit status."""
+    """Run the command and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("act", choices=("copy", "restore", "list"))
     parser.add_argument("volume", choices=tuple(_COPY))

@@ -1,4 +1,4 @@
-"""The process on one machine: SQLite, local processes, one service."""
+"""Process on one machine: SQLite, local processes, one service."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ log = logging.getLogger("benchpool_scheduler")
 
 SIMULATED_GPUS = 8
 TELL_S = 10.0
-"""How long a start that failed answers why, before the process ends and is started again."""
+"""Time for which a failed start answers with its reason before the process ends, in seconds."""
 
 
 class EmbeddedServer:
-    """Everything that one run of the process is made of."""
+    """All parts of one run of the process."""
 
     def __init__(self, settings: SchedulerApp) -> None:
         self._settings = settings
@@ -60,7 +60,7 @@ class EmbeddedServer:
         self._reloading: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Answer from the first moment on, open the pool, serve, and close everything in order."""
+        """Serve from the first moment, open the pool, and close everything in order."""
         self._listen_to_signals()
         proxies = ProxyAddresses(self._settings.proxies)
         origins = RequestOrigins(lambda: proxies.now)
@@ -101,7 +101,7 @@ class EmbeddedServer:
             await self._identity.close()
 
     async def _listen(self, server: HTTPServer) -> None:
-        """Listen for requests; end the process where the port is taken."""
+        """Listen for requests. End the process if the port is taken."""
         host, port = self._settings.address
         try:
             server.listen(port, host)
@@ -111,7 +111,7 @@ class EmbeddedServer:
         log.info("serving %s on %s:%s", self._settings.prefix, host, port)
 
     async def _opened(self) -> Pool:
-        """Return the pool, opened. What keeps it from that is told for a while, then raised."""
+        """Open and return the pool. On failure, report the reason for ``TELL_S``, then exit."""
         try:
             return await self._open_some()
         except Exception as error:
@@ -119,17 +119,17 @@ class EmbeddedServer:
             await self._end_start(*self._why(error), traceback=not expected)
 
     async def _end_start(self, sentence: str, status: int, *, traceback: bool = False) -> NoReturn:
-        """Report why the process cannot start, for ``TELL_S``, then end it."""
+        """Report why the process cannot start for ``TELL_S``, then exit."""
         self._report.failed(sentence, status)
         log.error("%s", sentence, exc_info=traceback)
-        # The Hub looks for an answer now and then, and ends where it finds none.
+        # The Hub polls for an answer and then exits with this error.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(TELL_S):
                 await self._stop.wait()
         sys.exit(status)
 
     def _why(self, error: Exception) -> tuple[str, int]:
-        """Return why a start failed, as a sentence, and with what status the process ends."""
+        """Return why a start failed, as a sentence, and the exit status of the process."""
         if isinstance(error, OSError):
             error = start_faults.told(error, self._state)
         if isinstance(error, BenchpoolError):
@@ -141,14 +141,14 @@ class EmbeddedServer:
         )
 
     async def _open_some(self) -> Pool:
-        """Open the pool with what the file says, else with what was in force before."""
+        """Open the pool with the configuration file, or with the last valid configuration."""
         file = Path(self._settings.configuration_file)
         begin = last_good.begin(self._state, file)
         pool = self._make_pool(begin.configuration)
         try:
             await pool.open()
         except InvalidInput as wrong:
-            # It can be read, and this machine cannot have it: benches that do not fit.
+            # The file is valid, but does not fit this machine: too many benches.
             if begin.problem is not None:
                 raise
             begin = last_good.instead(self._state, file, wrong)
@@ -162,12 +162,12 @@ class EmbeddedServer:
         return pool
 
     async def _keep(self, text: str) -> None:
-        """Keep a text that comes into force, for a start with a wrong file."""
+        """Store a text that comes into force, for a later start with an invalid file."""
         file = Path(self._settings.configuration_file)
         await asyncio.to_thread(last_good.keep, self._state, file, text)
 
     def _end(self, why: str) -> None:
-        """End the process at once, whatever is under way: the next one finds all as it is."""
+        """End the process immediately. The next process continues from the stored state."""
         sentence = f"The scheduler ends and is started again: {why}"
         self._report.failed(sentence)
         log.critical("%s", sentence)
@@ -213,9 +213,9 @@ class EmbeddedServer:
         self._reloading = asyncio.get_running_loop().create_task(self._read_again())
 
     async def _read_again(self) -> None:
-        """Read both files again and say what came of it (SIGHUP)."""
+        """Reload both files and log the result (SIGHUP)."""
         if self._pool is None:
-            return  # it reads the files anyway
+            return  # the start reads the files
         await rereading.notifications(self._pool)
         try:
             change = await self._pool.configuration.reload()

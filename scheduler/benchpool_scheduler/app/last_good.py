@@ -1,8 +1,8 @@
-"""The configuration that was last in force: kept beside the database, for a start with a wrong one.
+"""Last valid configuration, stored beside the database for starts with an invalid file.
 
-A file that was edited badly must not keep a scheduler from starting: running jobs would be watched
-over by nobody. So the text of each configuration that came into force is kept, and used instead,
-for as long as ``benchpool.yaml`` is wrong.
+An invalid file must not keep a scheduler from starting, because running jobs would be unsupervised.
+Each configuration text that comes into force is stored, and used while ``benchpool.yaml`` is
+invalid.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from benchpool_scheduler.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """A configuration to begin with.
+    """Configuration to start with.
 
     Attributes:
-        text: As it was written. ``problem``: why it is not that of the file, as a sentence.
+        text: Text as written. ``problem``: why it is not that of the file, as a sentence.
     """
 
     configuration: Configuration
@@ -38,14 +38,14 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 def path_of(state: Path) -> Path:
-    """Return where the last good configuration is kept."""
+    """Return the path of the last valid configuration."""
     return state / "scheduler" / "in-force.json"
 
 
 def begin(state: Path, file: Path) -> Begin:
-    """Return what the file says; where that is wrong, what was last in force.
+    """Return the configuration of the file. If that is invalid, return the last valid one.
 
-    Errors: InvalidInput, with file, line and key, where nothing was in force before.
+    Errors: InvalidInput, with file, line and key, if there is no earlier configuration.
     """
     try:
         text = _read(file)
@@ -55,7 +55,7 @@ def begin(state: Path, file: Path) -> Begin:
 
 
 def instead(state: Path, file: Path, wrong: InvalidInput) -> Begin:
-    """Return what was in force before the file became wrong. Errors: the one that is given."""
+    """Return the last valid configuration. Raise ``wrong`` if there is none."""
     kept = _kept(state, file)
     if kept is None:
         raise wrong
@@ -67,7 +67,7 @@ def instead(state: Path, file: Path, wrong: InvalidInput) -> Begin:
 
 
 def problem(wrong: InvalidInput, file: Path) -> str:
-    """Return what is wrong, what is used meanwhile, and how to mend it."""
+    """Return a message: what is wrong, what is used meanwhile, and how to repair it."""
     return (
         f"{wrong.message} The configuration that was in force before is used until then: correct "
         f"{file} and run `benchpool config apply {file}`."
@@ -75,7 +75,7 @@ def problem(wrong: InvalidInput, file: Path) -> str:
 
 
 def keep(state: Path, file: Path, text: str) -> None:
-    """Keep the text that is in force; a disk that takes nothing keeps the one before."""
+    """Store the text in force. If the disk fails, the previous text stays."""
     path = path_of(state)
     temporary = path.with_name(f".{path.name}.new")
     with contextlib.suppress(OSError):
@@ -91,7 +91,7 @@ def keep(state: Path, file: Path, text: str) -> None:
 
 
 def _kept(state: Path, file: Path) -> str | None:
-    """Return the text that was in force from this very file."""
+    """Return the stored text, if it came from this file."""
     try:
         found = msgspec.json.decode(path_of(state).read_bytes(), type=_Kept)
     except (OSError, msgspec.DecodeError):

@@ -1,4 +1,4 @@
-"""The pool's services as the gate sees them, and the gate's figures as the pool sees them."""
+"""Adapters between the pool's services and the gate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchpool_scheduler.service import Caller, Clock, Pool, ServiceFlow, Servic
 def gate_of(
     pool: Pool, identity: Identity, prefix: str, hidden_cookies: Iterable[str] = ()
 ) -> ServiceGate:
-    """Return the way to the services of a pool, and let the pool know what comes in there."""
+    """Return the gate to the services of a pool, and connect its figures to the pool."""
     clock = pool.observed.settings.clock
     gate = ServiceGate(
         PoolServices(pool.services, clock),
@@ -46,11 +46,11 @@ AGAIN_S = {
     ServiceState.FAILED: 30,
     ServiceState.STOPPED: 300,
 }
-"""When a program is told to ask again, where nothing better is known."""
+"""Retry delay for clients by service state, in seconds, if no start time is known."""
 
 
 class PoolServices:
-    """Which services there are for a caller, and who answers for them."""
+    """Services that a caller may reach, and their backends."""
 
     def __init__(self, services: Services, clock: Clock) -> None:
         self._services = services
@@ -59,7 +59,7 @@ class PoolServices:
         services.book.changed.subscribe(self._tell)
 
     def route(self, name: str, caller: Caller) -> ServiceRoute:
-        """Return where requests go. Errors: NotFound."""
+        """Return the route to a service. Errors: NotFound."""
         service = self._services.opened(caller, name)
         how = self._services.views.condition(service)
         table = self._services.views.table
@@ -79,11 +79,11 @@ class PoolServices:
         )
 
     def asked(self, name: str) -> None:
-        """Note that a request came, which wakes a service that sleeps."""
+        """Record a request, which wakes a sleeping service."""
         self._services.runner.asked(name)
 
     def changed(self, name: str) -> Awaitable[object]:
-        """Return what is done at the next change of a service."""
+        """Return an awaitable that completes at the next change of a service."""
         waiting = self._waiting[name]
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         waiting.add(future)
@@ -97,22 +97,22 @@ class PoolServices:
 
 
 class GateCounts:
-    """What came in at the gate."""
+    """Request figures of the gate."""
 
     def __init__(self, gate: ServiceGate) -> None:
         self._gate = gate
 
     def flow(self, name: str) -> ServiceFlow:
-        """Return what came in at a service."""
+        """Return the request figures of a service."""
         seen = self._gate.figures(name)
         return ServiceFlow(
             seen.requests_per_s, seen.p50_ms, seen.p95_ms, seen.in_flight, seen.last_request_at
         )
 
     def in_flight(self, name: str, replica: str) -> int:
-        """Return how many requests a replica has not answered yet."""
+        """Return the number of requests that a replica has not answered yet."""
         return self._gate.in_flight(name, replica)
 
     async def drained(self, replica: str) -> None:
-        """Wait until a replica has answered all requests that it was given."""
+        """Wait until a replica has answered all its requests."""
         await self._gate.drained(replica)

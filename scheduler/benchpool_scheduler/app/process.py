@@ -1,4 +1,4 @@
-"""The process that the Hub or a cluster starts: its log, its settings, its two modes."""
+"""Process started by the Hub or a cluster: its log, its settings and its two modes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ log = logging.getLogger("benchpool_scheduler")
 
 
 class Process(SchedulerApp):
-    """The process with these settings."""
+    """Scheduler process with these settings."""
 
     def start(self) -> None:
-        """Serve until told to end."""
+        """Serve until a stop signal."""
         if self.settings_file:
             self.load_config_file(self.settings_file)
         asyncio.run(self._run())
 
     async def _run(self) -> None:
-        # What only one of both modes needs is not loaded for the other.
+        # Modules needed by only one of the modes are imported here.
         if self.mode == "kubernetes":
             from benchpool_scheduler.app.cluster import Replica
 
@@ -34,12 +34,12 @@ class Process(SchedulerApp):
 
 
 def main() -> None:
-    """Run the process; an error that a person can act on is one line."""
+    """Run the process. An expected error is printed as one line."""
     logging.basicConfig(
         level=variable("BENCHPOOL_LOG_LEVEL", "INFO"),
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
-    # One line per request of the Hub's client library is noise, and names URLs.
+    # The Hub's client library logs one line per request, which is noise and contains URLs.
     logging.getLogger("httpx").setLevel(logging.WARNING)
     try:
         Process.launch_instance(argv=sys.argv[1:])

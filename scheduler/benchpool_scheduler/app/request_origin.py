@@ -1,7 +1,7 @@
-"""Where requests come from: by the word of proxies that are ours, or of another replica.
+"""Origin of requests, as reported by trusted proxies or by another replica.
 
-A replica that stands by hands a request on to the leader and signs where it came from; the leader
-cannot know the addresses of replicas, but has the secret that they share.
+A standby replica forwards a request to the leader and signs its origin. The leader does not know
+the addresses of replicas, but shares a secret with them.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from benchpool_scheduler.contract.forwarding import Peers, Proxies, RequestSourc
 HANDED_ON = "X-Benchpool-Handed-On"
 
 LOOPBACK = Proxies(forwarding.listed(forwarding.LOOPBACK), Peers())
-"""Where the Hub's proxy is on one machine."""
+"""Address of the Hub's proxy on one machine."""
 
 
 class RequestOrigins:
-    """Tells where requests come from.
+    """Determines where requests come from.
 
     Args:
-        proxies: Returns whose word counts now.
-        secret: What all replicas share; empty where there is one process.
+        proxies: Returns the proxies that are trusted now.
+        secret: Secret shared by all replicas. Empty for a single process.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class RequestOrigins:
         self._secret = secret
 
     def of(self, peer: str, scheme: str, headers: HTTPHeaders) -> RequestSource:
-        """Return where a request of these headers came from, by a connection from ``peer``."""
+        """Return the origin of a request with these headers, received from ``peer``."""
         told = headers.get_list("X-Forwarded-For"), headers.get_list("X-Forwarded-Proto")
         if HANDED_ON in headers and self._secret:
             said = RequestSource(*(texts[-1] if texts else "" for texts in told))
@@ -45,7 +45,7 @@ class RequestOrigins:
         return forwarding.origin(peer, scheme, *told, self._proxies())
 
     def signature(self, origin: RequestSource) -> str:
-        """Return by which the leader knows that another replica says so.
+        """Return the signature that proves to the leader that another replica reports this origin.
 
         >>> origins = RequestOrigins(secret=b"shared")
         >>> len(origins.signature(RequestSource("10.0.0.1", "http")))

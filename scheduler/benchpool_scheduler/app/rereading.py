@@ -1,4 +1,4 @@
-"""Reads `notifications.yaml` again when a signal asks for it, and logs what came of it."""
+"""Reload of ``notifications.yaml`` on a signal, with its result in the log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ log = logging.getLogger("benchpool_scheduler")
 
 
 async def notifications(pool: Pool) -> None:
-    """Put what the file says in force; one that is wrong is logged, and the old one stays."""
+    """Apply the notification settings of the file. If it is invalid, log that and keep the old
+    ones.
+    """
     try:
         changed = await pool.deliveries.reload()
     except BenchpoolError as refused:

@@ -1,4 +1,4 @@
-"""The HTTP side of the process: one server whose answers can be exchanged, and its secrets."""
+"""HTTP side of the process: one server with an exchangeable application, and its secrets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ END_PATIENCE_S = 5.0
 
 
 class Front(HTTPServerConnectionDelegate):
-    """Hands each request to whatever answers at the moment, and says where it came from."""
+    """Passes each request to the current application, and sets its origin."""
 
     def __init__(self, application: Application, origins: RequestOrigins | None = None) -> None:
         self.application = application
@@ -45,14 +45,14 @@ class Front(HTTPServerConnectionDelegate):
     def start_request(
         self, server_conn: object, request_conn: HTTPConnection
     ) -> HTTPMessageDelegate:
-        """Begin a request, before its first byte has come."""
+        """Start a request, before its first byte arrives."""
         return _Late(self, server_conn, request_conn)
 
 
 class _Late(HTTPMessageDelegate):
-    """Chooses who answers when a request really comes.
+    """Selects the application when a request arrives.
 
-    A connection that is kept alive waits for its next request for as long as it likes.
+    A connection that is kept alive may wait indefinitely for its next request.
     """
 
     def __init__(self, front: Front, server: object, connection: HTTPConnection) -> None:
@@ -85,14 +85,14 @@ class _Late(HTTPMessageDelegate):
         self._forget()
 
     def _forget(self) -> None:
-        """Leave the connection as it was: its next request may come from elsewhere."""
+        """Restore the connection's peer: its next request may have another origin."""
         self._context.remote_ip, self._context.protocol = self._peer
 
 
 def http_server(front: Front) -> HTTPServer:
-    """Return the server; it does not listen yet. What proxies say is read by ``front`` alone.
+    """Return the server, which does not listen yet. Only ``front`` evaluates proxy headers.
 
-    What may be larger or take longer says so itself once it knows who sends it.
+    Handlers raise the limits of size and time after they have identified the sender.
     """
     return HTTPServer(
         front,
@@ -104,10 +104,10 @@ def http_server(front: Front) -> HTTPServer:
 
 
 def application(rules: list[Any], cookies: bytes) -> Application:
-    """Return an application of these rules.
+    """Return an application with these rules.
 
-    The XSRF token's cookie is for no script: pages carry the token, and a script of a service's
-    page, whose address lies below ours, could read the cookie.
+    The XSRF cookie is hidden from scripts. Pages contain the token, and a script of a user's
+    service, with an address below the scheduler's, could read the cookie.
     """
     options = json.loads(variable("JUPYTERHUB_COOKIE_OPTIONS", "{}"))
     return Application(
@@ -122,7 +122,7 @@ def application(rules: list[Any], cookies: bytes) -> Application:
 def rules_of(
     pool: Pool, api: Api, identity: HubIdentity, prefix: str, gate: Sequence[URLSpec] = ()
 ) -> list[Any]:
-    """Return the rules of API and pages; ``gate``: those of people's services, if there are."""
+    """Return the rules of API and pages. ``gate``: rules of users' services, if any."""
     return [
         *api.rules(prefix),
         *identity.routes(),
@@ -132,12 +132,12 @@ def rules_of(
 
 
 def hub_prefix() -> str:
-    """Return where the Hub's own pages lie."""
+    """Return the address prefix of the Hub's own pages."""
     return variable("JUPYTERHUB_BASE_URL", "/") + "hub/"
 
 
 def cookie_secret(path: Path) -> bytes:
-    """Return the secret that signs cookies, made once: sessions survive a restart."""
+    """Return the secret that signs cookies. It is stored, so sessions survive a restart."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -145,7 +145,7 @@ def cookie_secret(path: Path) -> bytes:
         known = path.read_bytes()
         if len(known) >= 32:
             return known
-        path.unlink()  # a crash cut it off
+        path.unlink()  # a crash left it incomplete
         return cookie_secret(path)
     with os.fdopen(descriptor, "wb") as file:
         file.write(secrets.token_bytes(32))
@@ -153,7 +153,7 @@ def cookie_secret(path: Path) -> bytes:
 
 
 def log_request(handler: RequestHandler) -> None:
-    """Log what was answered without query texts, which may hold tokens."""
+    """Log the answered request without its query, which may contain tokens."""
     request, status = handler.request, handler.get_status()
     level = logging.WARNING if status >= 500 else logging.DEBUG
     log.log(level, "%d %s %s %.0f ms", status, request.method, request.path,
@@ -161,7 +161,7 @@ def log_request(handler: RequestHandler) -> None:
 
 
 async def within(seconds: float, work: Awaitable[Any]) -> None:
-    """Wait for work, but not for ever."""
+    """Wait for ``work``, at most ``seconds``."""
     try:
         await asyncio.wait_for(work, seconds)
     except TimeoutError:

@@ -1,4 +1,4 @@
-"""All settings of the scheduler's process, and the only place that reads its environment."""
+"""Settings of the scheduler process, and the only place that reads its environment."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from benchpool_scheduler.runtime import SandboxLevel
 
 
 def variable(name: str, default: str = "") -> str:
-    """Return a variable of the process's environment; an empty one is as if not set."""
+    """Return a variable of the process's environment. An empty one counts as unset."""
     return os.environ.get(name) or default
 
 
 def _words(name: str) -> list[str]:
-    """Return the words of a variable, which commas separate."""
+    """Return the comma-separated words of a variable."""
     return [word.strip() for word in variable(name).split(",") if word.strip()]
 
 
 class SchedulerApp(Application):
-    """All settings of the process; each has a variable of its environment, see its help."""
+    """Settings of the process. Each has an environment variable, named in its help."""
 
     name = "benchpool-scheduler"
     description = "The scheduler of benchpool, as a service of JupyterHub."
@@ -184,32 +184,32 @@ class SchedulerApp(Application):
 
     @property
     def proxies(self) -> Proxies:
-        """Whose word on where requests come from counts. Errors: InvalidInput."""
+        """Proxies whose headers about the origin of requests are trusted. Errors: InvalidInput."""
         return Proxies(
             listed(self.hub_proxies, "hub_proxies"), listed(self.trusted_proxies, "trusted_proxies")
         )
 
     @property
     def prefix(self) -> str:
-        """Where the service lies on the Hub, with slashes around."""
+        """Address prefix of the service on the Hub, with leading and trailing slashes."""
         return variable("JUPYTERHUB_SERVICE_PREFIX", "/services/benchpool/")
 
     @property
     def start_id(self) -> str | None:
-        """Identity of the start of ``benchpool up`` to which the process belongs, if there is one.
+        """ID of the start of ``benchpool up`` that the process belongs to, or None.
 
-        ``health`` answers it, so that ``up`` knows its own scheduler.
+        ``health`` returns it, so that ``up`` recognises its own scheduler.
         """
         return variable("BENCHPOOL_START") or None
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where to listen."""
+        """Host and port to listen on."""
         at = urlsplit(variable("JUPYTERHUB_SERVICE_URL", "http://127.0.0.1:0"))
         return at.hostname or "127.0.0.1", at.port or 0
 
     def worker_variables(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """Return the administrator's allow-list by value."""
+        """Return the administrator's allowed environment variables with their values."""
         pairs = [one.partition("=") for one in self.worker_environment]
         return {
             name: value if sign else environ[name]

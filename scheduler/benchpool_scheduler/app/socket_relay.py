@@ -1,4 +1,4 @@
-"""A websocket that comes to a replica that stands by becomes one connection with the leader's."""
+"""Relay of a websocket from a standby replica to the leader, as one connection."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from benchpool_scheduler.gate.exchange import Exchange
 
 
 class SocketRelay:
-    """One request for a websocket, and what the leader answers.
+    """Relay of one websocket request and the leader's answer.
 
     Args:
-        handler: Of the request, which has no body.
+        handler: Handler of the request, which has no body.
     """
 
     def __init__(self, handler: RequestHandler) -> None:
         self._handler = handler
 
     async def ask(self, url: str, headers: HTTPHeaders) -> bool:
-        """Ask the leader; return false where no answer began, and nothing was sent on.
+        """Forward the request to the leader. Return whether an answer began.
 
-        Errors: ConnectionRefused.
+        If it returns False, nothing was sent to the client. Errors: ConnectionRefused.
         """
         where, request = urlsplit(url), self._handler.request
         leader = Backend("leader", where.hostname or "", where.port or 80)
@@ -44,7 +44,7 @@ class SocketRelay:
             elif exchange.whole:
                 self._handler.finish()
             elif exchange.began:
-                self._cut()  # half an answer must not look like a whole one
+                self._cut()  # a partial answer must not look like a complete one
             return exchange.began
         finally:
             exchange.abort()
@@ -61,7 +61,7 @@ class SocketRelay:
         return self._handler.flush()
 
     def goes_on(self, chunk: bytes) -> Awaitable[None] | None:
-        """Send bytes of it."""
+        """Send a chunk of the answer."""
         self._handler.write(chunk)
         return self._handler.flush()
 

@@ -1,9 +1,9 @@
-"""What a replica answers while another one leads: its own health, and else what the leader says.
+"""Answers of a standby replica: its own health, and otherwise the leader's answers.
 
-Requests are handed on as they are, bodies and event streams piece by piece; who asks does not
-notice which replica it has reached. While nobody leads, or the leader is not alive, everything but
-``health`` is 503 with ``Retry-After``, within seconds: a leader may take its time for an answer as
-long as it says that it is alive.
+Requests are forwarded unchanged, with streamed bodies and event streams. The client does not notice
+which replica it has reached. Without a leader, or while the leader is not alive, everything except
+``health`` returns 503 with ``Retry-After`` within seconds. The leader may take any time for an
+answer while its health check succeeds.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ Answer = TypeVar("Answer")
 
 RETRY_S = 2
 QUIET_S = 120.0
-"""After so long without a word in the middle of an answer it is looked whether the leader is alive.
-"""
+"""Time without data within an answer after which the leader's health is checked, in seconds."""
 LOOK_S = 2.0
-"""While an answer is waited for, it is looked this often whether the leader is alive; ...
-"""
+"""Interval of health checks while a request waits for its answer, in seconds."""
 ALIVE_S = 3.0
-"""... which it must say within this time. One that was stopped says nothing, and would keep whoever
-asks waiting for minutes."""
+"""Timeout of a health check of the leader, in seconds.
+
+A suspended leader does not answer, and would block clients for minutes.
+"""
 REST_S = 2.0
 HOP = frozenset(
     {
@@ -53,13 +53,13 @@ HOP = frozenset(
         *("trailers", "transfer-encoding", "upgrade", "content-length"),
     }
 )
-"""Headers that are about one connection, not about the request."""
+"""Headers that belong to one connection, not to the request."""
 
 SAID_AGAIN = frozenset({"x-forwarded-for", "x-forwarded-proto", HANDED_ON.lower()})
-"""Headers that we say ourselves to the leader."""
+"""Headers that the replica sets itself in requests to the leader."""
 
 Leader = Callable[[], tuple[str, str] | None]
-"""Returns name and URL (without a slash at its end) of the leader; None while nobody leads."""
+"""Returns name and URL (without a trailing slash) of the leader, or None without a leader."""
 
 
 def rules(
@@ -69,9 +69,9 @@ def rules(
     metrics_token: str = "",
     origins: RequestOrigins | None = None,
 ) -> list[Any]:
-    """Return Tornado's rules below a prefix that ends in a slash; ``origins`` signs for us."""
+    """Return Tornado's rules below a prefix that ends in a slash. ``origins`` signs requests."""
     bounds = BodyBounds()
-    # Who sends is not known here; the leader counts what each of them may.
+    # The sender is unknown here. The leader applies the limits per user.
     bodies = Bodies(replace(bounds, user_requests=bounds.all_requests))
     root = f"{prefix}api/{API_VERSION}"
     handing_on = {
@@ -89,13 +89,13 @@ def rules(
 
 
 def client() -> httpx.AsyncClient:
-    """Return what requests are handed on by."""
+    """Return the HTTP client that forwards requests."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=50)
     timeout = httpx.Timeout(QUIET_S, connect=3.0, read=None)
     made = httpx.AsyncClient(
         limits=limits, timeout=timeout, follow_redirects=False, trust_env=False
     )
-    made.headers.clear()  # those of who asks, and no others
+    made.headers.clear()  # only the headers of the forwarded request
     return made
 
 
@@ -133,7 +133,7 @@ class _Elsewhere(RequestHandler):
     def prepare(self) -> None:
         found = self._leader()
         connection: Any = self.request.connection
-        connection.set_max_body_size(2**40)  # the leader says what is too large
+        connection.set_max_body_size(2**40)  # the leader enforces the size limit
         connection.set_body_timeout(self._bodies.bounds.longest_s(OBJECT_BYTES))
         if found is None or HANDED_ON in self.request.headers:
             self._refuse(None if found is None else found[0])
@@ -152,7 +152,7 @@ class _Elsewhere(RequestHandler):
         await self._pass_on(chunk)
 
     async def _pass_on(self, chunk: bytes | None) -> None:
-        """Give a piece of the body, or its end, to the request of ours; none takes it any more."""
+        """Pass a chunk of the body, or its end (None), to the forwarded request while it runs."""
         if self._asking is None or self._asking.done():
             return
         if self._counted is not None and chunk is not None:
@@ -167,14 +167,14 @@ class _Elsewhere(RequestHandler):
         if self._asking is not None:
             await self._pass_on(None)
             await asyncio.wait([self._asking])
-            if not self._asking.cancelled():  # as it is when who asked went away
-                with suppress(StreamClosedError):  # the same, found out in another place
+            if not self._asking.cancelled():  # cancelled when the client disconnected
+                with suppress(StreamClosedError):  # the client disconnected during a write
                     self._asking.result()
 
     get = post = put = delete = patch = head = options = _serve
 
     def on_connection_close(self) -> None:
-        super().on_connection_close()  # who waits for the rest of the body is told
+        super().on_connection_close()  # wakes a pending read of the body
         self._let_go()
 
     def on_finish(self) -> None:
@@ -200,7 +200,7 @@ class _Elsewhere(RequestHandler):
         return self.request.method == "GET" and upgrade == "websocket" and not self._has_body()
 
     def check_xsrf_cookie(self) -> None:
-        """Leave that to who answers."""
+        """Skip the check: the leader makes it."""
 
     async def _ask(self, name: str, url: str) -> None:
         request, headers = self.request, self._kept_headers()
@@ -223,13 +223,13 @@ class _Elsewhere(RequestHandler):
             await self._hand_back(answer, name, url)
         except (httpx.HTTPError, TimeoutError) as failed:
             log.warning("the answer of %s broke off: %r", name, failed)
-            # Half an answer must not look like a whole one.
+            # A partial answer must not look like a complete one.
             request.connection.stream.close()  # type: ignore[union-attr]
         finally:
             await answer.aclose()
 
     def _told(self, origin: RequestSource) -> list[tuple[str, str]]:
-        """Return what the leader is told of where a request came from."""
+        """Return the headers that report a request's origin to the leader."""
         return [
             ("X-Forwarded-For", origin.address),
             ("X-Forwarded-Proto", origin.scheme),
@@ -237,16 +237,16 @@ class _Elsewhere(RequestHandler):
         ]
 
     async def _answered(self, asked: httpx.Request, name: str, url: str) -> httpx.Response:
-        """Return the beginning of the leader's answer, for which it may take its time.
+        """Return the leader's answer after its headers, with no timeout while the leader lives.
 
-        Errors: httpx.HTTPError; TimeoutError as soon as it is not alive, or another one leads.
+        Errors: httpx.HTTPError, and TimeoutError when the leader is not alive or has changed.
         """
         return await self._of_leader(self._http.send(asked, stream=True), name, url, LOOK_S)
 
     async def _of_leader(
         self, work: Awaitable[Answer], name: str, url: str, look_s: float
     ) -> Answer:
-        """Return what comes of the leader, of whom it is seen now and then whether it is alive."""
+        """Return the result of ``work``, with health checks of the leader every ``look_s``."""
         sending = asyncio.ensure_future(work)
         try:
             while True:
@@ -262,7 +262,7 @@ class _Elsewhere(RequestHandler):
             sending.cancel()
 
     async def _alive(self, url: str) -> bool:
-        """Tell whether the leader says anything at all."""
+        """Return whether the leader answers its health check."""
         try:
             async with asyncio.timeout(ALIVE_S):
                 await self._http.get(url + self._health)
@@ -271,7 +271,7 @@ class _Elsewhere(RequestHandler):
         return True
 
     def _kept_headers(self) -> list[tuple[str, str]]:
-        """Return the headers of the request that are not about its connection, and ours."""
+        """Return the request's headers without those of its connection, plus its origin."""
         kept = [
             (key, value)
             for key, value in self.request.headers.get_all()
@@ -311,7 +311,7 @@ class _Elsewhere(RequestHandler):
         self._taken = True
 
     async def _read_the_rest(self) -> None:
-        """Read what is still coming, for a moment: who is still sending hears no answer."""
+        """Read the rest of the body for a short time: a client that still sends reads no answer."""
         with suppress(TimeoutError):
             async with asyncio.timeout(REST_S):
                 while not self._taken:
@@ -342,7 +342,7 @@ async def _next(pieces: AsyncIterator[bytes]) -> bytes | None:
 
 
 class _Metrics(_Elsewhere):
-    """Own figures for what gathers those of every replica; anybody else is given the leader's."""
+    """Own metrics for a scraper with the metrics token. Other callers get the leader's metrics."""
 
     def initialize(self, token: str, **handing_on: Any) -> None:  # type: ignore[override]
         super().initialize(**handing_on)

@@ -1,4 +1,4 @@
-"""Why a start fails that the machine does not let through: a sentence instead of a traceback."""
+"""Errors of the machine that prevent a start, as a sentence instead of a traceback."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OF_STARTS: Mapping[int, str] = MappingProxyType(
 
 
 def told(failed: OSError, state: Path) -> Unavailable:
-    """Return what keeps benchpool from starting, with what to do about it.
+    """Return the error that keeps benchpool from starting, with a remedy.
 
     >>> print(told(OSError(errno.ENOSPC, "No space left on device"), Path("/s")).message)
     ... # doctest: +ELLIPSIS

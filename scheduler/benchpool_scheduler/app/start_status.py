@@ -1,7 +1,7 @@
-"""How far a start of the scheduler has come: a small file that ``benchpool up`` follows.
+"""Progress of a scheduler start: a small file that ``benchpool up`` follows.
 
-A pool of many jobs takes its time, and a start may fail. Who waits for it needs to know which:
-``<state>/scheduler/start.json`` is replaced whole at each step.
+A pool with many jobs needs time to start, and a start may fail. The file shows which is the case:
+``<state>/scheduler/start.json`` is replaced atomically at each step.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from pathlib import Path
 import msgspec
 
 EVERY_S = 0.2
-"""The file is written at most this often while records are read."""
+"""Minimum interval between two writes while records are read, in seconds."""
 
 
 class StartStatus(msgspec.Struct, frozen=True):
-    """One look at a start.
+    """Status of a start.
 
     Attributes:
-        pid: The process that starts.
-        step: Number of the present step, counted from 0; a larger one is further.
-        text: What goes on, in words.
-        done: How many records of ``of`` this step has gone through.
-        ready: It serves.
-        failed: Why it cannot start, as a sentence; None while it can.
-        exit_status: With what it ends then (formats, section 5).
+        pid: ID of the starting process.
+        step: Number of the current step, counted from 0. It only grows.
+        text: Current step, in words.
+        done: Number of records of ``of`` that this step has processed.
+        ready: Whether the scheduler serves requests.
+        failed: Why it cannot start, as a sentence, or None.
+        exit_status: Exit status after a failure (formats, section 5).
     """
 
     pid: int
@@ -41,7 +41,7 @@ class StartStatus(msgspec.Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """What goes on, for people.
+        """Status as a sentence for users.
 
         >>> StartStatus(1, text="reads its jobs", done=40_000, of=100_000).sentence
         'The scheduler reads its jobs: 40,000 of 100,000.'
@@ -55,12 +55,12 @@ class StartStatus(msgspec.Struct, frozen=True):
 
 
 def path_of(state: Path) -> Path:
-    """Return where the file is."""
+    """Return the path of the file."""
     return state / "scheduler" / "start.json"
 
 
 def read(state: Path) -> StartStatus | None:
-    """Return what the file says; None where there is none that can be read."""
+    """Return the status in the file, or None without a readable file."""
     try:
         return msgspec.json.decode(path_of(state).read_bytes(), type=StartStatus)
     except (OSError, msgspec.DecodeError):
@@ -68,10 +68,10 @@ def read(state: Path) -> StartStatus | None:
 
 
 class StartReport:
-    """Writes the file of one start.
+    """Writer of the status file of one start.
 
     Attributes:
-        now: What it says.
+        now: Status as last written.
     """
 
     def __init__(self, state: Path) -> None:
@@ -81,23 +81,23 @@ class StartReport:
         self._write()
 
     def step(self, text: str) -> None:
-        """Say that the next step has begun."""
+        """Report the start of the next step."""
         self.now = StartStatus(self.now.pid, self.now.step + 1, text)
         self._write()
 
     def count(self, done: int, of: int) -> None:
-        """Say how far the present step has come; from whatever thread does it."""
+        """Report the progress of the current step. May be called from any thread."""
         self.now = msgspec.structs.replace(self.now, done=done, of=of)
         if time.monotonic() - self._written > EVERY_S:
             self._write()
 
     def ready(self) -> None:
-        """Say that it serves."""
+        """Report that the scheduler serves requests."""
         self.now = StartStatus(self.now.pid, self.now.step + 1, "runs", ready=True)
         self._write()
 
     def failed(self, sentence: str, exit_status: int = 1) -> None:
-        """Say why it cannot start, or why it ends."""
+        """Report why the scheduler cannot start, or why it ends."""
         self.now = msgspec.structs.replace(
             self.now, failed=sentence, exit_status=exit_status, ready=False
         )
@@ -106,7 +106,7 @@ class StartReport:
     def _write(self) -> None:
         self._written = time.monotonic()
         temporary = self._path.with_name(f".{self._path.name}.new")
-        # Where nothing can be written, nobody learns of it here; the start itself says why.
+        # A failed write is not reported here: the start itself reports the reason.
         with contextlib.suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             temporary.write_bytes(msgspec.json.encode(self.now))

@@ -1,7 +1,7 @@
-"""What the service answers while it starts, or cannot: the page says how far it is, or what to do.
+"""Answers of the service while it starts or cannot start: a page with its progress or a remedy.
 
-The Hub takes a service that does not answer within 30 seconds for broken, and ends. So the address
-of the service answers from its first moment on.
+The Hub takes a service that does not answer within 30 seconds for broken, and exits. Therefore the
+service answers from the first moment.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8">
 
 
 def application(prefix: str, report: StartReport, cookies: bytes = b"starting") -> Application:
-    """Return what answers until the pool is open."""
+    """Return the application that answers until the pool is open."""
     rules: list[Any] = [
         (rf"{prefix}api/.*", _Call, {"report": report}),
         (r".*", _Page, {"report": report}),
@@ -35,7 +35,7 @@ def application(prefix: str, report: StartReport, cookies: bytes = b"starting") 
 
 
 def _public(now: StartStatus) -> str:
-    """Return what anybody may read: why a start failed may name files, and is for the log."""
+    """Return the public text. The reason of a failure may name files, so only the log has it."""
     if now.failed is None:
         return now.sentence
     return (
@@ -54,7 +54,7 @@ class _Answering(RequestHandler):
         self.set_header("Retry-After", str(RETRY_S))
 
     def check_xsrf_cookie(self) -> None:
-        """Nothing can be changed here."""
+        """Skip the check: these answers change nothing."""
 
     def _answer(self) -> None:
         raise NotImplementedError
@@ -79,7 +79,7 @@ class _Call(_Answering):
 
 
 class _Page(_Answering):
-    """The Hub asks for this address, and takes anything below 500 for a service that is there."""
+    """Page for the Hub's check, which accepts any status below 500."""
 
     def _answer(self) -> None:
         now = self._report.now

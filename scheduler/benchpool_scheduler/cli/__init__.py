@@ -1,7 +1,7 @@
-"""The command line: ``benchpool``.
+"""Command line: ``benchpool``.
 
-Exit status: 0 done, 2 wrong use or bad input, 3 refused by a rule, 4 not reachable, 1 otherwise;
-``submit --wait`` exits as the job did (formats, section 5).
+Exit status: 0 done, 2 wrong usage or invalid input, 3 refused by a rule, 4 not reachable, 1
+otherwise. ``submit --wait`` exits with the status of the job (formats, section 5).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main() -> None:
 def run(words: Sequence[str], environ: Mapping[str, str], folder: Path) -> int:
     """Run one command line and return its exit status."""
     session = Session(environ, folder)
-    # Known before the words are parsed, so that wrong use is told as JSON too.
+    # Set before the words are parsed, so that usage errors are JSON too.
     session.screen.json = "--json" in words
     try:
         status = group().main(
@@ -44,7 +44,7 @@ def run(words: Sequence[str], environ: Mapping[str, str], folder: Path) -> int:
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output is gone, as with `| head`; nothing is left to say.
+        # The reader of the output has exited, as with `| head`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     finally:

@@ -1,4 +1,4 @@
-"""What is printed of wishes to belong to projects."""
+"""Output of access requests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLUMNS = (
 
 
 def requests(screen: Screen, found: Sequence[AccessRequest]) -> None:
-    """Print wishes, the oldest first, and what decides them."""
+    """Print access requests, oldest first, and the commands that decide them."""
     if not found:
         screen.line("Nobody asks for a project. `benchpool access ask PROJECT` does.")
         return
@@ -43,7 +43,7 @@ def requests(screen: Screen, found: Sequence[AccessRequest]) -> None:
 
 
 def request(screen: Screen, one: AccessRequest) -> None:
-    """Print a wish that was just made or declined."""
+    """Print an access request that was just made or declined."""
     if one.declined is not None:
         screen.line(f"{words.clean(one.user)} is told: {words.clean(one.declined)}")
         return

@@ -1,10 +1,10 @@
-"""``benchpool apply -f FILE``: the YAML of a workstation and that of a cluster, on either.
+"""``benchpool apply -f FILE``: applies workstation and cluster YAML files on either system.
 
 A ``benchpool.yaml`` is put in force as by ``config apply``. ``Project``, ``NodePool`` and
-``PoolSettings`` objects are the same in other words, and as a whole: what the file does not name
-goes away, so a file without ``PoolSettings`` is refused. A ``TrainingJob`` becomes a job of whoever
-applies it; applied again it is the same job: ``suspend`` pauses and resumes it, ``priority`` and
-``workers`` change it.
+``PoolSettings`` objects are another form of the same configuration, and are applied as a whole.
+Objects that the file does not name are deleted, so a file without ``PoolSettings`` is refused. A
+``TrainingJob`` becomes a job of the user who applies it. Applied again, it is the same job:
+``suspend`` pauses and resumes it, and ``priority`` and ``workers`` change it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A job as a file describes it."""
+    """Job described by a file."""
 
     name: str
     spec: TrainingJobSpec
@@ -51,14 +51,14 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """What a file says: a configuration as text, where there is one, and jobs."""
+    """Content of a file: a configuration text, if any, and jobs."""
 
     configuration: str | None
     jobs: tuple[Wanted, ...]
 
 
 def apply(session: Session, options: Options) -> int:
-    """Apply a file; everything in it is read before anything is done."""
+    """Apply a file. The whole file is read and checked before anything is changed."""
     path = Path(options["file"])
     source = "standard input" if str(path) == "-" else str(path)
     file = read(text_files.read(path), source)
@@ -81,7 +81,7 @@ def apply(session: Session, options: Options) -> int:
 
 
 def _with_ids(wanted: Wanted, ids: Mapping[str, str]) -> Wanted:
-    """Return a job that waits for the jobs of the same file by their ids."""
+    """Return the job with the names of jobs in the same file in ``after`` replaced by their IDs."""
     after = tuple(ids.get(ref, ref) for ref in wanted.spec.after)
     return replace(wanted, spec=msgspec.structs.replace(wanted.spec, after=after))
 
@@ -97,7 +97,7 @@ def _show(screen: Screen, change: ConfigurationChange | None, jobs: Sequence[Job
 
 
 def read(text: str, source: str) -> File:
-    """Read what a file says. Errors: InvalidInput, naming document and field.
+    """Parse a file. Errors: InvalidInput, naming document and field.
 
     >>> read("version: 1", "f").configuration
     'version: 1'
@@ -107,7 +107,7 @@ def read(text: str, source: str) -> File:
     except yaml.YAMLError as error:
         raise InvalidInput(f"{source} is not YAML: {error}", code="invalid-file") from None
     if len(documents) == 1 and _is_plain(documents[0]):
-        return File(text, ())  # as it is: lines in errors are those of the file
+        return File(text, ())  # unchanged, so that error lines are those of the file
     found: list[Declared] = []
     jobs: list[Wanted] = []
     for number, document in enumerate(documents, start=1):
@@ -200,7 +200,7 @@ def _check_user(wanted: Wanted, me: str | None) -> None:
 
 
 def _apply_job(client: Client, wanted: Wanted) -> tuple[Job, str]:
-    """Bring a job to what is wanted; return it and what was done."""
+    """Create or update a job. Return the job and a description of the change."""
     submission = submission_of(wanted)
     job = _accepted(client, submission)
     _check_same(client.submission(job.id), submission, wanted.name)
@@ -228,7 +228,7 @@ def _apply_job(client: Client, wanted: Wanted) -> tuple[Job, str]:
 
 
 def _accepted(client: Client, submission: JobSubmission) -> Job:
-    """Submit a job; one that was applied before with other content is brought to it later."""
+    """Submit a job, or return the job that was applied before with other content."""
     try:
         return client.submit(submission)
     except Refused as refused:
@@ -239,7 +239,7 @@ def _accepted(client: Client, submission: JobSubmission) -> Job:
 
 
 def submission_of(wanted: Wanted) -> JobSubmission:
-    """Return what is submitted: the name makes it the same job each time."""
+    """Return the submission. Its name makes it the same job each time."""
     submission = as_submission(wanted.spec, ())
     key = wanted.spec.key or f"apply/{wanted.name}"
     if len(key) > _NAME:
@@ -249,7 +249,7 @@ def submission_of(wanted: Wanted) -> JobSubmission:
 
 
 FREE = frozenset({"key", "name"})
-"""Fields of a submission that may be otherwise when it is applied again."""
+"""Fields of a submission that may differ when it is applied again."""
 
 
 def _check_same(there: JobSubmission, wanted: JobSubmission, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The audit trail in a terminal."""
+"""Output of the audit trail."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AUDIT_COLUMNS = (
 
 
 def audit(screen: Screen, page: AuditPage) -> None:
-    """Show who did what, the newest first."""
+    """Print audit records, newest first."""
     if not page.records:
         screen.line("The audit trail has no such record.")
         return
@@ -35,7 +35,7 @@ def audit(screen: Screen, page: AuditPage) -> None:
 
 
 def _what(one: AuditRecord) -> str:
-    """Return an act in one piece: four columns of it would leave no room for what it changed."""
+    """Return action, target, outcome and changes in one cell, because four columns are too wide."""
     outcome = "" if one.outcome is AuditOutcome.DONE else f" {one.outcome.value}"
     act = " ".join(part for part in (one.action, one.target) if part) + outcome
     changed = phrases.changed(one.before, one.after, one.reason)
@@ -43,7 +43,7 @@ def _what(one: AuditRecord) -> str:
 
 
 def audit_check(screen: Screen, check: AuditCheck) -> None:
-    """Say whether the chain holds."""
+    """Print whether the chain of audit records is intact."""
     if check.problem is not None:
         screen.line(f"The audit trail does not hold: {check.problem}")
     elif not check.last:

@@ -1,4 +1,4 @@
-"""What is printed of benches."""
+"""Output of benches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BENCH_COLUMNS = (
     Column("GPUS", align="right"),
     Column("HOW IT STANDS", rest=True, wrap=True),
 )
-"""The ids are whole: they are typed to keep a bench and to give it back."""
+"""Columns of benches. IDs are complete, because they are typed to keep or release a bench."""
 
 IDLE_COLUMNS = (
     Column("USER", width=16),
@@ -53,7 +53,7 @@ PARKED_COLUMNS = (
 
 
 def parked(screen: Screen, benches: Sequence[ParkedBench]) -> None:
-    """Print the benches that are parked."""
+    """Print the parked benches."""
     if not benches:
         screen.line("No bench is parked.")
         return
@@ -72,7 +72,7 @@ def parked(screen: Screen, benches: Sequence[ParkedBench]) -> None:
 
 
 def asked_back(screen: Screen, lease: Lease) -> None:
-    """Print whose bench was just asked for, and that it goes on."""
+    """Print that the owner of a bench was asked to release it, and that it keeps running."""
     user, server = words.clean(lease.user), server_called(words.clean(lease.server))
     screen.line(
         f"Asked {user} for {count(len(lease.gpus), 'GPU')} of {server}: {user} reads "
@@ -81,7 +81,7 @@ def asked_back(screen: Screen, lease: Lease) -> None:
 
 
 def benches(screen: Screen, found: list[BenchIdleness]) -> None:
-    """Print benches, and what is known of their idle time."""
+    """Print benches and their idle time."""
     if not found:
         screen.line("No bench holds a GPU, as far as you may see.")
         return
@@ -104,7 +104,7 @@ def _whose(user: str, server: str) -> str:
 
 
 def answered(screen: Screen, bench: BenchIdleness) -> None:
-    """Print what comes of what an owner said of a bench: it is kept, or it goes."""
+    """Print the result of an owner's answer: the bench is kept or released."""
     if bench.kept_until is not None and not bench.asked:
         rule = bench.act is not BenchAct.NONE
         screen.line(bench_kept(bench.kept_until, bench.keeps_left, rule=rule))
@@ -114,7 +114,7 @@ def answered(screen: Screen, bench: BenchIdleness) -> None:
 
 
 def idle(screen: Screen, answer: IdleBenches) -> None:
-    """Print what idle benches would have given back."""
+    """Print the GPU-hours that idle benches would have released."""
     screen.heading(words.clean(answer.text))
     if answer.rows:
         screen.table(

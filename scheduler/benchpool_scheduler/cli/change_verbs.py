@@ -1,4 +1,4 @@
-"""``benchpool changes``: what is otherwise in a run than it was in another."""
+"""``benchpool changes``: shows the differences between two runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COLUMNS = (Column("WHAT", width=12), Column("NAME"), Column("WAS"), Column("IS")
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What is known of a run; None for what is not there any more, or never was."""
+    """Facts about a run. None for what does not exist or is no longer kept."""
 
     detail: JobDetail
     submission: JobSubmission
@@ -57,7 +57,7 @@ def show(
     note: str,
     unknown: Sequence[str],
 ) -> None:
-    """Show what is otherwise, and say what cannot be known."""
+    """Print the differences, and what cannot be compared."""
     if found:
         screen.table(COLUMNS, [_row(it) for it in found])
     elif not unknown:
@@ -79,7 +79,7 @@ def _row(change: RunChange) -> Sequence[str]:
 
 
 def facts_of(client: Client, id_: str) -> RunFacts:
-    """Return what the pool and the results have of a run. Errors: NotFound for the job."""
+    """Return the facts about a run from the pool and its results. Errors: NotFound for the job."""
     detail = client.job(id_)
     submission = client.submission(detail.job.id)
     try:
@@ -104,7 +104,7 @@ def _environment(
 
 
 def read(folder: Path) -> RunEnvironment | None:
-    """Return what a run recorded among its results; None where that is nothing of ours."""
+    """Return the environment recorded in a run's results, or None without a valid record."""
     try:
         with (folder / NAME).open("rb") as file:
             return msgspec.json.decode(file.read(MOST_BYTES), type=RunEnvironment)

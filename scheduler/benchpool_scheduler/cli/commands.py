@@ -1,4 +1,4 @@
-"""From the table of verbs to click's commands."""
+"""Construction of click commands from the table of verbs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchpool_scheduler.cli.verb import Verb, option
 from benchpool_scheduler.cli.whatif_verb import WHATIF
 
 VERBS: tuple[Verb, ...] = (*POOL_VERBS, SET, WHATIF, MCP, *MACHINE_VERBS)
-"""Everything that ``benchpool`` can be told."""
+"""All verbs of ``benchpool``."""
 
 GROUPS = {
     "token": "The token of the administrator.",
@@ -34,15 +34,15 @@ WHERE = (
 
 
 class JobCommand(click.Command):
-    """A command whose words from script, ``-m`` or ``--`` on belong to a job."""
+    """Command whose words from the script, ``-m`` or ``--`` on belong to a job."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read our own words and keep the job's as they are."""
+        """Parse the options of the command and keep the job's words unchanged."""
         own, ctx.meta["command"] = entry.split(args, self.params)
         return super().parse_args(ctx, own)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Say what follows our own options."""
+        """Return the usage text, with the job's words after the options."""
         pieces = super().collect_usage_pieces(ctx)
         named = any(isinstance(it, click.Argument) for it in self.params)
         what = "SCRIPT" if named else "SCRIPT | NOTEBOOK"
@@ -74,7 +74,7 @@ def command(verb: Verb) -> click.Command:
 
 
 def with_words(verb: Verb, run: Callable[..., int]) -> click.Group:
-    """Return a verb that does something itself, and has further words: ``audit``."""
+    """Return a verb that runs by itself and also has subcommands, such as ``audit``."""
 
     def alone(**options: Any) -> int | None:
         if click.get_current_context().invoked_subcommand is not None:
@@ -106,7 +106,7 @@ def group() -> click.Group:
 
 
 class Ordered(click.Group):
-    """A group that lists its commands in the order of the table."""
+    """Group that lists its commands in the order of the table."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands."""

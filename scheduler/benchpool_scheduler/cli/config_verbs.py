@@ -1,4 +1,4 @@
-"""``benchpool config set``: single values of the configuration."""
+"""``benchpool config set``: sets single values of the configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchpool_scheduler.errors import InvalidInput
 
 
 def settings(given: Iterable[str]) -> list[Setting]:
-    """Return what is to be set. Errors: InvalidInput.
+    """Return the settings to apply. Errors: InvalidInput.
 
     >>> settings(["projects.vision.quota=3", "projects.vision.members+=joe,ann"])
     ... # doctest: +NORMALIZE_WHITESPACE

@@ -1,4 +1,4 @@
-"""How the configuration, its changes and its versions are shown in a terminal."""
+"""Output of the configuration, its changes and its versions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VERSION_COLUMNS = (
 
 
 def change(screen: Screen, answer: ConfigurationChange) -> None:
-    """Show what a configuration changes for whom."""
+    """Print the changes of a configuration, by project and user."""
     for warning in answer.warnings:
         screen.line(f"! {words.clean(warning)}")
     for line in answer.changes:
@@ -36,7 +36,7 @@ def change(screen: Screen, answer: ConfigurationChange) -> None:
 
 
 def versions(screen: Screen, answer: Sequence[ConfigurationVersion]) -> None:
-    """Show the versions that the configuration had, each change on a line of its own."""
+    """Print the previous versions of the configuration, one line per change."""
     rows: list[tuple[str | Cell, ...]] = []
     for one in answer:
         first, *rest = [*([one.reason] if one.reason else []), *one.changes] or [
@@ -52,6 +52,6 @@ def versions(screen: Screen, answer: Sequence[ConfigurationVersion]) -> None:
 
 
 def text(screen: Screen, answer: ConfigurationText) -> None:
-    """Print the text of a version as it is."""
+    """Print the text of a version unchanged."""
     for line in answer.text.splitlines():
         screen.line(visible(line.expandtabs(4)))

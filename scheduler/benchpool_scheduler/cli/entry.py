@@ -1,7 +1,7 @@
-"""From the words of a command line to what a job runs. Pure, apart from looking for files.
+"""Parsing of command-line words into what a job runs. Pure, except for checks of files.
 
-``benchpool submit [OPTIONS] (SCRIPT | NOTEBOOK | -m MODULE | -- COMMAND...) [ARGS...]``: our
-options come first; from the script, module or command on, every word belongs to the job.
+``benchpool submit [OPTIONS] (SCRIPT | NOTEBOOK | -m MODULE | -- COMMAND...) [ARGS...]``: options of
+benchpool come first. From the script, module or command on, every word belongs to the job.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from benchpool_scheduler.phrases import visible
 
 
 def split(words: Sequence[str], options: Sequence[click.Parameter]) -> tuple[list[str], list[str]]:
-    """Return our own words and those of the job, which begin with script, ``-m`` or ``--``.
+    """Split words into those of benchpool and those of the job.
 
-    Arguments of our own come before those.
+    The job's words begin with the script, ``-m`` or ``--``, after benchpool's own arguments.
     """
     valued = {
         name
@@ -55,10 +55,10 @@ def split(words: Sequence[str], options: Sequence[click.Parameter]) -> tuple[lis
 
 
 def read(words: Sequence[str], folder: Path) -> Entry:
-    """Return what the job's words say.
+    """Return the entry that the job's words describe.
 
     Raises:
-        InvalidInput: Nothing to run, or no Python script in this folder.
+        InvalidInput: There is nothing to run, or no Python script in this folder.
 
     >>> read(["-m", "package.train", "--lr", "3"], Path())
     ModuleEntry(module='package.train', args=['--lr', '3'])
@@ -89,7 +89,7 @@ def read(words: Sequence[str], folder: Path) -> Entry:
 
 
 def parameters_after(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the words of the job, and the ``NAME=VALUE`` of each ``-p`` behind a notebook.
+    """Return the words of the job, and the ``NAME=VALUE`` of each ``-p`` after a notebook.
 
     >>> parameters_after(["a.ipynb", "-p", "lr=0.1"]), parameters_after(["a.py", "-p", "x"])
     ((['a.ipynb'], ['lr=0.1']), (['a.py', '-p', 'x'], []))
@@ -109,7 +109,7 @@ def parameters_after(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def name_of(entry: Entry) -> str:
-    r"""Return the name of a job that was given none.
+    r"""Return the default name of a job.
 
     >>> name_of(ScriptEntry("src/train.py"))
     'train'
@@ -132,10 +132,10 @@ def name_of(entry: Entry) -> str:
 
 
 def interpreter(environ: Mapping[str, str]) -> str:
-    """Return the Python that a job runs with: the one that ``python`` means to the reader here.
+    """Return the Python that a job runs with: the one that ``python`` means in this terminal.
 
-    The active virtual or conda environment, else ``python3`` or ``python`` on the path, else the
-    one that runs benchpool.
+    It is that of the active virtual or conda environment, else ``python3`` or ``python`` on the
+    path, else the one that runs benchpool.
     """
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         prefix = environ.get(variable)
@@ -146,7 +146,7 @@ def interpreter(environ: Mapping[str, str]) -> str:
 
 
 def _below(word: str, folder: Path) -> Path:
-    """Return a file of the folder that goes with the job. Errors: InvalidInput."""
+    """Return the path of a file below the folder that is sent. Errors: InvalidInput."""
     path = Path(os.path.normpath(folder / word))
     if not path.is_file():
         raise InvalidInput(
@@ -173,7 +173,7 @@ def _script(word: str, folder: Path) -> str:
 
 
 def since(text: str | None, now: datetime) -> datetime | None:
-    """Read ``--since``: a time (RFC 3339), or how long ago (``90``, ``10m``, ``2h``, ``1d``).
+    """Parse ``--since``: a time (RFC 3339) or an age (``90``, ``10m``, ``2h``, ``1d``).
 
     >>> since("2h", datetime.fromisoformat("2026-01-01T12:00:00+00:00")).isoformat()
     '2026-01-01T10:00:00+00:00'

@@ -1,4 +1,4 @@
-"""Following a job: its log through all attempts, and what happens to it in between."""
+"""Following of a job: its log through all attempts, and its state changes between them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchpool_scheduler.contract import LogText
 def log_of(
     client: Client, id_: str, *, attempt: int | None, worker: int, since: datetime | None = None
 ) -> Iterator[bytes]:
-    """Yield what is in a log now, from a time on."""
+    """Yield the current content of a log, from a given time on."""
     offset = 0
     while True:
         part = client.log(id_, attempt=attempt, worker=worker, offset=offset, since=since)
@@ -37,7 +37,7 @@ def follow(
 ) -> Iterator[bytes]:
     """Yield the log of a job as it is written, attempt by attempt, until the job has ended.
 
-    ``say`` gets a sentence for each wait in between.
+    ``say`` gets a sentence for each wait between attempts.
     """
     said = ""
     for each in following.follow(client, id_, worker=worker, log=show_log, since=since):

@@ -1,4 +1,4 @@
-"""Which Python a job of the terminal runs with, and what is said of it."""
+"""Selection of a job's Python in the terminal, and the explanation of the choice."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def python_for(
     image: str | None = None,
     notebook: str | None = None,
 ) -> NotebookPython:
-    """Return the Python of a job: the one asked for, of the image, of its kernel, of the terminal.
+    """Return the Python of a job, from ``--python``, the image, its kernel or the terminal.
 
     Args:
-        folder: The current folder.
-        asked: What ``--python`` names.
-        image: What ``--image`` names, which has a Python of its own.
-        notebook: The file of a notebook, below the folder.
+        folder: Current folder.
+        asked: Value of ``--python``.
+        image: Value of ``--image``. The image has its own Python.
+        notebook: Path of a notebook, below the folder.
 
     Raises:
-        InvalidInput: There is no such Python, or a command was to have one.
+        InvalidInput: There is no such Python, or ``--python`` was given for a command.
     """
     if asked is not None:
         if isinstance(entry, CommandEntry):
@@ -54,7 +54,7 @@ def python_for(
 
 
 def _there(asked: str, environ: Mapping[str, str], folder: Path) -> str:
-    """Return the absolute path of a program that is named as in a shell. Errors: InvalidInput."""
+    """Return the absolute path of a program named as in a shell. Errors: InvalidInput."""
     path = os.path.expanduser(asked)
     if "/" not in path:
         found = shutil.which(path, path=environ.get("PATH", ""))
@@ -67,5 +67,5 @@ def _there(asked: str, environ: Mapping[str, str], folder: Path) -> str:
             "python3.12 that is on the path.",
             field="python",
         )
-    # An entry of the path may be relative.
+    # An entry of PATH may be relative.
     return os.path.join(folder, found)

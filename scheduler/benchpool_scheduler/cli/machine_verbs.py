@@ -1,6 +1,6 @@
-"""The verbs of one machine: start, stop, look; and the decision core on files.
+"""Verbs of one machine: start, stop and inspect it, and run the decision core on files.
 
-What they do is imported when they are called, so that the other verbs start quickly.
+Their implementations are imported when called, so that the other verbs start quickly.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _up(session: Session, options: Options) -> int:
 
 
 def _install(session: Session, kind: str, given: UpOptions) -> int:
-    """Write the unit that starts it so, and say what to type next."""
+    """Write the unit that starts benchpool with these options, and print the next command."""
     from benchpool_scheduler.workstation import options, units
 
     options.check(given)
@@ -172,7 +172,7 @@ def _bench(session: Session, options: Options) -> int:
 
 
 def _running(session: Session, options: Options) -> Path:
-    """Return the state folder of the one that runs, also where that is none of the usual ones."""
+    """Return the state folder of the running benchpool, even if it is not the default."""
     return folder_of_running(session.environ, options["state"])
 
 

@@ -1,4 +1,4 @@
-"""``benchpool mcp``: the pool for programs with a language model."""
+"""``benchpool mcp``: gives programs with a language model access to the pool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Following what a job reports: a line whenever there is something new, until it has ended."""
+"""Following of a job's metrics: one line for each new value, until the job has ended."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from benchpool_scheduler.contract import ENDED, JobMetrics, MetricPoint
 from benchpool_scheduler.phrases.sparks import metric
 
 Newest = Mapping[str, tuple[int, MetricPoint]]
-"""The newest number of each name, with the attempt that reported it."""
+"""Newest value of each metric, with the attempt that reported it."""
 
 
 def newest(answer: JobMetrics) -> Newest:
-    """Return the newest number of each name."""
+    """Return the newest value of each metric."""
     return {it.name: (it.attempts[-1], it.last) for it in answer.curves if it.last is not None}
 
 
 def news_of(before: Newest, now: Newest) -> dict[str, tuple[int, MetricPoint]]:
-    """Return what is newer or otherwise than it was before."""
+    """Return the values that are new or have changed."""
     return {name: it for name, it in now.items() if before.get(name) != it}
 
 
 def lines_of(news: Newest) -> Iterator[str]:
-    """Yield a line for each step with its values; those of one attempt, as people report.
+    """Yield one line per attempt and step with its values.
 
     >>> list(lines_of({"loss": (1, MetricPoint(20, 0.5)), "lr": (1, MetricPoint(20, 0.1))}))
     ['step 20: loss 0.5, lr 0.1']
@@ -40,10 +40,10 @@ def lines_of(news: Newest) -> Iterator[str]:
 
 
 def follow(client: Client, id_: str, name: str | None, before: Newest) -> Iterator[Newest]:
-    """Yield what a job newly reports, until it has ended.
+    """Yield the new metrics of a job until it has ended.
 
     Args:
-        name: Only this one. ``before``: what is known already.
+        name: Only this metric, if given. ``before``: values known already.
     """
     told: object = None
     for job in following.changes(client, id_):

@@ -1,4 +1,4 @@
-"""``benchpool metrics`` and ``benchpool compare``: what jobs reported, as tables and as text."""
+"""``benchpool metrics`` and ``benchpool compare``: show reported metrics as tables and text."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _metrics(session: Session, options: Options) -> int:
 
 
 def _follow(session: Session, id_: str, name: str | None, *, csv: bool) -> int:
-    """Show what there is, then what comes: sentences, or with ``--json`` an object a line."""
+    """Print the current metrics, then new ones: sentences, or with ``--json`` one object a line."""
     if csv:
         raise InvalidInput("--follow takes no --csv: it prints sentences, or --json.", field="csv")
     job, screen = session.client.job(id_).job.id, session.screen
@@ -69,7 +69,7 @@ def _follow(session: Session, id_: str, name: str | None, *, csv: bool) -> int:
 
 
 def show(screen: Screen, answer: JobMetrics, name: str | None) -> None:
-    """Show the curves of a job: a line each, and one that was asked for as a picture."""
+    """Print the curves of a job, one line each. A single named curve is drawn as a picture."""
     if not answer.curves:
         what = "nothing" if name is None else f"nothing named {name!r}"
         screen.line(
@@ -124,9 +124,10 @@ def _compare(session: Session, options: Options) -> int:
 
 
 def _chosen(client: Client, options: Options) -> tuple[list[str], Mapping[str, Goal]]:
-    """Return the ids of the jobs, and what their sweep calls better.
+    """Return the IDs of the jobs, and the goals of their sweep.
 
-    Of a sweep, or of a tag, as many are taken as may be compared: the best, or the newest.
+    From a sweep the best jobs are taken, and from a tag the newest, up to the limit of a
+    comparison.
     """
     ids, goals = list(options["ids"]), dict[str, Goal]()
     if options["sweep"]:
@@ -149,7 +150,7 @@ def _goals(options: Options) -> Mapping[str, Goal]:
 
 
 def show_comparison(screen: Screen, found: RunComparison) -> None:
-    """Show runs side by side: who they are, in what they differ, what came of it."""
+    """Print runs side by side: names, differing parameters and results."""
     columns = (Column("", width=32), *(Column(it.id[:8], width=18) for it in found.jobs))
     rows: list[Sequence[str | Cell]] = [
         ("name", *(it.name for it in found.jobs)),

@@ -1,4 +1,4 @@
-"""The verb for a machine's maintenance window, whose times people write in their own zone."""
+"""Verb for a machine's maintenance window, with times in the user's own time zone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchpool_scheduler.errors import InvalidInput
 
 
 def lasts_s(text: str) -> int:
-    """Read ``--for``. Errors: InvalidInput for what is no length of time."""
+    """Parse ``--for`` into seconds. Errors: InvalidInput for an invalid duration."""
     seconds = durations.seconds(text)
     if not seconds:
         raise InvalidInput(f"--for is {text}: give a length such as 4h or 90m.", field="lasts_s")

@@ -1,4 +1,4 @@
-"""What machines look like to a person in a terminal."""
+"""Output of machines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NODE_COLUMNS = (
 
 
 def nodes(screen: Screen, answer: Sequence[PoolNode]) -> None:
-    """Show the machines of the pool."""
+    """Print the machines of the pool."""
     screen.table(
         NODE_COLUMNS,
         [
@@ -38,7 +38,7 @@ def nodes(screen: Screen, answer: Sequence[PoolNode]) -> None:
 
 
 def node(screen: Screen, answer: PoolNode) -> None:
-    """Show one machine, after something was said of it."""
+    """Print one machine, after a change to it."""
     screen.heading(words.clean(answer.text))
     held = f"{answer.held} of {phrases.count(answer.gpus, 'GPU')}"
     who = f"{phrases.count(answer.jobs, 'job')}, {phrases.count(answer.benches, 'notebook server')}"
@@ -50,7 +50,7 @@ def node(screen: Screen, answer: PoolNode) -> None:
 
 
 def _said_of(node: PoolNode) -> str:
-    """Return what is worth a column: why it is closed, or will be, and the note."""
+    """Return the text of the last column: why the machine is or will be closed, and its note."""
     closed = node.text.removeprefix(f"{node.name} ") if node.reason or node.window else ""
     more = phrases.run_beyond(node.unfinished) if node.unfinished else ""
     return " ".join(part for part in (closed, more, node.note) if part)

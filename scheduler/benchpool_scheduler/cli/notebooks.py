@@ -1,4 +1,4 @@
-"""A notebook file as what a job runs: all of its cells, without outputs."""
+"""Notebook files as job input: all cells, without outputs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from benchpool_scheduler.contract.parameters import ParameterValue
 
 
 def cells_of(path: Path) -> bytes:
-    """Return the notebook that a job runs: equal cells give equal bytes.
+    """Return the notebook that a job runs. Equal cells give equal bytes.
 
-    Errors: InvalidInput for what is no notebook, or one that is not in Python.
+    Errors: InvalidInput for a file that is not a Python notebook.
     """
     read = notebooks.read(path)
     return notebooks.build(_cells(read), path=path.name, metadata=read.metadata)
@@ -23,7 +23,7 @@ def parametrized(
 ) -> tuple[bytes, Mapping[str, ParameterValue]]:
     """Return the notebook with values of its parameters, and all parameters by name.
 
-    Errors: as ``cells_of``; InvalidInput for a parameter that it has not, or of another type.
+    Errors: as ``cells_of``, and InvalidInput for an unknown parameter or a value of another type.
     """
     read = notebooks.read(path)
     made = notebooks.with_values(_cells(read), given, path.name)

@@ -1,4 +1,4 @@
-"""What is printed of messages by mail, chat and webhook."""
+"""Output of notification settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COLUMNS = (Column("ADDRESS", width=32), Column("REACHED"), Column("NEWEST MESSAG
 
 
 def settings(screen: Screen, found: NotificationSettings) -> None:
-    """Print what the caller is told, and where."""
+    """Print the caller's notification events and addresses."""
     if found.off is not None:
         screen.line(words.clean(found.off))
         return
@@ -42,7 +42,7 @@ def settings(screen: Screen, found: NotificationSettings) -> None:
 
 
 def site(screen: Screen, found: SiteKinds) -> None:
-    """Print what is in force of ``notifications.yaml``."""
+    """Print the settings of ``notifications.yaml`` that are in force."""
     kinds = ", ".join(map(words.clean, found.kinds)) or "none"
     screen.line(
         f"{'In force now' if found.changed else 'Nothing changes'}. Users may give addresses of "

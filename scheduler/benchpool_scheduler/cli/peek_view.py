@@ -1,4 +1,4 @@
-"""What a running job does, in a terminal."""
+"""Output of the state of a running job."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchpool_scheduler.contract.stacks import Peek
 
 
 def peek(screen: Screen, answer: Peek) -> None:
-    """Show the stacks of workers, those that do the same together, GPUs and the last lines."""
+    """Print the stacks of workers (equal ones together), GPUs and the last log lines."""
     screen.heading(
         f"{words.clean(answer.text)} Attempt {answer.attempt}, {words.local(answer.at)}."
     )

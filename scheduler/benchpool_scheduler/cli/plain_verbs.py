@@ -1,7 +1,7 @@
-"""Verbs that ask once and print the answer: made from the table of operations.
+"""Verbs that send one request and print the answer, built from the table of operations.
 
-Arguments are the parts of an operation's path and what the table calls positional; all other
-fields of its query and body are options, with the bounds that the service checks.
+Arguments are the path parts of an operation and the fields that the table marks positional. All
+other fields of its query and body are options, with the bounds that the service checks.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ SHOWN: Mapping[Any, Callable[[Screen, Any], None]] = {
     list[Sweep]: sweep_views.sweeps,
     Sweep: sweep_views.sweep,
 }
-"""How an answer is shown to people, by its type."""
+"""Output function for each type of answer."""
 
 
 def plain(one: Operation[Any]) -> Verb:
@@ -129,7 +129,7 @@ def _once(one: Operation[Any], session: Session, options: Options) -> int:
 
 
 def _each(one: Operation[Any], session: Session, options: Options) -> int:
-    """Do one thing to each job, then answer all that took it; the first refusal is the error."""
+    """Run the operation for each job. Print the successful jobs, then raise the first refusal."""
     done: list[Job] = []
     refused: list[BenchpoolError] = []
     for id_ in options["ids"]:
@@ -154,7 +154,7 @@ def _call(one: Operation[Any], options: Options, id_: str | None) -> Call[Any]:
         body = read(options["file"], "file")
     elif one.body is not None:
         given = {field.name: _given(field, options) for field in fields(one.body)}
-        # What was not said is left to the default of the body.
+        # Options that were not given keep the defaults of the body.
         body = one.body(**{name: value for name, value in given.items() if value is not None})
     asked = {
         field.name: _asked(options[field.name])
@@ -166,7 +166,7 @@ def _call(one: Operation[Any], options: Options, id_: str | None) -> Call[Any]:
 
 
 def _asked(value: Any) -> Any:
-    """Return a value as an address carries it: of a file its name."""
+    """Return a value as a query carries it. A path becomes its text."""
     return str(value) if isinstance(value, Path) else value
 
 
@@ -178,7 +178,7 @@ def _given(field: Field, options: Options) -> Any:
 
 
 def read(path: Path, field: str) -> str:
-    """Return the text of a file. Errors: InvalidInput, which names ``field``."""
+    """Return the text of a file. Errors: InvalidInput for ``field``."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as failed:
@@ -209,7 +209,7 @@ def _params(one: Operation[Any], verb: PlainVerb) -> Iterator[click.Parameter]:
 
 
 METAVARS = {"job": "ID", "service": "NAME"}
-"""What a part of an address is called in the help; others by their own name."""
+"""Names of path parts in the help. Other parts use their own name in capitals."""
 
 
 def _option(field: Field) -> click.Option:

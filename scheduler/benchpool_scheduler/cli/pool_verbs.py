@@ -1,4 +1,4 @@
-"""The verbs that talk to a pool: jobs, logs, quota, status, configuration."""
+"""Verbs that use a pool: jobs, logs, quota, status, configuration."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from benchpool_scheduler.phrases import audit_table
 
 
 def _apply(session: Session, options: Options) -> int:
-    # It reads files of objects; no other verb needs what that takes.
+    # It reads object files, which needs modules that no other verb needs.
     from benchpool_scheduler.cli import applying
 
     return applying.apply(session, options)
@@ -227,7 +227,7 @@ _AFTER: Mapping[Operation[Any], tuple[Verb, ...]] = {
     Operations.line: (STATUS, HISTORY, REPORT, EVENTS, AUDIT, APPLY),
     Operations.note_node: (WINDOW,),
 }
-"""Verbs that do more than ask once, by the operation whose plain verb they stand behind."""
+"""Verbs that send more than one request, by the operation whose plain verb precedes them."""
 
 
 def _all() -> Iterator[Verb]:

@@ -1,7 +1,7 @@
-"""The reference pages of command line and HTTP API, generated from their tables.
+"""Reference pages of command line and HTTP API, generated from their tables.
 
-``pages()`` returns file names below ``docs/reference/`` with their text; a check compares them
-with what is there, so that they are never stale.
+``pages()`` returns file names below ``docs/reference/`` with their text. A check compares them with
+the stored pages, so that these are never stale.
 """
 
 from __future__ import annotations

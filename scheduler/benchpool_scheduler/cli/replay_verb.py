@@ -1,4 +1,4 @@
-"""The verb that replays a recorded workload (formats, section 2)."""
+"""Verb that replays a recorded workload (formats, section 2)."""
 
 from __future__ import annotations
 

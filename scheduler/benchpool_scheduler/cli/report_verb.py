@@ -1,4 +1,4 @@
-"""``benchpool report``: where the GPU-hours of a range of time went."""
+"""``benchpool report``: shows the use of GPU-hours in a time range."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ SUMS: Sequence[tuple[str, Sequence[UseClass]]] = (
     ("IDLE", (UseClass.IDLE_BENCH, UseClass.IDLE_TRAINING)),
     ("LOST", (UseClass.LOST,)),
 )
-"""The columns of hours; ``--csv`` has one for each class."""
+"""Columns of hours, with their classes. ``--csv`` has one column per class."""
 
 UNHELD = tuple(one for one in UseClass if one not in HELD)
-"""What nobody held: of a node or a model a column, of people and projects a sentence."""
+"""Classes that no user held: a column for nodes and models, a sentence for users and projects."""
 
 PEOPLE = (UseBy.USER, UseBy.PROJECT)
 
 NAME_WIDTH = 14
-"""So that a row fits 80 columns with the cost and the hours of a month."""
+"""Width of names, in characters. A row then fits 80 columns with the cost and hours of a month."""
 
 SHARE_COLUMNS = (Column("PROJECT", width=24), Column("STATIC SHARE", align="right"))
 
@@ -78,7 +78,7 @@ def _report(session: Session, options: Options) -> int:
 
 
 def show(screen: Screen, answer: UseReport) -> None:
-    """Show a report: the sentence first, then the rows, then what one must know."""
+    """Print a report: the summary first, then the rows, then the notes."""
     screen.heading(words.clean(answer.text))
     if answer.by is UseBy.CLASS:
         screen.table(CLASS_COLUMNS, list(_classes(answer.rows)))
@@ -91,7 +91,7 @@ def show(screen: Screen, answer: UseReport) -> None:
 
 
 def _classes(rows: Sequence[UseRow]) -> Iterator[Sequence[str]]:
-    """Yield the cells of each class; hours and parts add up."""
+    """Yield the cells of each class. Rounded hours and shares add up to the total."""
     found = [UseClass(row.name or "") for row in rows]
     amounts = [row.gpu_h.get(one, 0.0) for one, row in zip(found, rows, strict=True)]
     told = zip(found, phrases.parts_of_gpu_hours(amounts), phrases.shares(amounts), strict=True)
@@ -100,7 +100,7 @@ def _classes(rows: Sequence[UseRow]) -> Iterator[Sequence[str]]:
 
 
 def _legend(answer: UseReport) -> str:
-    """Return what the columns are, and how much nobody held where no column says it."""
+    """Return the legend of the columns, with the hours not held if no column shows them."""
     held = "In GPU-hours: held by benches and jobs, of that busy, idle and lost to pauses"
     if answer.by not in PEOPLE:
         return f"{held}; and held by nobody."

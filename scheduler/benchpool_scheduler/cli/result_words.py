@@ -1,4 +1,4 @@
-"""What ``benchpool results`` says where there is nothing to fetch."""
+"""Messages of ``benchpool results`` when there is nothing to fetch."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from benchpool_scheduler.contract.jobs import NOT_DELIVERED
 
 
 def nothing_fetched(detail: JobDetail, output_dir: str | None, now: datetime) -> str:
-    """Return why nothing was fetched, and where the results are as far as it is known.
+    """Return why nothing was fetched, and where the results are, if known.
 
     Args:
-        output_dir: Folder of results that the submission named.
+        output_dir: Results folder named by the submission.
     """
     job = detail.job
     if gone := phrases.no_longer_kept(detail.kept, "results", now):

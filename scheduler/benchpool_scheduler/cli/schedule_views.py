@@ -1,4 +1,4 @@
-"""What schedules look like to a person."""
+"""Output of schedules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchpool_scheduler.cli.screen import Column, Screen
 from benchpool_scheduler.contract.schedules import Schedule, ScheduledOutcome, ScheduledTime
 
 SIGNS = {"succeeded": "✓", "failed": "✗", "cancelled": "c"}
-"""Signs of jobs that have ended; one that has not is a dot."""
+"""Symbols of ended jobs. Other jobs have a dot."""
 _UNSENT = {
     ScheduledOutcome.SKIPPED: "s",
     ScheduledOutcome.MISSED: "m",
@@ -28,17 +28,17 @@ SCHEDULE_COLUMNS = (
 
 
 def line_of(last: Sequence[ScheduledTime]) -> str:
-    """Return what came of the last times in one sign each, the newest at the right."""
+    """Return the outcomes of the last times as one character each, the newest at the right."""
     return "".join(sign_of(time) for time in reversed(last)) or "-"
 
 
 def sign_of(time: ScheduledTime) -> str:
-    """Return the sign of what came of a time."""
+    """Return the character for the outcome of a time."""
     return _UNSENT.get(time.outcome) or SIGNS.get(time.state or "", "·")
 
 
 def schedules(screen: Screen, found: Sequence[Schedule]) -> None:
-    """Print schedules, a line for each."""
+    """Print schedules, one line each."""
     if not found:
         screen.line("No schedules. `benchpool submit --every 'night at 2' train.py` begins one.")
         return
@@ -60,7 +60,7 @@ def schedules(screen: Screen, found: Sequence[Schedule]) -> None:
 
 
 def schedule(screen: Screen, one: Schedule) -> None:
-    """Print a schedule: its next times, and its last ones with why none was sent."""
+    """Print a schedule: its next times, and its last ones with the reason if no job was sent."""
     screen.heading(f"{words.short(one.id)} {words.clean(one.name)}, project {one.project}")
     screen.line(words.clean(one.text))
     screen.line(f"cron: {one.cron}, time zone {one.zone}")

@@ -1,4 +1,4 @@
-"""``benchpool submit --every``: the same submission at set times."""
+"""``benchpool submit --every``: repeats the same submission at set times."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LOCALTIME = Path("/etc/localtime")
 
 
 def check_alone(options: Mapping[str, Any]) -> None:
-    """Refuse what does not go with a schedule. Errors: InvalidInput."""
+    """Refuse options that conflict with a schedule. Errors: InvalidInput."""
     if options["zone"] and not options["every"]:
         raise InvalidInput("--zone goes with --every WHEN, and there is none.", field="zone")
     others = [name for name in ("sweep", "array", "wait", "after") if options[name]]
@@ -37,13 +37,13 @@ def check_alone(options: Mapping[str, Any]) -> None:
 
 
 def request_of(submission: JobSubmission, options: Mapping[str, Any]) -> ScheduleRequest:
-    """Return the schedule that the options ask for."""
+    """Return the schedule that the options describe."""
     zone = options["zone"] or own_zone()
     return ScheduleRequest(submission, options["every"], zone, submission.name, submission.key)
 
 
 def own_zone() -> str:
-    """Return the name of this machine's time zone, UTC where it has none."""
+    """Return the name of this machine's time zone, or UTC if it has none."""
     named = os.environ.get("TZ", "").lstrip(":")
     if named and not named.startswith("/"):
         return named
@@ -52,7 +52,7 @@ def own_zone() -> str:
 
 
 def begin(session: Session, request: ScheduleRequest) -> int:
-    """Begin a schedule and say when it sends."""
+    """Create a schedule and print when it will submit jobs."""
     one = session.client.begin_schedule(request)
     if session.screen.json:
         session.screen.value(one)

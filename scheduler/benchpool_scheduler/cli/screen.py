@@ -1,6 +1,6 @@
-"""What the terminal shows: tables that fit, JSON, errors.
+"""Output to the terminal: tables that fit, JSON, errors.
 
-No colour when piped; texts of jobs are never read as markup or as orders to the terminal.
+There is no colour when piped. Texts of jobs are never interpreted as markup or control sequences.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from benchpool_scheduler.errors import BenchpoolError
 PIPED_WIDTH = 80
 WIDEST = 140
 GAP = 2
-"""Columns of the terminal after each column of a table."""
+"""Width of the gap after each column of a table, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its heading and how it behaves when there is little room.
+    """Column of a table: its heading, and how it adapts to narrow terminals.
 
-    ``width`` cuts in the middle; ``rest`` takes what the others leave, on several lines with
+    ``width`` cuts text in the middle. ``rest`` takes the remaining width, on several lines with
     ``wrap``.
     """
 
@@ -43,19 +43,19 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A text with a colour."""
+    """Text with a colour."""
 
     text: str
     style: str = ""
 
 
 class Screen:
-    """Where a verb prints.
+    """Output of a verb.
 
     Args:
         json: Print one JSON value instead of tables and sentences.
 
-    ``origin`` is the address below which links to pages lie.
+    ``origin`` is the address that links to pages are relative to.
     """
 
     def __init__(self, *, json: bool = False) -> None:
@@ -67,10 +67,10 @@ class Screen:
             self._out.width = WIDEST
 
     def value(self, value: object) -> None:
-        """Print a value of the contract as JSON."""
+        """Print a contract value as JSON."""
         try:
             text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-        except UnicodeEncodeError:  # a path or an argument that is no text
+        except UnicodeEncodeError:  # a path or an argument that is not valid text
             text = json.dumps(msgspec.to_builtins(value), indent=2)
         print(text, flush=True)
 
@@ -79,20 +79,20 @@ class Screen:
         self._out.print(Text(text), soft_wrap=True)
 
     def heading(self, text: str) -> None:
-        """Print the answer to the question, first."""
+        """Print the main answer in bold."""
         self._out.print(Text(text, style="bold"), soft_wrap=True)
 
     def link(self, url: str) -> str:
-        """Return the whole address of a page."""
+        """Return the complete address of a page."""
         return urljoin(f"{self.origin}/", url)
 
     def facts(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Print names and values, one a line."""
+        """Print names and values, one pair a line."""
         for name, value in pairs:
             self._out.print(Text(f"{name:<11} "), Text(value), sep="", soft_wrap=True)
 
     def table(self, columns: Sequence[Column], rows: Iterable[Sequence[str | Cell]]) -> list[int]:
-        """Print a table that fits the width; return the rows whose last column was cut."""
+        """Print a table that fits the width. Return the indexes of rows with a cut last column."""
         table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="dim")
         for column in columns:
             table.add_column(
@@ -110,32 +110,32 @@ class Screen:
         return self._cut(columns, shown)
 
     def _cut(self, columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> list[int]:
-        """Return the rows whose last column had too little room beside the others."""
+        """Return the indexes of rows whose last column did not fit beside the others."""
         room = self._out.width - GAP
         for at, column in enumerate(columns[:-1]):
             room -= GAP + max([len(column.heading), *(row[at].cell_len for row in rows)])
         return [at for at, row in enumerate(rows) if row[-1].cell_len > room]
 
     def aside(self, text: str) -> None:
-        """Say something beside the output, on standard error."""
+        """Print a message to standard error."""
         print(words.clean(text), file=sys.stderr, flush=True)
 
     def error(self, error: BenchpoolError) -> None:
-        """Print an error: the object as JSON on standard output, else its sentence on error."""
+        """Print an error: as JSON to standard output, or as a sentence to standard error."""
         if self.json:
             self.value(error.as_json())
         else:
             self.aside(f"benchpool: {error.message}")
 
     def bytes(self, data: bytes) -> None:
-        """Print bytes as they are."""
+        """Print bytes unchanged."""
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
 
 
 def _text(column: Column, cell: str | Cell) -> Text:
     value = cell if isinstance(cell, Cell) else Cell(cell)
-    # A tree stands by the spaces before its names.
+    # Leading spaces show the tree, so they stay.
     text = " " * (len(value.text) - len(value.text.lstrip(" "))) + words.clean(value.text)
     if column.width is not None:
         text = words.cut_in_middle(text, column.width)

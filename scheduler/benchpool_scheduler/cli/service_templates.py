@@ -1,4 +1,4 @@
-"""What a template shows, found from the words of a terminal: a job's results, a store, a script."""
+"""Lookup of the input of a service template: a job's results, a store or a script."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from benchpool_scheduler.errors import InvalidInput
 
 
 def shown(session: Session, shows: Shows, word: str) -> str:
-    """Return what is shown as the program takes it.
+    """Return the input in the form that the program takes.
 
-    Errors: InvalidInput where there is none; those of asking for a job.
+    Errors: InvalidInput if it does not exist, and those of requesting a job.
     """
     match shows:
         case Shows.FOLDER:
@@ -22,7 +22,7 @@ def shown(session: Session, shows: Shows, word: str) -> str:
         case Shows.STORE:
             return _store(session.folder, word)
         case Shows.SCRIPT:
-            entries.read([word], session.folder)  # whether it is there
+            entries.read([word], session.folder)  # raises if the script does not exist
             return word
 
 

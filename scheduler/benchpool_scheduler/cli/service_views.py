@@ -1,4 +1,4 @@
-"""What services look like to a person."""
+"""Output of services."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchpool_scheduler.contract.serving import PoolService, ServiceAccess
 from benchpool_scheduler.phrases import count, duration, gpu_use
 
 EVENTS = 5
-"""So many of the newest are printed."""
+"""Number of newest events to print."""
 SERVICE_COLUMNS = (
     Column("NAME", width=18),
     Column("USER", width=12),
@@ -23,7 +23,7 @@ SERVICE_COLUMNS = (
 
 
 def services(screen: Screen, found: Sequence[PoolService]) -> None:
-    """Print services, a line for each."""
+    """Print services, one line each."""
     if not found:
         screen.line(
             "No services. `benchpool serve NAME -- COMMAND` begins one; `benchpool services --all` "
@@ -48,7 +48,7 @@ def services(screen: Screen, found: Sequence[PoolService]) -> None:
 
 
 def service(screen: Screen, one: PoolService) -> None:
-    """Print a service: how it is, its replicas, what comes in."""
+    """Print a service: its state, its replicas and its requests."""
     screen.heading(f"{one.name} version {one.version}, project {words.clean(one.project)}")
     screen.line(words.clean(one.text))
     screen.line(f"Address: {screen.link(one.url)}")
@@ -81,7 +81,7 @@ def opens(one: PoolService) -> str:
 
 
 def asked(one: PoolService) -> str:
-    """Return how many replicas a service has, and when it sleeps."""
+    """Return the number of replicas of a service, and when it sleeps."""
     few, many = one.min_replicas, one.max_replicas
     number = count(few, "replica") if few == many else f"{few} to {count(many, 'replica')}"
     gpus = f"{count(one.gpus, 'GPU')} each"
@@ -90,7 +90,7 @@ def asked(one: PoolService) -> str:
 
 
 def came(one: PoolService) -> str:
-    """Return what came in, of the last minute."""
+    """Return the request figures of the last minute."""
     times = one.times
     if times.p50_ms is None or times.p95_ms is None:
         return f"Requests: {times.in_flight} in flight, none answered in the last minute"

@@ -1,4 +1,4 @@
-"""Reads a service from YAML; what is wrong is told with its line and key."""
+"""Reading of a service from YAML, with line and key in errors."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from benchpool_scheduler.errors import InvalidInput
 
 
 def read(text: str, source: str) -> ServiceDocument:
-    """Return the service that a text describes.
+    """Return the service that a YAML text describes.
 
     Raises:
-        InvalidInput: It is no YAML, has an unknown key or one twice, or a value makes no sense.
+        InvalidInput: It is not YAML, has an unknown or repeated key, or an invalid value.
 
     >>> read("name: chat\\nscript: answer.py\\nmax: 3", "f").max
     3

@@ -1,4 +1,4 @@
-"""``benchpool serve``: a program of this folder that answers requests."""
+"""``benchpool serve``: runs a program of this folder that answers requests."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ NO_FILES = snapshot.FolderSnapshot((), {}, ())
 
 @dataclass(frozen=True, slots=True)
 class WantedService:
-    """A service as a terminal or a file says it.
+    """Service described by a terminal command or a file.
 
     Attributes:
-        command: What runs, in the words of a terminal.
+        command: Words of the command to run.
         asked: Fields of its submission. ``own``: keywords of ``service_requests.request_of``.
-        travels: Whether the files of the folder go with it.
+        travels: Whether the files of the folder are sent with it.
     """
 
     name: str
@@ -84,7 +84,7 @@ class WantedService:
 
 
 def _of_words(session: Session, options: Mapping[str, Any]) -> WantedService:
-    """Return what options say. Errors: InvalidInput."""
+    """Return the service that the options describe. Errors: InvalidInput."""
     if options["name"] is None:
         raise InvalidInput(
             "Say what the service is called: `benchpool serve NAME -- COMMAND`, or all of it in a "
@@ -99,7 +99,7 @@ def _of_words(session: Session, options: Mapping[str, Any]) -> WantedService:
 
 
 def _of_template(session: Session, name: str, wanted: WantedService) -> WantedService:
-    """Return a service of a template; what was given goes before what the template says."""
+    """Return a service with the defaults of a template. Given options take precedence."""
     template = TEMPLATES[name]
     word, more = words_of(name, wanted.command)
     what = service_templates.shown(session, template.shows, word)
@@ -120,13 +120,13 @@ def _of_template(session: Session, name: str, wanted: WantedService) -> WantedSe
 
 
 _WORDS = {"min": "least", "max": "most"}
-"""Keywords of a service with another name among the options."""
+"""Names of options that differ from the keywords of a service."""
 BESIDE_A_FILE = frozenset({"file", "update", "json", "url", "token"})
-"""Options that say nothing of the service itself."""
+"""Options that do not describe the service itself."""
 
 
 def _of_file(options: Mapping[str, Any]) -> WantedService:
-    """Return what a file says. Errors: InvalidInput; nothing else may say it besides."""
+    """Return the service described by a file. Errors: InvalidInput, also for further options."""
     context = click.get_current_context()
     given = [
         it.opts[-1] if isinstance(it, click.Option) else it.human_readable_name
@@ -142,7 +142,7 @@ def _of_file(options: Mapping[str, Any]) -> WantedService:
         )
     path = options["file"]
     source = "standard input" if str(path) == "-" else str(path)
-    # No other verb needs what reads such a file.
+    # Imported here, because no other verb needs it.
     from benchpool_scheduler.cli import service_yaml
 
     document = service_yaml.read(text_files.read(path), source)
@@ -156,7 +156,7 @@ def _of_file(options: Mapping[str, Any]) -> WantedService:
 
 
 def serve(session: Session, options: Mapping[str, Any]) -> int:
-    """Begin a service, or exchange it, and say where it is."""
+    """Create or update a service and print its address."""
     wanted = _of_file(options) if options["file"] else _of_words(session, options)
     entry = entries.read(wanted.command, session.folder)
     files = submitting.taken_files(session, entry) if wanted.travels else NO_FILES

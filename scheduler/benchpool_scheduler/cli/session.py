@@ -1,4 +1,4 @@
-"""What a verb works with: the reader's environment, the screen, the client when it needs one."""
+"""Context of a verb: the user's environment, the screen, and the client on demand."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Session:
     """One call of the command line.
 
     Args:
-        environ: The reader's environment; only the command line and the application read it.
-        folder: The current folder.
-        url, token: What the reader said with ``--url`` and ``--token``.
+        environ: The user's environment. Only the command line and the application read it.
+        folder: Current folder.
+        url, token: Values of ``--url`` and ``--token``.
     """
 
     environ: Mapping[str, str]
@@ -29,20 +29,20 @@ class Session:
 
     @cached_property
     def credentials(self) -> Credentials:
-        """Where the service is. Raises Unavailable or NotAuthenticated."""
+        """Address and token of the service. Errors: Unavailable, NotAuthenticated."""
         return self.found()
 
     def found(self) -> Credentials:
-        """Return where the service is now. Raises as ``credentials``."""
+        """Return the current address and token of the service. Errors: as ``credentials``."""
         return discover(self.environ, url=self.url, token=self.token)
 
     @cached_property
     def client(self) -> Client:
-        """A client of the service."""
+        """Client of the service."""
         self.screen.origin = self.credentials.page or self.credentials.url
         return Client(self.credentials, tell=self.screen.aside)
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close the client, if it was opened."""
         if "client" in self.__dict__:
             self.client.close()

@@ -1,4 +1,4 @@
-"""``benchpool shell``: this terminal becomes one inside a running worker."""
+"""``benchpool shell``: connects this terminal to a shell in a running worker."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ END_OF_FILE = b"\x04"
 
 
 class Typist(threading.Thread):
-    """Sends what is typed, and new sizes of the terminal, until it is told to stop."""
+    """Thread that sends typed input and new terminal sizes until it is stopped."""
 
     def __init__(self, client: Client, opened: Shell) -> None:
         super().__init__(daemon=True)
@@ -36,17 +36,17 @@ class Typist(threading.Thread):
         self.failed: BenchpoolError | None = None
 
     def resized(self, *_: object) -> None:
-        """Take notice that the terminal has another size."""
+        """Handle a change of the terminal's size."""
         os.write(self._waker, b"r")
 
     def stop(self) -> None:
-        """Send nothing more."""
+        """Stop sending and wait for the thread to end."""
         self._over = True
         os.write(self._waker, b"s")
         self.join()
 
     def run(self) -> None:
-        """Send, until the end."""
+        """Send input until stopped."""
         try:
             self._send_all()
         except BenchpoolError as failed:
@@ -74,7 +74,7 @@ class Typist(threading.Thread):
 
 
 def size_of(terminal: int) -> dict[str, int]:
-    """Return rows and columns of a terminal; nothing where it is none."""
+    """Return rows and columns of a terminal. Empty if it is not a terminal."""
     with contextlib.suppress(OSError):
         columns, rows = os.get_terminal_size(terminal)
         if rows and columns:
@@ -84,7 +84,7 @@ def size_of(terminal: int) -> dict[str, int]:
 
 @contextlib.contextmanager
 def raw(terminal: int) -> Iterator[None]:
-    """Pass each key on as it is, Ctrl-C too; the terminal is as before afterwards."""
+    """Set the terminal to raw mode, which passes on each key, even Ctrl-C, and restore it."""
     if not os.isatty(terminal):
         yield
         return
@@ -97,7 +97,7 @@ def raw(terminal: int) -> Iterator[None]:
 
 
 def shell(session: Session, options: Options) -> int:
-    """Open a shell and be its terminal until one of them ends."""
+    """Open a shell and connect this terminal to it until one of them ends."""
     terminal = sys.stdin.fileno()
     opening = ShellOpening(
         worker=options["worker"],

@@ -1,4 +1,4 @@
-"""``benchpool submit``: the current folder, a command, and what to do until the end."""
+"""``benchpool submit``: sends the current folder and a command, and can follow the job."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ INTERRUPTED = 130
 
 
 def submit(session: Session, command: Sequence[str], options: Mapping[str, Any]) -> int:
-    """Send a job, say what becomes of it, and with ``--wait`` follow it to its end."""
+    """Submit a job and print its state. With ``--wait`` follow it to its end."""
     sweeping.check_alone(options)
     scheduling.check_alone(options)
     command, pairs = entries.parameters_after(command)
@@ -70,7 +70,7 @@ def submit(session: Session, command: Sequence[str], options: Mapping[str, Any])
         session.client.preview_schedule(request)
         snapshot.upload(session.client, {**files.contents, **sent})
         return scheduling.begin(session, request)
-    # What cannot be accepted is said before anything is uploaded.
+    # Refusals come before any upload.
     preview = session.client.preview(submission)
     snapshot.upload(session.client, {**files.contents, **sent})
     job = session.client.submit(submission)
@@ -108,20 +108,20 @@ def _sweep(
 
 
 def runs_on(job: Job) -> str:
-    """Return what Ctrl-C says: the job is not ours to end."""
+    """Return the message for Ctrl-C: the job keeps running."""
     id_ = words.short(job.id)
     return f"{id_} runs on: `benchpool logs -f {id_}` follows it, `benchpool cancel {id_}` ends it."
 
 
 def exit_status(job: Job) -> int:
-    """Return the exit status of a job as our own."""
+    """Return the exit status for a job that has ended."""
     if job.state is State.SUCCEEDED:
         return 0
     return job.exit_code if job.exit_code and 0 < job.exit_code < 256 else 1
 
 
 def taken_files(session: Session, entry: Entry) -> snapshot.FolderSnapshot:
-    """Return the files of the folder that go with a job; say what of them does not."""
+    """Return the files of the folder that are sent with a job. Print a summary of the others."""
     must = [entry.path] if isinstance(entry, ScriptEntry) else []
     taken = snapshot.take(session.folder, must=must)
     for sentence in taken.sentences():
@@ -132,7 +132,7 @@ def taken_files(session: Session, entry: Entry) -> snapshot.FolderSnapshot:
 def _python(
     session: Session, entry: Entry, options: Mapping[str, Any], command: Sequence[str]
 ) -> str:
-    """Return the Python of a job; of a notebook say which it is, and why."""
+    """Return the Python of a job. For a notebook, print which one it is and why."""
     notebook = command[0] if isinstance(entry, NotebookEntry) else None
     found = interpreters.python_for(
         entry,
@@ -169,10 +169,10 @@ def _submission(
 
 
 def check_imports(session: Session, submission: JobSubmission, command: Sequence[str]) -> None:
-    """Refuse what has imports that are known to fail in the Python that will run it.
+    """Refuse a submission with imports that are known to fail in its Python.
 
     Raises:
-        InvalidInput: With the first of them.
+        InvalidInput: The first such import.
     """
     entry = submission.entry
     if isinstance(entry, CommandEntry):
@@ -192,14 +192,14 @@ def check_imports(session: Session, submission: JobSubmission, command: Sequence
 
 
 def say_code_warnings(session: Session, submission: JobSubmission, command: Sequence[str]) -> None:
-    """Say what in the code is likely to go wrong in a job."""
+    """Print warnings about code that is likely to fail in a job."""
     notebook = command[0] if isinstance(submission.entry, NotebookEntry) else None
     for each in code_warnings.of_submission(session.folder, submission, notebook):
         session.screen.aside(f"{each.where}, line {each.line}: {each.text}.")
 
 
 def _plain(name: str) -> str:
-    """Return a name as part of a folder's name."""
+    """Return a name with safe characters only, for a folder's name."""
     kept = "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in name)
     return kept.strip(".")[:80] or "job"
 
@@ -207,7 +207,7 @@ def _plain(name: str) -> str:
 def _say_accepted(
     session: Session, job: Job, plan: str, submission: JobSubmission, *, given_key: bool
 ) -> None:
-    """Say what was sent and when it starts; a key may be that of a job that was sent before."""
+    """Print the job and its expected start. With ``--key`` the job may already exist."""
     screen = session.screen
     if screen.json:
         screen.value(job)

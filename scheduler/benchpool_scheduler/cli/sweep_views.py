@@ -1,4 +1,4 @@
-"""What sweeps look like to a person."""
+"""Output of sweeps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SWEEP_COLUMNS = (
 
 
 def sweeps(screen: Screen, found: Sequence[Sweep]) -> None:
-    """Print sweeps, a line for each."""
+    """Print sweeps, one line each."""
     if not found:
         screen.line("No sweeps. `benchpool submit --sweep lr=0.1,0.01 train.py` begins one.")
         return
@@ -41,7 +41,7 @@ def sweeps(screen: Screen, found: Sequence[Sweep]) -> None:
 
 
 def sweep(screen: Screen, one: Sweep) -> None:
-    """Print a sweep and its trials, the best first."""
+    """Print a sweep and its trials, best first."""
     screen.heading(f"{words.short(one.id)} {words.clean(one.name)}, project {one.project}")
     screen.line(words.clean(one.text))
     if one.problem is not None:

@@ -1,4 +1,4 @@
-"""``benchpool submit --sweep``: the same submission with many values."""
+"""``benchpool submit --sweep``: repeats the same submission with many values."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ PARAMS: Sequence[click.Parameter] = (
 
 
 def request_of(submission: JobSubmission, options: Mapping[str, Any]) -> SweepRequest:
-    """Return the sweep that the options ask for. Errors: InvalidInput."""
+    """Return the sweep that the options describe. Errors: InvalidInput."""
     if options["array"]:
         plan = array_tasks.plan_of(options["array"])
         hours = options["trial_hours"]
@@ -75,7 +75,7 @@ _AS_THEY_ARE = (
 
 
 def begin(session: Session, request: SweepRequest, said: str) -> int:
-    """Begin a sweep and say what it will do; ``said`` is what its preview said."""
+    """Start a sweep and print its plan. ``said`` is the text of its preview."""
     sweep = session.client.begin_sweep(request)
     if session.screen.json:
         session.screen.value(sweep)
@@ -88,12 +88,12 @@ def begin(session: Session, request: SweepRequest, said: str) -> int:
 
 
 def is_many(options: Mapping[str, Any]) -> bool:
-    """Return whether many jobs are asked for: a sweep, or an array."""
+    """Return whether the options describe many jobs: a sweep or an array."""
     return bool(options["sweep"] or options["array"])
 
 
 def check_alone(options: Mapping[str, Any]) -> None:
-    """Refuse options of a sweep without one, and what goes with none. Errors: InvalidInput."""
+    """Refuse conflicting options, and sweep options without a sweep. Errors: InvalidInput."""
     if options["wait"] and is_many(options):
         raise InvalidInput(
             "--wait follows one job, and a sweep is many: `benchpool sweep ID` shows it.",

@@ -1,4 +1,4 @@
-"""Files that a person names, as text."""
+"""Reading of text files named by the user."""
 
 from __future__ import annotations
 

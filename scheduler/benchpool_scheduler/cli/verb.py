@@ -1,4 +1,4 @@
-"""What a verb of the command line is."""
+"""Definition of a verb of the command line."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Run = Callable[[Session, Options], int]
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """One verb.
+    """Verb of the command line.
 
     Attributes:
-        path: Its words: ``("config", "check")`` is a verb of a group.
-        summary: One sentence; ``details`` further ones.
-        run: Does it; the result is the exit status.
-        remote: It talks to the service, so it takes ``--url`` and ``--token``.
-        command: Words after its own options belong to a job (``submit``).
+        path: Words of the verb: ``("config", "check")`` is a verb of a group.
+        summary: One sentence. ``details``: further sentences.
+        run: Runs the verb and returns the exit status.
+        remote: Whether it uses the service, and so takes ``--url`` and ``--token``.
+        command: Whether words after its own options belong to a job (``submit``).
     """
 
     path: tuple[str, ...]
@@ -37,7 +37,7 @@ class Verb:
 
 
 def option(*names: str, **settings: Any) -> click.Option:
-    """Return an option; its default is part of its help."""
+    """Return an option. Its default is shown in its help."""
     return click.Option(list(names), show_default=settings.get("default") is not None, **settings)
 
 
@@ -47,7 +47,7 @@ def argument(name: str, **settings: Any) -> click.Argument:
 
 
 def submit_option(of: SubmitOption) -> click.Option:
-    """Return an option of ``submit`` as the command line takes it."""
+    """Return an option of ``submit`` in the form of the command line."""
     takes = value_of(of)
     names = (of.name, of.flag, *([of.short] if of.short else []))
     if takes.type is bool:
@@ -58,7 +58,7 @@ def submit_option(of: SubmitOption) -> click.Option:
     if takes.type is str:
         return option(*names, **settings)
     if takes.duration:
-        return option(*names, **settings)  # ``fields_of`` reads it, as it does in Python
+        return option(*names, **settings)  # parsed by ``fields_of``, as in Python
     bounds: Any = click.IntRange if takes.type is int else click.FloatRange
     type_ = bounds(min=takes.least, max=takes.most)
     return option(*names, type=type_, default=takes.default, **settings)

@@ -1,4 +1,4 @@
-"""What each answer looks like to a person: the table of columns and lines for every verb."""
+"""Output of each type of answer: columns and lines for every verb."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ PROJECT_COLUMNS = (
 
 
 def jobs(screen: Screen, listed: Sequence[Job]) -> None:
-    """Show a list of jobs; below it what failed in full where the list has no room for that."""
+    """Print a list of jobs, and below it the full text of failures that were cut."""
     if not listed:
         screen.line("There are no such jobs. Send one with `benchpool submit --gpus 1 train.py`.")
         return
@@ -91,7 +91,7 @@ def jobs(screen: Screen, listed: Sequence[Job]) -> None:
 
 
 def job(screen: Screen, detail: JobDetail) -> None:
-    """Show one job and its attempts."""
+    """Print one job and its attempts."""
     one, now = detail.job, datetime.now(UTC)
     sign, _ = words.STATE_SIGNS[one.state]
     screen.heading(f"{sign} {one.state}  {words.clean(one.name)}")
@@ -114,13 +114,13 @@ def job(screen: Screen, detail: JobDetail) -> None:
 
 
 def usage(screen: Screen, answer: JobUsage) -> None:
-    """Show how a job used what it held."""
+    """Print how a job used its resources."""
     screen.heading(words.clean(answer.text))
     screen.facts([*((one.name, one.text) for one in answer.figures), *_to_change(answer)])
 
 
 def _usage_facts(answer: JobUsage) -> Iterable[tuple[str, str]]:
-    """Return a note as ``show`` has it."""
+    """Return the facts about the use of a job, for ``job``."""
     figures = ", ".join(f"{one.name} {one.text}" for one in answer.figures)
     told = [("Used", figures), ("Found", words.clean(answer.text))]
     return [(name, text) for name, text in (*told, *_to_change(answer)) if text]
@@ -140,7 +140,7 @@ def _pause(pause: Preemption) -> str:
 
 
 def why(screen: Screen, answer: Why) -> None:
-    """Show why a job waits."""
+    """Print why a job waits."""
     late = None if answer.deadline is None else words.clean(answer.deadline.text)
     if answer.reason is None:
         screen.heading("It does not wait.")
@@ -164,13 +164,13 @@ def why(screen: Screen, answer: Why) -> None:
 
 
 def _to_do(job: str, advice: Iterable[Advised]) -> list[tuple[str, str]]:
-    """Return the commands that do what a reason advises."""
+    """Return the commands that follow a reason's advice."""
     verb = f"benchpool change {words.short(job)}"
     return [("Do that", f"{verb} {FLAGS[it.name]} {quote(it.text)}") for it in advice]
 
 
 def code(screen: Screen, answer: SentCode) -> None:
-    """Show what a job was sent to run, as it can be run again."""
+    """Print what a job was sent to run, in a form that can be run again."""
     if answer.kind == "command":
         screen.line(words.clean(join(answer.command)))
     elif answer.kind == "script" and answer.text is None:
@@ -188,7 +188,7 @@ def code(screen: Screen, answer: SentCode) -> None:
 
 
 def estimates(screen: Screen, answer: StartEstimates) -> None:
-    """Show how true estimates of starts were."""
+    """Print the accuracy of start estimates."""
     screen.table(
         ESTIMATE_COLUMNS,
         [
@@ -209,7 +209,7 @@ PEOPLE_COLUMNS = (
 
 
 def people(screen: Screen, answer: Sequence[Person]) -> None:
-    """Show who there is."""
+    """Print the users of the pool."""
     now = datetime.now(UTC)
     rows = []
     for one in answer:
@@ -225,7 +225,7 @@ def people(screen: Screen, answer: Sequence[Person]) -> None:
 
 
 def quota(screen: Screen, answer: Quota) -> None:
-    """Show what a user has: the bench first, then the projects."""
+    """Print a user's quota: the bench first, then the projects."""
     build = answer.build
     held = sum(len(one.gpus) for one in build.held)
     lent = f", {build.lent} lent by parked benches" if build.lent else ""
@@ -251,7 +251,7 @@ def quota(screen: Screen, answer: Quota) -> None:
 
 
 def line(screen: Screen, waiting: Sequence[InLine]) -> None:
-    """Show who waits in line for a bench."""
+    """Print the bench queue."""
     if not waiting:
         screen.line("Nobody that you may see waits for a bench.")
         return
@@ -274,7 +274,7 @@ def line(screen: Screen, waiting: Sequence[InLine]) -> None:
 
 
 def projects(screen: Screen, listed: Sequence[ProjectQuota]) -> None:
-    """Show projects with what they have and deserve."""
+    """Print projects with their allocation and fair share."""
     screen.table(
         PROJECT_COLUMNS,
         [
@@ -300,7 +300,7 @@ def projects(screen: Screen, listed: Sequence[ProjectQuota]) -> None:
 
 
 def status(screen: Screen, answer: Status, own: Sequence[Job]) -> None:
-    """Show the pool's sentence, GPUs by what they do, projects, and the reader's own jobs."""
+    """Print the pool's summary, GPUs by use, projects, and the user's own jobs."""
     screen.heading(words.clean(answer.text))
     if answer.simulated:
         screen.line("The GPUs are simulated: jobs see their names and compute on the processor.")
@@ -378,7 +378,7 @@ def _attempt_rows(detail: JobDetail, now: datetime) -> list[tuple[str, ...]]:
 
 
 def doubts(screen: Screen, answer: SafeModeIssues) -> None:
-    """Show what runs and is not known, and what cannot be read."""
+    """Print the safe mode issues: unknown running jobs and unreadable records."""
     if answer.hold is not None:
         screen.line(f"! {words.clean(answer.hold)}")
     if answer.hub is not None:

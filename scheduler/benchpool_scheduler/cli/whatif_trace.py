@@ -1,4 +1,4 @@
-"""``benchpool whatif --trace``: a recorded workload in two pools, without a service."""
+"""``benchpool whatif --trace``: replays a recorded workload in two pools, without a service."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ FROM_REPLAY = (
 
 
 def replayed(options: Options, declared: str | None) -> WorkloadWhatIf:
-    """Replay a trace before and after.
+    """Replay a trace before and after a change.
 
-    Before: the pool and the quotas that ``benchpool replay`` would take. After: the projects and
-    the policy of ``--config``, if there is one, and so many more GPUs.
+    Before: the pool and the quotas that ``benchpool replay`` would use. After: the projects and the
+    policy of ``--config``, if given, and the GPUs of ``--more-gpus`` added.
 
     Args:
-        options: What the verb was given.
-        declared: The text of the file that ``--config`` names.
+        options: Options of the verb.
+        declared: Text of the file named by ``--config``.
 
     Errors: InvalidInput.
     """
@@ -65,13 +65,13 @@ def _after(options: Options, declared: str | None, pool: ReplayPool, before: Sid
         return after
     configuration = load(declared, str(options["config"]))
     projects = tuple(settings.project for settings in configuration.projects)
-    # A trace has no dates: its zero is that of the clock, when a month begins in UTC.
+    # A trace has no dates: its time zero is that of the clock, where a month begins in UTC.
     hours = configuration.hour_budgets
     return replace(after, projects=projects, policy=configuration.policy, hours=hours)
 
 
 def _grown(pool: ReplayPool, more: int) -> tuple[Node, ...]:
-    """Return the nodes with so many more GPUs; a pool that only counts stays one node."""
+    """Return the nodes with ``more`` GPUs added. A pool of one node stays one node."""
     if pool.nodes == 1:
         return ReplayPool(1, pool.gpus_per_node + more).as_nodes()
     return with_nodes(Snapshot(pool.as_nodes(), (), ()), more, per_node=pool.gpus_per_node).nodes

@@ -1,4 +1,4 @@
-"""``benchpool whatif``: what would be otherwise with another configuration or more GPUs."""
+"""``benchpool whatif``: shows the effects of another configuration or more GPUs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from benchpool_scheduler.contract import (
 from benchpool_scheduler.phrases import gpu_time
 
 WIDTH = 80
-"""Longest line of a sentence, in characters."""
+"""Maximum length of a line, in characters."""
 
 PROJECT_COLUMNS = (
     Column("PROJECT", width=18),
@@ -61,7 +61,7 @@ FIGURES = (
     ("Pauses per job", "preemptions_per_job", "{:.3f}"),
     ("Lost, GPU h", "lost_gpu_h", "{:.1f}"),
 )
-"""The figures of a workload: heading, key, and how the number is written."""
+"""Figures of a workload: heading, key and number format."""
 
 FIGURE_COLUMNS = (
     Column("WORKLOAD"),
@@ -106,7 +106,7 @@ def _whatif(session: Session, options: Options) -> int:
 
 
 def show(screen: Screen, answer: WhatIf) -> None:
-    """Show who would fare otherwise: the sentence first, then projects, then jobs."""
+    """Print the effects of a change: the summary first, then projects, then jobs."""
     screen.heading(words.clean(answer.text))
     for warning in answer.warnings:
         screen.line(f"! {words.clean(warning)}")
@@ -127,7 +127,7 @@ def show(screen: Screen, answer: WhatIf) -> None:
 
 
 def show_workload(screen: Screen, found: WorkloadWhatIf) -> None:
-    """Show how a recorded workload would fare: figures of the pool, then waits by project."""
+    """Print the effects on a recorded workload: figures of the pool, then waits by project."""
     screen.heading(found.text)
     if found.left_out:
         screen.line(
@@ -189,7 +189,7 @@ def _figure(project: ProjectNow | None, name: str) -> str | None:
 
 
 def _change(before: str | None, after: str | None) -> str:
-    """Return a figure, or how it would change.
+    """Return a figure, or its change.
 
     >>> _change("2", "2"), _change("2", "4"), _change(None, "4")
     ('2', '2 → 4', '- → 4')
@@ -223,7 +223,7 @@ def _fate(now: JobNow) -> Cell:
 
 _OWN = (*("trace", "policy", "jobs_out", "gpus_per_node", "past", "estimates", "judged_from"),)
 REPLAY_OPTIONS = tuple(param for param in REPLAY.params if param.name not in _OWN)
-"""The options of ``benchpool replay`` that say which workload is replayed, and on what."""
+"""Options of ``benchpool replay`` that select the workload and the pool."""
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 

@@ -1,4 +1,4 @@
-"""How the terminal shows ids, text, times and states. Pure; the phrases are those of ``phrases``.
+"""Terminal forms of IDs, text, times and states. Pure. The phrases are those of ``phrases``.
 
 >>> cut_in_middle("a-very-long-name-of-a-job", 12)
 'a-very…a-job'
@@ -22,16 +22,16 @@ STATE_SIGNS: Mapping[State, tuple[str, str]] = {
     State.FAILED: ("✖", "red"),
     State.CANCELLED: ("○", "bright_black"),
 }
-"""Shape and colour beside the word of a state; the word is always there too."""
+"""Symbol and colour shown beside the word of a state. The word is always shown too."""
 
 
 def short(id_: str) -> str:
-    """Return the part of an id that people read and type."""
+    """Return the short form of an ID, as users read and type it."""
     return id_[:8]
 
 
 def clean(text: str) -> str:
-    r"""Return text on one line, without signs that would steer a terminal.
+    r"""Return text on one line, without characters that would control a terminal.
 
     >>> clean("a\x1b[31mb\nc")
     'a\\x1b[31mb c'
@@ -40,7 +40,7 @@ def clean(text: str) -> str:
 
 
 def cut_in_middle(text: str, width: int) -> str:
-    """Return text of at most ``width`` signs; beginnings and ends tell names apart."""
+    """Return text of at most ``width`` characters. Its beginning and end are kept."""
     if len(text) <= width:
         return text
     tail = (width - 1) // 2
@@ -48,28 +48,27 @@ def cut_in_middle(text: str, width: int) -> str:
 
 
 def age(job: Job, now: datetime) -> str:
-    """Return how long ago a job was sent, whatever became of it."""
+    """Return the time since a job was submitted."""
     return duration((now - job.submitted).total_seconds())
 
 
 def local(at: datetime | None) -> str:
-    """Return a time in the reader's zone, or a dash."""
+    """Return a time in the user's time zone, or a dash."""
     return "-" if at is None else f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def note(job: Job, now: datetime | None = None) -> str:
-    """Return what to say beside the state: why it waits, how far it is, how it ended.
+    """Return the note beside the state: why the job waits, its progress, or how it ended.
 
-    The newest pause comes first while it is one: who needs the room, what was saved, that it is
-    back.
+    A current pause comes first: who claims the GPUs, what was saved, and the resumption.
 
     Args:
-        now: Without it nothing is said of a pause.
+        now: Current time. Without it the note contains no pause.
     """
     pause = "" if now is None else pause_words(job.pause, now)
     rest = _rest(job)
     if job.pause is not None and job.pause.stage == "saving" and pause:
-        return pause  # the reason says the same at more length
+        return pause  # the reason has the same content in more detail
     return "; ".join(part for part in (pause, rest) if part)
 
 
@@ -90,5 +89,5 @@ def _rest(job: Job) -> str:
 
 
 def bound(value: int | None) -> str:
-    """Return a quota or limit; None is no bound."""
+    """Return a quota or limit as text. None means no limit."""
     return "no limit" if value is None else str(value)

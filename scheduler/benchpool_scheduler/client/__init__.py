@@ -1,7 +1,7 @@
-"""The Python client of benchpool: the operations of the API, plain and by coroutines.
+"""Python client of benchpool: the operations of the API, synchronous and asynchronous.
 
-``Client`` is for terminals and for kernels, also where an event loop runs; ``AsyncClient`` for
-services. Both raise the errors of ``benchpool_scheduler.errors`` with the service's own sentence.
+``Client`` is for terminals and kernels, even with a running event loop. ``AsyncClient`` is for
+services. Both raise the errors of ``benchpool_scheduler.errors`` with the service's own message.
 
     with Client(discover(os.environ)) as pool:
         job = pool.submit(JobSubmission(entry=ScriptEntry(path="train.py"), gpus=2))

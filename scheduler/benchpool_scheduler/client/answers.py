@@ -1,4 +1,4 @@
-"""From an HTTP answer to a value of the contract, or to the error it says."""
+"""Conversion of an HTTP answer to a contract value, or to its error."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from benchpool_scheduler.contract.operation import Call
 T = TypeVar("T")
 
 NOT_BENCHPOOL = "not-benchpool"
-"""Code of errors that are made of answers of something else, e.g. the Hub or its proxy."""
+"""Code of errors made from answers of another server, such as the Hub or a proxy."""
 
 
 def read(call: Call[T], status: int, headers: Mapping[str, str], body: bytes, url: str) -> T:
-    """Return the value of a good answer.
+    """Return the value of a successful answer.
 
     Raises:
-        BenchpoolError: Of the class that the status says, with the service's own sentence.
+        BenchpoolError: Of the class for the status, with the service's own message.
     """
     if not 200 <= status < 300:
         raise error(status, headers, body, url)
@@ -51,7 +51,7 @@ def read(call: Call[T], status: int, headers: Mapping[str, str], body: bytes, ur
 
 
 def _is_page(headers: Mapping[str, str], body: bytes, returns: type[object]) -> bool:
-    """Tell whether a good answer is a page of the Hub or a proxy: benchpool's API sends none."""
+    """Return whether a successful answer is a page of the Hub or a proxy instead of the API's."""
     if body.lstrip()[:1] != b"<":
         return False
     html = headers.get("Content-Type", "").startswith("text/html")
@@ -73,10 +73,10 @@ def _log_range(headers: Mapping[str, str], body: bytes) -> LogRange:
 
 
 def error(status: int, headers: Mapping[str, str], body: bytes, url: str) -> errors.BenchpoolError:
-    """Return the error that an answer says; without benchpool's own object, what it must mean.
+    """Return the error of an answer, even without benchpool's error object.
 
-    A proxy in front of a scheduler that is restarting answers with pages of its own. One that has
-    just started knows no address of the pool yet: the Hub answers, with a page or by leading there.
+    A proxy in front of a restarting scheduler answers with its own pages. A proxy that has just
+    started does not know the pool's address yet, so the Hub answers with a page or a redirect.
     """
     try:
         said = msgspec.json.decode(body, type=ErrorAnswer).error
@@ -93,9 +93,9 @@ def error(status: int, headers: Mapping[str, str], body: bytes, url: str) -> err
 
 
 def _is_hubs(status: int, headers: Mapping[str, str], body: bytes) -> bool:
-    """Tell whether a refusal is a page, which benchpool's API has none of, or leads to the Hub's.
+    """Return whether a refusal is a page or a redirect of the Hub.
 
-    What leads elsewhere leads to a login: there the token is what is missing.
+    The API sends no pages. Other redirects lead to a login, which means that the token is missing.
     """
     if 300 <= status < 400:
         return "/hub/services/" in headers.get("Location", "")
@@ -103,7 +103,7 @@ def _is_hubs(status: int, headers: Mapping[str, str], body: bytes) -> bool:
 
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-"""Hosts of an address that leads to the same machine."""
+"""Host names of this machine."""
 
 
 def not_reachable(url: str, cause: str) -> errors.Unavailable:
@@ -120,11 +120,11 @@ def not_reachable(url: str, cause: str) -> errors.Unavailable:
 
 
 SILENT = "no-answer"
-"""Code of an error for a request that was taken and not answered."""
+"""Code of the error for a request that was accepted but not answered."""
 
 
 def silent(url: str, call: Call[Any] | None = None) -> errors.Unavailable:
-    """Return the error for a service that takes a request and says nothing."""
+    """Return the error for a service that accepts a request and does not answer."""
     if call is None or not call.operation.audited:
         then = "try again in a minute"
     elif call.has_key:

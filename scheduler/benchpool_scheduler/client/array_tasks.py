@@ -1,4 +1,4 @@
-"""Arrays of tasks as Slurm's ``--array`` writes them. Pure."""
+"""Task arrays in the syntax of Slurm's ``--array``. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PART = re.compile(r"(\d{1,8})(?:-(\d{1,8})(?::(\d{1,8}))?)?")
 
 
 def plan_of(text: str) -> SweepPlan:
-    """Return the plan of an array: a sweep of one list of task numbers.
+    """Return the plan of an array: a sweep over one list of task numbers.
 
     Errors: InvalidInput.
 
@@ -44,11 +44,11 @@ def plan_of(text: str) -> SweepPlan:
 
 
 def check_alone(beside: Sequence[str], where: str = "") -> None:
-    """Refuse what does not go with an array. Errors: InvalidInput.
+    """Refuse options that conflict with an array. Errors: InvalidInput.
 
     Args:
-        beside: Names of the options that were given too.
-        where: Stands before the sentence.
+        beside: Names of the other options given.
+        where: Prefix of the message.
 
     >>> check_alone([])
     >>> check_alone(["at_once"], "%%train: ")  # doctest: +ELLIPSIS
@@ -65,7 +65,7 @@ def check_alone(beside: Sequence[str], where: str = "") -> None:
 
 
 def _tasks(listed: str, text: str) -> list[int]:
-    """Return the numbers, each once, smallest first, as Slurm takes them."""
+    """Return the task numbers without duplicates, in ascending order, as in Slurm."""
     found: set[int] = set()
     for part in listed.split(","):
         match = _PART.fullmatch(part)

@@ -1,8 +1,8 @@
-"""Where the service is and which token opens it.
+"""Discovery of the service's address and token.
 
-Order: what is said (``--url``, ``--token``), ``BENCHPOOL_URL`` and ``BENCHPOOL_TOKEN``, the
-notebook server's own token, then a ``benchpool up`` of the same user (formats, section 5). The
-environment is given by the caller: only command line and application read it themselves.
+The order is: explicit values (``--url``, ``--token``), ``BENCHPOOL_URL`` and ``BENCHPOOL_TOKEN``,
+the notebook server's own token, then a ``benchpool up`` of the same user (formats, section 5). The
+caller passes the environment. Only command line and application read it themselves.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchpool_scheduler.errors import InvalidInput, NotAuthenticated, Unavailab
 class Credentials:
     """Address of the service (``http://host/services/benchpool``) and the caller's token.
 
-    The token is never part of ``repr``. ``page`` is where browsers go, where that is known.
+    The token is never part of ``repr``. ``page`` is the address for browsers, if known.
     """
 
     url: str
@@ -37,7 +37,7 @@ class Credentials:
 
 
 class Running(msgspec.Struct, frozen=True):
-    """What ``up.json`` in the state folder says of a running ``benchpool up``.
+    """Content of ``up.json`` in the state folder of a running ``benchpool up``.
 
     ``token_file`` is an absolute path, or a name inside the state folder.
     """
@@ -50,13 +50,13 @@ class Running(msgspec.Struct, frozen=True):
 
 
 def state_folder(environ: Mapping[str, str]) -> Path:
-    """Return where ``benchpool up`` keeps its state unless told otherwise."""
+    """Return the state folder of ``benchpool up``: ``BENCHPOOL_STATE`` or the default."""
     said = environ.get("BENCHPOOL_STATE")
     return Path(said) if said else platformdirs.user_state_path("benchpool")
 
 
 GIVEN = "give --url, and --token with one from the Hub's token page"
-"""What an account does that cannot use what another one has started here."""
+"""Remedy for an account that cannot use a benchpool started by another account."""
 
 
 def discover(
@@ -66,16 +66,16 @@ def discover(
     token: str | None = None,
     state: Path | None = None,
 ) -> Credentials:
-    """Find the service and a token.
+    """Return the address of the service and a token.
 
     Args:
         environ: The caller's environment.
-        url, token: What the user said; they go before everything else.
-        state: State folder of a ``benchpool up``; None takes the usual one.
+        url, token: Explicit values, which take precedence.
+        state: State folder of a ``benchpool up``. None for the default.
 
     Raises:
         Unavailable: No benchpool is known here.
-        NotAuthenticated: One is known, but no token for it.
+        NotAuthenticated: A benchpool is known, but no token for it.
 
     >>> discover({"BENCHPOOL_URL": "http://h/services/benchpool/", "BENCHPOOL_TOKEN": "t"})
     Credentials(url='http://h/services/benchpool', source='environment')
@@ -100,7 +100,7 @@ def discover(
             "named with --url and --token, or BENCHPOOL_URL and BENCHPOOL_TOKEN.",
             code="not-reachable",
         )
-    # A notebook server's token without its BENCHPOOL_URL belongs to some other hub.
+    # A notebook server's token without its BENCHPOOL_URL belongs to another hub.
     own = token or environ.get("BENCHPOOL_TOKEN") or _read_token(folder, running)
     return Credentials(
         _service_url(running.scheduler_api), own, str(folder), page=running.url or ""
@@ -108,9 +108,9 @@ def discover(
 
 
 def folder_of_running(environ: Mapping[str, str], state: Path | None = None) -> Path:
-    """Return the state folder of the ``benchpool up`` that runs here, as ``discover`` finds it.
+    """Return the state folder of the ``benchpool up`` that runs here, as found by ``discover``.
 
-    Where none runs it is ``state``, or the usual one. Errors: Unavailable where several run.
+    If none runs, return ``state`` or the default. Errors: Unavailable if several run.
     """
     return _running(environ, state, None)[0]
 
@@ -126,9 +126,9 @@ def _running(
 
 
 def _elsewhere(usual: Path, said_url: str | None) -> tuple[Path, Running | None]:
-    """Return the one ``benchpool up`` that runs from another state folder, if there is one.
+    """Return the one ``benchpool up`` that runs from another state folder, if any.
 
-    Errors: Unavailable where several run and none is named.
+    Errors: Unavailable if several run and none is named.
     """
     found = [(one, start) for one in elsewhere.running() if (start := read_running(one))]
     if said_url:
@@ -145,10 +145,10 @@ def _elsewhere(usual: Path, said_url: str | None) -> tuple[Path, Running | None]
 
 
 def read_running(folder: Path) -> Running | None:
-    """Return what ``up.json`` says, or None when nothing was started there.
+    """Return the content of ``up.json``, or None if there is no such file.
 
     Raises:
-        Unavailable: The file belongs to another account, or is not readable as what it should be.
+        Unavailable: The file belongs to another account, or cannot be read.
     """
     path = folder / "up.json"
     try:
@@ -158,7 +158,7 @@ def read_running(folder: Path) -> Running | None:
     except OSError as failed:
         raise Unavailable(f"{path} cannot be read ({failed.strerror}).") from failed
     if owner not in (os.geteuid(), 0):
-        # Our token would go to the address of whoever wrote it.
+        # The token would be sent to the address chosen by another account.
         raise Unavailable(f"{path} belongs to another account: {GIVEN}.")
     try:
         return msgspec.json.decode(text, type=Running)

@@ -1,7 +1,7 @@
-"""Where a ``benchpool up`` of this account runs whose state folder is not the usual one.
+"""Registry of this account's ``benchpool up`` processes with a non-default state folder.
 
-Each such start leaves a note beside the usual state folder, a file with the path of its own, so
-that the verbs find it without being told. A note whose start no longer runs says nothing.
+Each such start writes a file with the path of its state folder beside the default folder, so that
+the verbs find it without options. Files of starts that no longer run are ignored.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from benchpool_scheduler.worker.process_identity import identity
 
 
 class _Start(msgspec.Struct, frozen=True):
-    """What is read of ``up.json``: which process runs, beyond its pid."""
+    """Fields of ``up.json`` that identify the process beyond its PID."""
 
     pid: int
     process: str = ""
 
 
 def notes() -> Path:
-    """Return the folder of the notes."""
+    """Return the folder of the registry."""
     return platformdirs.user_state_path("benchpool-elsewhere")
 
 
 def remember(state: Path) -> None:
-    """Leave a note of a start; where none can be left, the verbs must be told."""
+    """Register a start. If the file cannot be written, verbs need the state folder as an option."""
     with contextlib.suppress(OSError):
         notes().mkdir(mode=0o700, parents=True, exist_ok=True)
         _note(state).write_bytes(_spelled(state))
 
 
 def forget(state: Path) -> None:
-    """Take the note back."""
+    """Remove a start from the registry."""
     with contextlib.suppress(OSError):
         _note(state).unlink(missing_ok=True)
 
 
 def running() -> list[Path]:
-    """Return the state folders of the starts that run now."""
+    """Return the state folders of the running starts."""
     try:
         found = sorted(notes().iterdir())
     except OSError:
@@ -55,7 +55,7 @@ def _note(state: Path) -> Path:
 
 
 def _spelled(state: Path) -> bytes:
-    """Return the path in UTF-8, whatever the locale is; bytes that are no text stay."""
+    """Return the path in UTF-8, whatever the locale. Undecodable bytes are kept."""
     return str(state.absolute()).encode(errors="surrogateescape")
 
 

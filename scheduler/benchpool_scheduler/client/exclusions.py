@@ -1,8 +1,8 @@
-"""Which files of a folder do not travel with a job, and why.
+"""Selection of the files of a folder that are not sent with a job, and why.
 
-Three sources: built-in rules (caches, environments, version control, what looks like a secret),
-the ``.gitignore`` files that git would read here, and ``.benchpoolignore`` files, which go last
-and may take a built-in exclusion back (``!.env``). Patterns are git's (gitignore(5)).
+There are three sources: built-in rules (caches, environments, version control, likely secrets), the
+``.gitignore`` files that git would read here, and ``.benchpoolignore`` files. The latter come last
+and may revoke a built-in exclusion (``!.env``). Patterns are git's (gitignore(5)).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BUILT_IN: dict[str, str] = {
     ".nox/": ENVIRONMENT,
     "*.egg-info/": "package metadata",
     ".DS_Store": "a cache",
-    # A home folder may be what is sent; programs rewrite their own files there at any moment.
+    # The folder may be a home folder, where programs rewrite these files at any moment.
     ".jupyter/": "settings of a program",
     ".ipython/": "settings of a program",
     ".config/": "settings of a program",
@@ -47,7 +47,7 @@ BUILT_IN: dict[str, str] = {
     ".python_history": "settings of a program",
     "benchpool-results/": "results of earlier jobs",
 }
-"""Pattern and what it names."""
+"""Description of each built-in pattern."""
 
 SECRETS: tuple[str, ...] = (
     ".env",
@@ -79,7 +79,7 @@ SECRETS: tuple[str, ...] = (
     "client_secret*.json",
     "service[-_]account*.json",
 )
-"""Names that usually hold keys, tokens or passwords."""
+"""Name patterns of files that usually hold keys, tokens or passwords."""
 
 _KEY_MARK = b"PRIVATE KEY-----"
 _ENVIRONMENT_MARKS = ("pyvenv.cfg", "conda-meta")
@@ -87,13 +87,13 @@ _ENVIRONMENT_MARKS = ("pyvenv.cfg", "conda-meta")
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """The patterns of one ignore file, which count below its folder."""
+    """Patterns of one ignore file, which apply below its folder."""
 
     below: PurePosixPath
     patterns: Patterns
 
     def decide(self, path: PurePosixPath, folder: bool) -> bool | None:
-        """True to leave out, False to keep, None when no pattern matches."""
+        """Return True to leave out, False to keep, None if no pattern matches."""
         if not path.is_relative_to(self.below):
             return None
         inside = os.fsencode(path.relative_to(self.below))
@@ -101,10 +101,10 @@ class _Rules:
 
 
 class Exclusions:
-    """The rules in force while walking down from a folder.
+    """Rules in force during a walk down from a folder.
 
     Args:
-        root: The folder that is taken.
+        root: Folder to send.
     """
 
     def __init__(self, root: Path) -> None:
@@ -124,7 +124,7 @@ class Exclusions:
         self._read(self._own, folder / IGNORE_FILE, below)
 
     def why(self, inside: PurePosixPath, *, folder: bool) -> str | None:
-        """Say why a path is left out, or None when it is taken."""
+        """Return why a path is left out, or None if it is sent."""
         path = self._base / inside
         own = _last(self._own, path, folder)
         if own is not None:
@@ -138,7 +138,7 @@ class Exclusions:
         return IGNORED_BY_GIT if self._ignored or _last(self._git, path, folder) else None
 
     def _descend(self, top: Path) -> bool:
-        """Read the ignore files above the root; say whether git leaves out all that is in it."""
+        """Read the ignore files above the root. Return whether git ignores the whole root."""
         for folder in [*reversed(self._base.parents), self._base][1:]:
             self._read(self._git, top / folder.parent / ".gitignore", folder.parent)
             if _last(self._git, folder, folder=True):
@@ -155,17 +155,17 @@ class Exclusions:
 
 
 def is_environment(folder: Path) -> bool:
-    """Say whether a folder is a virtual or conda environment, whatever it is called."""
+    """Return whether a folder is a virtual or conda environment, whatever its name."""
     return any((folder / mark).exists() for mark in _ENVIRONMENT_MARKS)
 
 
 def holds_private_key(first_bytes: bytes) -> bool:
-    """Say whether the beginning of a file is a private key in PEM form."""
+    """Return whether the beginning of a file is a private key in PEM form."""
     return first_bytes.lstrip().startswith(b"-----BEGIN ") and _KEY_MARK in first_bytes[:200]
 
 
 def _last(rules: list[_Rules], path: PurePosixPath, folder: bool) -> bool | None:
-    """Return the decision of the deepest ignore file that has one, as git does."""
+    """Return the decision of the deepest ignore file with a match, as in git."""
     for rule in reversed(rules):
         decision = rule.decide(path, folder)
         if decision is not None:

@@ -1,4 +1,4 @@
-"""Following a job to its end: what it writes through all attempts, and what it becomes between."""
+"""Following of a job to its end: its log through all attempts, and its state changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BEFORE_A_PASS = "next-pass"
 
 
 def waits(job: Job) -> bool:
-    """Tell whether a job waits for longer than the next pass, which comes in a moment."""
+    """Return whether a job waits for longer than the next pass, which is imminent."""
     before_a_pass = job.reason is not None and job.reason.code == _BEFORE_A_PASS
     return job.state in WAITING and not before_a_pass
 
@@ -21,13 +21,13 @@ def waits(job: Job) -> bool:
 def follow(
     client: Client, id_: str, *, worker: int = 0, log: bool = True, since: datetime | None = None
 ) -> Iterator[Job | LogText]:
-    """Yield the log of a worker as it is written, and the job whenever it changes in between.
+    """Yield the log of a worker as it is written, and the job at each change in between.
 
-    The last that comes is the job when it has ended, or its last attempt's log.
+    The last item is the ended job, or the log of its last attempt.
 
     Args:
         log: False for the job alone.
-        since: The log from this time on.
+        since: Start time of the log.
     """
     shown = 0
     while True:
@@ -43,7 +43,7 @@ def follow(
 
 
 def changes(client: Client, id_: str) -> Iterator[Job]:
-    """Yield the job as it is, then whenever it changes."""
+    """Yield the current job, and the job again at each change."""
     for event in client.events():
         if event.kind in ("open", "reset"):
             yield client.job(id_).job

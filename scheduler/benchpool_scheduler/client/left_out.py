@@ -1,7 +1,7 @@
-"""What of a folder does not travel with a job, in the words of terminal, dialog and Python. Pure.
+"""Messages about files that are not sent with a job, for terminal, dialog and Python. Pure.
 
-Each file or folder that is left out has a reason. Caches and what git ignores are counted by their
-reason; the others are named too.
+Each file or folder that is left out has a reason. Caches and git-ignored files are only counted by
+reason. Others are also named.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ NOT_UTF8 = "a name that is not valid UTF-8"
 CONTROL = "a name with a control character"
 TOO_LARGE = "larger than the limit for one file"
 COUNTED = frozenset({*BUILT_IN.values(), ENVIRONMENT, IGNORED_BY_GIT, f"listed in {IGNORE_FILE}"})
-"""Reasons for which a count is enough: they are as the user arranged it."""
+"""Reasons that are only counted, because the user expects them."""
 NAMED = 20
-"""Most files and folders that are named one by one."""
+"""Maximum number of files and folders named in messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A file or folder that does not travel, and why; ``path`` is as it is shown."""
+    """File or folder that is not sent, and why. ``path`` is its displayed form."""
 
     path: str
     why: str
 
     @property
     def reason(self) -> str:
-        """The reason without what is of this file alone.
+        """Reason without details of this file.
 
         >>> LeftOut("data", "cannot be read (Permission denied)").reason
         'cannot be read'
@@ -43,7 +43,7 @@ class LeftOut:
 
 
 def shown(path: str) -> str:
-    r"""Return a path with every character seen; bytes that are no text stand as their numbers.
+    r"""Return a path with all characters visible. Undecodable bytes become their numbers.
 
     >>> shown("tab\tname.txt"), shown("caf\udce9.txt")
     ('tab\\tname.txt', 'caf\\xe9.txt')
@@ -52,7 +52,7 @@ def shown(path: str) -> str:
 
 
 def why_name(name: str) -> str | None:
-    r"""Return why a file of this name cannot travel, or None.
+    r"""Return why a file of this name cannot be sent, or None.
 
     >>> why_name("Screenshot at 9.41.07\u202fPM.png"), why_name("back\\slash"), why_name("a\nb")
     (None, None, 'a name with a control character')
@@ -68,11 +68,11 @@ def why_name(name: str) -> str | None:
 def sentences(
     files: int, size: int, left_out: Sequence[LeftOut], counts: Counter[str]
 ) -> list[str]:
-    """Return what travels and what does not, without full stops; nothing when all travels.
+    """Return what is sent and what is left out, without full stops. Empty if all is sent.
 
     Args:
-        files: How many travel. ``size``: their bytes.
-        left_out: Some or all of what does not. ``counts``: how many there are by reason.
+        files: Number of files sent. ``size``: their bytes.
+        left_out: Some or all of the left-out files. ``counts``: their number by reason.
 
     >>> left = [LeftOut(".git", "version control"), LeftOut(".env", "looks like a secret; ...")]
     >>> for line in sentences(2, 2048, left, Counter(each.reason for each in left)):

@@ -1,4 +1,4 @@
-"""Which addresses names of hosts stand for now."""
+"""Current addresses of the host names of proxies."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from benchpool_scheduler.contract.forwarding import Peers, Proxies
 log = logging.getLogger(__name__)
 
 AGAIN_S = 10.0
-"""How often names are looked up again: a proxy that comes back has another address."""
+"""Interval of address lookups, in seconds. A restarted proxy may have a new address."""
 
 
 class ProxyAddresses:
-    """Whose word counts, with what the names among them stand for now.
+    """Trusted proxies with the current addresses of their host names.
 
-    Where a name cannot be looked up, whom it stood for before is believed no more.
+    If a name cannot be resolved, its earlier address is no longer trusted.
     """
 
     def __init__(self, proxies: Proxies) -> None:
@@ -27,12 +27,12 @@ class ProxyAddresses:
         self.now = proxies
 
     async def look_up(self) -> None:
-        """Look all names up."""
+        """Resolve all names."""
         hub = await _resolved(self._asked.hub)
         self.now = replace(self._asked, hub=hub, before=await _resolved(self._asked.before))
 
     async def keep(self) -> None:
-        """Look names up now and again, until cancelled; at once done where there are none."""
+        """Resolve the names at intervals, until cancelled. Return immediately without names."""
         while self._asked.hub.names or self._asked.before.names:
             await self.look_up()
             await asyncio.sleep(AGAIN_S)

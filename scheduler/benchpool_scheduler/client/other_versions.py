@@ -1,7 +1,7 @@
-"""A service of another version, which does not know a key that this benchpool sent. Pure.
+"""Errors of a service of another version, which does not know a key sent by this client. Pure.
 
-Bodies are closed: a service refuses a key that it does not know. Since keys are added and never
-removed, one that this client has and the service has not was added after the service was built.
+Request bodies are closed: a service refuses unknown keys. Keys are added and never removed, so a
+key of this client that the service does not know was added after the service was built.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from benchpool_scheduler.contract.options import OPTIONS
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 
 UNKNOWN_KEY = "unknown-key"
-"""Code of the refusal of a key that a service does not know."""
+"""Code of the refusal of an unknown key."""
 
 
 def lacks_key(call: Call[Any], failed: BenchpoolError) -> bool:
-    """Tell whether a service does not know a key that this benchpool has for the same call."""
+    """Return whether the service does not know a key that this client has for the same call."""
     return failed.code == UNKNOWN_KEY and failed.field in _keys_of(call)
 
 
 def lacking(
     call: Call[Any], failed: BenchpoolError, document: object, own: str = __version__
 ) -> InvalidInput:
-    """Return the refusal of an unknown key as its user must be told it.
+    """Return the refusal of an unknown key, with versions and remedy.
 
     Args:
-        document: The service's OpenAPI document; None where it could not be read.
-        own: The version of this benchpool.
+        document: OpenAPI document of the service. None if it could not be read.
+        own: Version of this benchpool.
 
     >>> from benchpool_scheduler.contract import JobSubmission, ScriptEntry
     >>> from benchpool_scheduler.contract.operations import Operations
@@ -76,7 +76,7 @@ leave it out, or update the service.
 
 
 def version_in(document: object) -> str | None:
-    """Return the version that a service says in its OpenAPI document.
+    """Return the version in the service's OpenAPI document, or None.
 
     >>> version_in({"info": {"version": "0.1.0"}}), version_in({"info": []})
     ('0.1.0', None)
@@ -87,20 +87,20 @@ def version_in(document: object) -> str | None:
 
 
 def _keys_of(call: Call[Any]) -> set[str]:
-    """Return the names of all keys that a call may have, in its body and in its address."""
+    """Return the names of all keys of a call, in its body and its query."""
     types = [it for it in (call.operation.body, call.operation.query) if it is not None]
     _, parts = msgspec.json.schema_components(types)
     return {key for part in parts.values() for key in part.get("properties", ())}
 
 
 def _flag(key: str) -> str:
-    """Return the option of ``submit`` that a key has, in brackets; empty for none."""
+    """Return the ``submit`` option for a key, in parentheses. Empty if there is none."""
     flag = next((option.flag for option in OPTIONS if option.field == key), None)
     return "" if flag is None else f" ({flag})"
 
 
 def _order(version: str) -> tuple[int, ...]:
-    """Return the numbers of a release, for comparing.
+    """Return the numbers of a release, for comparison.
 
     >>> _order("0.10.0") > _order("0.9.3"), _order("0.2.0.dev1+g12")
     (True, (0, 2, 0))

@@ -1,8 +1,7 @@
-"""The patterns of ignore files, read as git reads them (gitignore(5), and git's ``wildmatch.c``).
+"""Patterns of ignore files, with git's semantics (gitignore(5), and git's ``wildmatch.c``).
 
-A pattern speaks of the path itself and never of what lies below it. That a folder is left out with
-all it holds, and that nothing in it can be taken back, comes from walking down and not entering it.
-Names are bytes.
+A pattern matches the path itself, never paths below it. A walk does not enter a folder that is left
+out, so its content is left out too and cannot be re-included. Names are bytes.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ _SETS = {
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """One line.
+    """Pattern of one line.
 
     Attributes:
-        out: Whether what matches is left out; else it is taken back (``!``).
-        folders: Whether it speaks of folders only (``name/``).
-        anywhere: Whether it is held against the last part of the path (no other ``/``).
-        matches: The comparison itself.
+        out: Whether matching paths are left out. If False, they are re-included (``!``).
+        folders: Whether it matches folders only (``name/``).
+        anywhere: Whether it is compared with the last part of the path (no other ``/``).
+        matches: Comparison function.
     """
 
     out: bool
@@ -53,7 +52,7 @@ class _Pattern:
 
 
 class Patterns:
-    r"""The patterns of one ignore file; the last one that matches decides.
+    r"""Patterns of one ignore file. The last match decides.
 
     >>> rules = Patterns(b"*.log\n!keep.log\nout/\n")
     >>> rules.decide(b"a/b.log", folder=False), rules.decide(b"a/keep.log", folder=False)
@@ -62,7 +61,7 @@ class Patterns:
     (True, None)
 
     Args:
-        text: The file.
+        text: Content of the file.
     """
 
     def __init__(self, text: bytes) -> None:
@@ -71,7 +70,7 @@ class Patterns:
         self._last_first = [_pattern(_trimmed(line)) for line in reversed(kept)]
 
     def decide(self, path: bytes, *, folder: bool) -> bool | None:
-        """Say of a path below the file's folder: True leave out, False take, None no match."""
+        """Return whether a path below the file's folder is left out. None without a match."""
         name = path.rpartition(b"/")[2]
         for pattern in self._last_first:
             part = name if pattern.anywhere else path
@@ -81,7 +80,7 @@ class Patterns:
 
 
 def _trimmed(line: bytes) -> bytes:
-    """Take the spaces from the end, except one that a backslash keeps."""
+    """Return the line without trailing spaces, except one that is escaped by a backslash."""
     bare = line.rstrip(b" ")
     escapes = len(bare) - len(bare.rstrip(b"\\"))
     return line[: len(bare) + escapes % 2]
@@ -99,7 +98,7 @@ def _pattern(line: bytes) -> _Pattern:
 
 
 def _expression(glob: bytes) -> bytes:
-    """Translate a pattern; one that git finds malformed matches nothing.
+    """Translate a pattern to a regular expression. A pattern that git rejects matches nothing.
 
     >>> _expression(b"a/**/b?")
     b'a/(?:.*/)?b[^/]'
@@ -123,10 +122,11 @@ def _expression(glob: bytes) -> bytes:
 
 
 def _stars(glob: bytes, at: int) -> tuple[bytes, int]:
-    """Translate stars, and say where they end; two span folders where they fill a part of a path.
+    """Translate stars, and return the position after them.
 
-    Git compares what comes before the first special sign by itself and begins anew behind it, so
-    there ``a**/b`` spans folders too.
+    Two stars span folders if they fill a part of a path. Git compares the text before the first
+    special character separately and restarts after it, so in that position ``a**/b`` spans folders
+    too.
     """
     rest = glob[at:].lstrip(b"*")
     end = len(glob) - len(rest)
@@ -137,7 +137,7 @@ def _stars(glob: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _set(glob: bytes, at: int) -> tuple[bytes, int]:
-    r"""Translate what stands in brackets, from behind the opening one, and say where it ends.
+    r"""Translate a bracket expression after its opening bracket. Return also its end.
 
     >>> _set(b"[a-c]", 1)
     (b'[\\x61\\x62\\x63]', 5)
@@ -158,7 +158,7 @@ def _set(glob: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _signs(member: re.Match[bytes]) -> bytes | None:
-    """Return the signs that a member of a set stands for, None where git knows no such."""
+    """Return the characters of a member of a set. None for a class unknown to git."""
     if member["named"] is not None:
         return _SETS.get(member["named"])
     low, high = member["kept"] or member["low"], member["to"] or member["high"]

@@ -1,4 +1,4 @@
-"""``Client``: the operations as plain methods, for terminals, scripts and kernels."""
+"""``Client``: the operations as blocking methods, for terminals, scripts and kernels."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ T = TypeVar("T")
 
 
 class Client(Operations, PlainSender):
-    """A connection to one benchpool service, by plain blocking calls.
-
-    Args:
-        credentials: Address and token, see ``discover``.
-        patience_s: For how long a service that is away is tried again, where a repeat is
-            harmless. Streams go on at the place of the cut.
-        keyed_patience_s: The same for what carries a key, at least.
-        tell: Is told when a call waits for longer than a moment.
+    """Connection to one benchpool service, with blocking calls.
 
     Each operation of the table is a method. All raise the classes of
     ``benchpool_scheduler.errors``.
+
+    Args:
+        credentials: Address and token, see ``discover``.
+        patience_s: Retry timeout while the service is down, in seconds, for requests that are safe
+            to repeat. Streams resume where they were cut.
+        keyed_patience_s: The same for requests with an idempotency key, as a minimum.
+        tell: Called when a call waits longer than a moment.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Client(Operations, PlainSender):
         self._http.close()
 
     def send(self, call: Call[T]) -> T:
-        """Send a call of the table and return its answer."""
+        """Send a call of the table and return its answer. Retries as ``patience`` allows."""
         tries = self.patience.tries(call)
         while True:
             try:
@@ -76,7 +76,7 @@ class Client(Operations, PlainSender):
             time.sleep(pause)
 
     def _document(self) -> object:
-        """Return the service's OpenAPI document, None where it cannot be read."""
+        """Return the service's OpenAPI document, or None if it cannot be read."""
         with contextlib.suppress(BenchpoolError):
             return self._once(Operations.openapi.call(), False)
         return None
@@ -101,7 +101,7 @@ class Client(Operations, PlainSender):
         )
 
     def follow(self, call: Call[T]) -> Iterator[T]:
-        """Yield what an event stream tells; after a cut it is opened again where it was."""
+        """Yield the items of an event stream. After a cut the stream is reopened where it was."""
         stream, again = followed(call), sending.Reconnecting(self.patience.usual_s)
         while True:
             try:
@@ -129,7 +129,7 @@ class Client(Operations, PlainSender):
             raise sending.translated(failed, url) from failed
 
     def wait(self, id_: str) -> Job:
-        """Return the job when it has ended."""
+        """Wait for a job to end and return it."""
         for event in self.events():
             if event.kind in ("open", "reset"):
                 job = self.job(id_).job

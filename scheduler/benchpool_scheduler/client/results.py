@@ -1,4 +1,4 @@
-"""Brings back results that a job has sent, into the folder that it could not reach itself."""
+"""Download of a job's results into a folder that the job itself could not reach."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from benchpool_scheduler.contract.path_limits import beyond
 from benchpool_scheduler.errors import InvalidInput
 
 RESULTS = "benchpool-results"
-"""The folder of results, beside what was sent; in it each job has one of its own."""
+"""Name of the results folder beside the submitted files. It contains one folder per job."""
 
 
 def folder_of(said: str | None, here: Path, job: str) -> Path:
-    """Return where the results of a job go: the folder that was named when it was sent.
+    """Return the folder for the results of a job: the one named at submission.
 
-    Where the folder that it was sent from is not on this machine, one of that name below ``here``.
+    If the submission's folder is not on this machine, the result has the same name below ``here``.
 
     Args:
-        said: ``output_dir`` of the submission; it is heeded inside of a ``RESULTS`` folder only.
-        job: The job's id.
+        said: ``output_dir`` of the submission. It is used only inside a ``RESULTS`` folder.
+        job: ID of the job.
 
     >>> folder_of("/no/such/folder/benchpool-results/train-1f2e3d4c", Path("/h"), "9x").as_posix()
     '/h/benchpool-results/train-1f2e3d4c'
@@ -43,13 +43,13 @@ def folder_of(said: str | None, here: Path, job: str) -> Path:
 
 
 def fetch(client: Client, job: str, folder: Path, workers: int = 1) -> list[str]:
-    """Unpack what the workers of a job have sent into a folder; return the paths, sorted.
+    """Unpack the results sent by a job's workers into a folder, and return their sorted paths.
 
     Args:
-        folder: It is made when there is something; what is there of the same name is replaced.
+        folder: Target, created if there are results. Existing files of the same name are replaced.
 
-    Errors: NotFound for the job; InvalidInput for what is no archive, would grow, is nested too
-    deep or reaches out of the folder, and for a folder that cannot be written.
+    Errors: NotFound for the job. InvalidInput for a file that is not an archive, would expand, is
+    nested too deeply or leaves the folder, and for a folder that cannot be written.
     """
     found: set[str] = set()
     for worker in range(workers):
@@ -61,7 +61,7 @@ def fetch(client: Client, job: str, folder: Path, workers: int = 1) -> list[str]
 
 
 async def fetch_async(client: AsyncClient, job: str, folder: Path, workers: int = 1) -> list[str]:
-    """Do as ``fetch``."""
+    """Do the same as ``fetch`` with an asynchronous client."""
     found: set[str] = set()
     for worker in range(workers):
         with tempfile.TemporaryFile() as file:
@@ -76,7 +76,8 @@ def _unpack(file: IO[bytes], folder: Path) -> set[str]:
     if not length:
         return set()
     file.seek(0)
-    # "r:" and not "r": what looks compressed is no archive of ours, and could grow without end.
+    # "r:" instead of "r": benchpool's archives are not compressed, and others could expand
+    # endlessly.
     with _told(folder), tarfile.open(fileobj=file, mode="r:") as packed:
         members = [one for one in packed.getmembers() if one.isfile() or one.isdir()]
         _fits(members, length)
@@ -89,7 +90,7 @@ def _unpack(file: IO[bytes], folder: Path) -> set[str]:
 
 
 def _fits(members: Sequence[tarfile.TarInfo], length: int) -> None:
-    """Refuse what would be larger than it was sent. ``length``: bytes of the archive."""
+    """Refuse content larger than the archive. ``length``: bytes of the archive."""
     large = sum(one.size for one in members)
     if large > length or any(one.issparse() or one.size < 0 for one in members):
         raise InvalidInput(
@@ -101,7 +102,7 @@ def _fits(members: Sequence[tarfile.TarInfo], length: int) -> None:
 
 
 def _check_depth(name: str) -> None:
-    """Refuse a path that no folder takes. Errors: InvalidInput."""
+    """Refuse a path that is too long or too deep for a folder. Errors: InvalidInput."""
     wrong = beyond(name)
     if wrong is not None:
         raise InvalidInput(
@@ -112,7 +113,7 @@ def _check_depth(name: str) -> None:
 
 
 def _inside(folder: Path, name: str) -> Path:
-    """Return where a member goes; links that lie there already may lead nowhere else."""
+    """Return the target of a member. It must be inside the folder, even through existing links."""
     target, inner = folder / name, PurePosixPath(name)
     leads_out = inner.is_absolute() or ".." in inner.parts
     if leads_out or not target.resolve().is_relative_to(folder.resolve()):
@@ -125,7 +126,7 @@ def _inside(folder: Path, name: str) -> Path:
 
 
 def _lay(packed: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
-    # Not by `extractall(filter="data")`: Debian 12 has Python 3.11.2, which does not know it.
+    # Without `extractall(filter="data")`, which Python 3.11.2 of Debian 12 does not have.
     content = packed.extractfile(member)
     if content is None:
         target.mkdir(parents=True, exist_ok=True)

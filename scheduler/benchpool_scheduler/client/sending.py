@@ -1,4 +1,4 @@
-"""What both clients share about sending: addresses, headers, time limits, when to try again."""
+"""Sending, as shared by both clients: addresses, headers, timeouts and retries."""
 
 from __future__ import annotations
 
@@ -19,31 +19,33 @@ from benchpool_scheduler.phrases import duration
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 ANSWER_S = 9.0
-"""How long an answer is waited for before somebody is told: a submission is answered within 8 s, so
-a service that is silent for longer was stopped, or is at its bounds. What is sent again goes by a
-new connection, which a cluster leads to another replica."""
+"""Read timeout of a request, in seconds.
+
+A submission is answered within 8 s, so a service that takes longer is stopped or overloaded. A
+retry uses a new connection, which a cluster may route to another replica.
+"""
 
 PIECE = 1 << 20
-"""Files are read and sent in pieces of so many bytes."""
+"""Size of the chunks in which files are read and sent, in bytes."""
 
 SILENT_S = 30.0
-"""How long the second try of what has no key waits for its answer."""
+"""Read timeout of the retry of a request without a key, in seconds."""
 
 SILENCE_S = 45.0
-"""A stream without even a heartbeat (every 15 s) for this long is cut and opened again."""
+"""Read timeout of a stream, in seconds. Heartbeats come every 15 s. Then it is reopened."""
 
 STREAM_PATIENCE_S = 60.0
-"""For how long a stream that stood once is opened again; a scheduler restarts in a few seconds."""
+"""Minimum retry timeout of a stream after its first connection, in seconds."""
 
 KEYED_PATIENCE_S = 120.0
-"""For how long what carries a key is sent again by default: Hub and scheduler restart in less."""
+"""Default retry timeout of requests with a key, in seconds. Hub and scheduler restart faster."""
 
 SAID_AFTER_S = 1.0
-"""A wait that lasts longer is told to whoever looks."""
+"""Time after which a wait is reported to the user, in seconds."""
 
 
 def pieces(file: BinaryIO, size: int) -> Iterator[bytes]:
-    """Yield what a file holds, up to the bytes that were announced: it may grow meanwhile.
+    """Yield the content of a file, up to the announced size, because the file may grow meanwhile.
 
     >>> from io import BytesIO
     >>> list(pieces(BytesIO(b"loss 0.5, loss 0.4"), 8))
@@ -57,8 +59,8 @@ def pieces(file: BinaryIO, size: int) -> Iterator[bytes]:
 def client_options(credentials: Credentials, timeout: httpx.Timeout) -> dict[str, Any]:
     """Return the options of an httpx client for this service.
 
-    Redirects are not followed: the token goes to this address only. A proxy of the environment
-    never sees traffic of this machine with itself.
+    Redirects are not followed, so the token goes to this address only. Local traffic never uses a
+    proxy from the environment.
     """
     at = urlsplit(credentials.url)
     return {
@@ -67,16 +69,16 @@ def client_options(credentials: Credentials, timeout: httpx.Timeout) -> dict[str
         "timeout": timeout,
         "follow_redirects": False,
         "trust_env": at.hostname not in answers.LOOPBACK,
-        # Loading the certificates takes longer than most calls; plain HTTP has no use for them.
+        # Loading certificates takes longer than most calls, and plain HTTP does not need them.
         "verify": at.scheme == "https",
     }
 
 
 def request_options(call: Call[Any], silent: bool = False) -> dict[str, Any]:
-    """Return the options of one request but for its content.
+    """Return the options of one request, except its content.
 
     Args:
-        silent: It was sent already and not answered.
+        silent: Whether the request was sent before and not answered.
     """
     takes = call.operation.takes
     headers = {} if takes is None else {"Content-Type": takes.value}
@@ -99,7 +101,7 @@ def stream_options(call: Call[Any]) -> dict[str, Any]:
 
 
 def translated(failed: httpx.HTTPError, url: str, call: Call[Any] | None = None) -> BenchpoolError:
-    """Return our error for one of the connection; ``call`` is what was sent."""
+    """Return the benchpool error for a connection error. ``call``: the request that failed."""
     if isinstance(failed, httpx.ReadTimeout):
         return answers.silent(url, call)
     cause = "it took too long" if isinstance(failed, httpx.TimeoutException) else _cause(failed)
@@ -107,28 +109,28 @@ def translated(failed: httpx.HTTPError, url: str, call: Call[Any] | None = None)
 
 
 def may_repeat(call: Call[Any], failed: BenchpoolError) -> bool:
-    """Say whether sending again can help and cannot harm.
+    """Return whether a retry can help and is safe.
 
-    A page of the Hub or its proxy is no answer of benchpool: while these restart they send some.
+    A page of the Hub or its proxy counts as no answer: they send pages while they restart.
     """
     passing = isinstance(failed, Unavailable) and failed.code != SAFE_MODE
     return call.repeatable and (passing or failed.code == answers.NOT_BENCHPOOL)
 
 
 Tell = Callable[[str], object]
-"""Is told once that a call waits."""
+"""Called once when a call waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """For how long a service that is away is tried again.
+    """Retry policy while a service is down.
 
     Attributes:
-        usual_s: For what may be repeated.
-        keyed_s: At least this long for what carries a key.
-        tell: Is told when a wait begins to be noticed.
-        silent: What has no key, and may be repeated, is sent once more to a service that took it
-            and does not answer, and is waited for longer then.
+        usual_s: Retry timeout of repeatable requests, in seconds.
+        keyed_s: Minimum retry timeout of requests with a key, in seconds.
+        tell: Called when a wait becomes noticeable.
+        silent: Whether an unanswered repeatable request without a key is sent again, once and with
+            a longer timeout.
     """
 
     usual_s: float = 0.0
@@ -137,15 +139,15 @@ class Patience:
     silent: bool = True
 
     def tries(self, call: Call[Any]) -> Tries:
-        """Return the tries of one call; the first one is due now."""
+        """Return the retry state of one call. Its first try is due now."""
         return Tries(self, max(self.usual_s, self.keyed_s) if call.has_key else self.usual_s)
 
 
 class Tries:
-    """The tries of one call, until its patience is over.
+    """Retry state of one call.
 
     Attributes:
-        silent: The last try was not answered.
+        silent: Whether the last try was not answered.
     """
 
     def __init__(
@@ -160,7 +162,7 @@ class Tries:
         self._pauses = pauses()
 
     def pause_after(self, call: Call[Any], failed: BenchpoolError) -> float:
-        """Return the seconds until the next try; raise what failed when it was the last."""
+        """Return the seconds until the next try. Raise ``failed`` if no try is left."""
         pause, now = next(self._pauses), self._clock()
         self.silent = failed.code == answers.SILENT
         once_more = self.silent and self._once_more and not call.has_key
@@ -179,7 +181,7 @@ class Tries:
 
 
 def pauses() -> Iterator[float]:
-    """Yield the seconds between tries: quick at first, then every 2 s."""
+    """Yield the seconds between tries: short at first, then 2 s."""
     pause = 0.1
     while True:
         yield pause
@@ -187,10 +189,11 @@ def pauses() -> Iterator[float]:
 
 
 class Reconnecting:
-    """When a stream is opened again, and when that is given up.
+    """Retry policy for a stream.
 
-    The first connection has the caller's patience; one that stood has at least a minute. Only
-    events make the pauses short again: a service that accepts and closes at once is not hammered.
+    The first connection has the caller's timeout, and later ones at least a minute. Only received
+    events reset the pauses, so that a service that closes connections immediately is not
+    overloaded.
     """
 
     def __init__(self, patience_s: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -200,12 +203,12 @@ class Reconnecting:
         self._pauses = pauses()
 
     def opened(self) -> None:
-        """Note that the connection stands."""
+        """Record that the connection is open."""
         self._patience_s = max(self._patience_s, STREAM_PATIENCE_S)
         self._lost_at = None
 
     def received(self) -> None:
-        """Note that an event came."""
+        """Record that an event arrived."""
         self._pauses = pauses()
 
     def pause(self) -> float:
@@ -213,7 +216,7 @@ class Reconnecting:
         return next(self._pauses)
 
     def lost(self, failed: Unavailable) -> None:
-        """Note that the connection broke or could not be made; raise when it is enough."""
+        """Record a lost or failed connection. Raise ``failed`` after the retry timeout."""
         now = self._clock()
         self._lost_at = now if self._lost_at is None else self._lost_at
         if now - self._lost_at >= self._patience_s:

@@ -1,6 +1,6 @@
-"""A service as a file of YAML says it: the keywords of ``benchpool.serve`` as keys, and what runs.
+"""Services as YAML files: the keywords of ``benchpool.serve`` as keys, and the program to run.
 
-What of it is asked of the pool has the types and words of a job's fields.
+Keys for pool resources have the types and descriptions of a job's fields.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from benchpool_scheduler.errors import InvalidInput
 
 ACCESS = r"^(owner|project|everyone|group:.+)$"
 ENTRIES = ("script", "module", "command")
-"""What runs: exactly one of these."""
+"""Keys of the program to run. Exactly one is required."""
 _SAID = {"env": "Variables of the program, by name."}
-"""Of fields whose option says something that is of a terminal alone."""
+"""Descriptions of fields whose option text applies to a terminal only."""
 
 
 def _about(text: str, **bounds: Any) -> Meta:
@@ -49,7 +49,7 @@ def _words(option: SubmitOption, type_: Any) -> str:
 
 
 def _own(name: str) -> Any:
-    """Return the type of a field of ``ServiceRequest``, with what is said of it."""
+    """Return the type of a field of ``ServiceRequest``, with its description."""
     return next(it.type for it in msgspec.structs.fields(ServiceRequest) if it.name == name)
 
 
@@ -70,11 +70,11 @@ else:
         kw_only=True,
         frozen=True,
     )
-    """The keys that are fields of the contract, with their types and words."""
+    """Keys that are fields of the contract, with their types and descriptions."""
 
 
 class ServiceDocument(ServiceKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A service: its name, what runs, what it asks of the pool, and who may open it."""
+    """Name, program, resources and access rights of a service."""
 
     name: Annotated[
         str, _about("A part of its address.", extra_json_schema={"pattern": f"^{SERVICE_NAME}$"})
@@ -107,7 +107,7 @@ ASKED = tuple(it.name for it in OPTIONS if it.field in TAKEN)
 
 
 def entry_of(document: ServiceDocument) -> list[str]:
-    """Return what runs, in the words of a terminal. Errors: InvalidInput.
+    """Return the entry in the words of a terminal. Errors: InvalidInput.
 
     >>> entry_of(ServiceDocument(name="a", script="answer.py", args=["{port}"]))
     ['answer.py', '{port}']
@@ -132,7 +132,7 @@ def entry_of(document: ServiceDocument) -> list[str]:
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON schema of such a file, for editors and checks.
+    """Return the JSON schema of a service file, for editors and checks.
 
     >>> schema()["additionalProperties"], schema()["required"]
     (False, ['name'])

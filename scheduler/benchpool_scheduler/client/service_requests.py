@@ -1,4 +1,4 @@
-"""From the words of a terminal, or the keywords of Python, to a service."""
+"""Conversion of terminal words or Python keywords to a service request."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ def request_of(
     keep_prefix: bool = False,
     update: bool = False,
 ) -> ServiceRequest:
-    """Return the service that is asked for.
+    """Return the service request for these values.
 
     Args:
-        max: As ``min`` without it, at least 1. ``idle``: seconds, or a duration such as ``10m``.
+        max: Maximum of replicas. Default: ``min``, but at least 1.
+        idle: Seconds, or a duration such as ``10m``.
         access: ``owner``, ``project``, ``group:NAME`` or ``everyone``.
 
     Errors: InvalidInput.
@@ -91,7 +92,7 @@ def request_of(
 
 
 def access_of(text: str) -> tuple[ServiceAccess, str | None]:
-    """Return who may open a service, and which group. Errors: InvalidInput.
+    """Return the access level of a service, and its group. Errors: InvalidInput.
 
     >>> access_of("project"), access_of("group:nlp")[1]
     ((<ServiceAccess.PROJECT: 'project'>, None), 'nlp')

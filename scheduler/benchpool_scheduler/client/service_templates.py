@@ -1,7 +1,7 @@
-"""Applications that are served by a word: what runs, and where it is ready. Pure, but for paths.
+"""Templates of services: commands and readiness paths. Pure, except for paths.
 
-All of them find their own address from relative links, or from a variable, behind a gate that
-takes the address's path away; none needs to see it whole.
+The gate removes its path prefix from requests. All applications find their own address from
+relative links or from a variable, so none needs the full path.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Shows(StrEnum):
-    """What a template is given to show."""
+    """Kind of input of a template."""
 
     FOLDER = "a JOB or FOLDER"
     STORE = "a database FILE or an address"
@@ -26,12 +26,12 @@ class Shows(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServiceTemplate:
-    """An application.
+    """Application to serve.
 
     Attributes:
-        package: What must be installed in the Python that runs it.
-        words: What runs, in the words of a terminal; ``{what}`` is what it shows.
-        env: Variables that it reads. ``readiness``: the path that answers once it is ready.
+        package: Package that must be installed in its Python.
+        words: Command in the words of a terminal. ``{what}`` stands for its input.
+        env: Environment variables. ``readiness``: path that answers when it is ready.
     """
 
     package: str
@@ -42,7 +42,7 @@ class ServiceTemplate:
 
     @property
     def travels(self) -> bool:
-        """Whether the files of the folder go with it; it reads others where they lie."""
+        """Whether the folder's files are sent with it. Other inputs are read in place."""
         return self.shows is Shows.SCRIPT
 
 
@@ -81,11 +81,11 @@ TEMPLATES: Mapping[str, ServiceTemplate] = MappingProxyType(
         ),
     }
 )  # fmt: skip
-"""By the word of ``--template``."""
+"""Templates by value of ``--template``."""
 
 
 def words_of(name: str, command: Sequence[str]) -> tuple[str, list[str]]:
-    """Return what a template shows, and further words for it. Errors: InvalidInput.
+    """Return the input of a template, and further words for it. Errors: InvalidInput.
 
     >>> words_of("gradio", ["demo.py", "--theme", "soft"])
     ('demo.py', ['--theme', 'soft'])
@@ -99,7 +99,7 @@ def words_of(name: str, command: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def filled(template: ServiceTemplate, what: str, more: Sequence[str]) -> list[str]:
-    """Return what runs.
+    """Return the command with its input.
 
     >>> filled(TEMPLATES["tensorboard"], "/runs", ["--reload_interval=5"])[2:4]
     ['--logdir', '/runs']

@@ -1,8 +1,8 @@
-"""The files of a folder as they travel with a job.
+"""Files of a folder that are sent with a job.
 
-``take`` lists and hashes; ``upload`` sends what the service lacks. Links are followed inside the
-folder only; pipes, sockets and devices are never opened. What is left out is said with its
-reason, except that a file the caller names (``must``) is always taken or refused aloud.
+``take`` lists and hashes files. ``upload`` sends missing contents. Links are followed
+only inside the folder. Pipes, sockets and devices are never opened. Left-out files are reported
+with a reason. A file named by the caller (``must``) is either sent or refused with an error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLimits:
-    """Bounds of a snapshot, in bytes and files."""
+    """Limits of a snapshot, in bytes and files."""
 
     file_bytes: int = 256 * MIB
     total_bytes: int = 1024 * MIB
@@ -39,13 +39,13 @@ class SnapshotLimits:
 
 @dataclass(frozen=True, slots=True)
 class FolderSnapshot:
-    """What travels.
+    """Files to send.
 
     Attributes:
-        files: For ``JobSubmission.files``, sorted by path.
-        contents: Where the bytes of each hash lie.
-        left_out: What does not travel, at most ``SAID`` entries.
-        counts: How many files and folders do not, by reason.
+        files: Files for ``JobSubmission.files``, sorted by path.
+        contents: Path of the content for each hash.
+        left_out: Files that are not sent, at most ``SAID`` entries.
+        counts: Number of left-out files and folders, by reason.
     """
 
     files: tuple[SnapshotFile, ...]
@@ -55,17 +55,17 @@ class FolderSnapshot:
 
     @property
     def bytes(self) -> int:
-        """Size of all files together."""
+        """Size of all files together, in bytes."""
         return sum(file.size for file in self.files)
 
     def sentences(self) -> list[str]:
-        """Return what travels and what does not (``left_out.sentences``)."""
+        """Return what is sent and what is left out (``left_out.sentences``)."""
         return sentences(len(self.files), self.bytes, self.left_out, self.counts)
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What would travel: how many files, their bytes, and what would not, as ``FolderSnapshot``."""
+    """Preview of a snapshot: number of files, their bytes, and the files left out."""
 
     count: int
     bytes: int
@@ -73,12 +73,12 @@ class Survey:
     counts: Counter[str] = field(default_factory=Counter)
 
     def sentences(self) -> list[str]:
-        """Return what travels and what does not (``left_out.sentences``)."""
+        """Return what is sent and what is left out (``left_out.sentences``)."""
         return sentences(self.count, self.bytes, self.left_out, self.counts)
 
 
 CHANGED = frozenset({"hash-differs", "upload-grew"})
-"""How the service refuses a file that was written to after it was hashed."""
+"""Codes of the service's refusal of a file that changed after it was hashed."""
 
 SAID = 1000
 _NAMED = 3
@@ -90,13 +90,13 @@ def take(
     """List and hash the files of a folder.
 
     Args:
-        root: The folder.
-        must: Paths below it that are taken even where a rule would leave them out.
-        limits: Bounds; the usual ones by default.
+        root: Folder to send.
+        must: Paths below it that are sent even if a rule would leave them out.
+        limits: Limits, or None for the defaults.
 
     Raises:
-        InvalidInput: A path of ``must`` is no file below the folder.
-        TooLarge: Too many files or bytes; the sentence names the largest.
+        InvalidInput: A path of ``must`` is not a file below the folder.
+        TooLarge: There are too many files or bytes. The message names the largest.
     """
     root = root.resolve()
     found, walk = _found(root, must, limits or SnapshotLimits())
@@ -104,7 +104,7 @@ def take(
 
 
 def survey(root: Path, *, must: Sequence[str] = (), limits: SnapshotLimits | None = None) -> Survey:
-    """Say what ``take`` would take, without reading any file; same arguments and errors."""
+    """Return what ``take`` would send, without reading files. Arguments and errors as there."""
     root = root.resolve()
     found, walk = _found(root, must, limits or SnapshotLimits())
     walk.take_back({str(_named(root, name)[1]) for name in must})
@@ -113,10 +113,10 @@ def survey(root: Path, *, must: Sequence[str] = (), limits: SnapshotLimits | Non
 
 
 def upload(client: Client, contents: Mapping[str, Path | bytes]) -> int:
-    """Send the contents that the service lacks; return how many were sent.
+    """Send the contents that the service lacks, and return their number.
 
     Raises:
-        InvalidInput: A file has changed since it was hashed; the sentence names it.
+        InvalidInput: A file has changed since it was hashed. The message names it.
     """
     missing = client.missing_objects(list(contents)).sha256 if contents else []
     for sha256 in missing:
@@ -126,7 +126,7 @@ def upload(client: Client, contents: Mapping[str, Path | bytes]) -> int:
 
 
 async def upload_async(client: AsyncClient, contents: Mapping[str, Path | bytes]) -> int:
-    """Do as ``upload`` with an asynchronous client."""
+    """Do the same as ``upload`` with an asynchronous client."""
     missing = (await client.missing_objects(list(contents))).sha256 if contents else []
     for sha256 in missing:
         with _naming(contents[sha256]):
@@ -136,7 +136,7 @@ async def upload_async(client: AsyncClient, contents: Mapping[str, Path | bytes]
 
 @contextmanager
 def _naming(content: Path | bytes) -> Iterator[None]:
-    """Name the file that was written to between its hash and its upload."""
+    """Name the file in the error if it was changed between its hash and its upload."""
     try:
         yield
     except (InvalidInput, TooLarge) as refused:
@@ -153,7 +153,7 @@ def _naming(content: Path | bytes) -> Iterator[None]:
 def _found(
     root: Path, must: Sequence[str], bounds: SnapshotLimits
 ) -> tuple[dict[str, Path], _Walk]:
-    """List the files by relative path, within the bounds."""
+    """Return the files by relative path, within the limits."""
     walk = _Walk(root, bounds)
     found = dict(walk.files(root, PurePosixPath(), (root,)))
     for name in must:
@@ -165,7 +165,7 @@ def _found(
 
 @dataclass(slots=True)
 class _Walk:
-    """One walk down a folder; counts, so that a huge folder is refused early."""
+    """Walk down a folder, with a count that refuses a huge folder early."""
 
     root: Path
     limits: SnapshotLimits
@@ -180,7 +180,7 @@ class _Walk:
     def files(
         self, folder: Path, inside: PurePosixPath, open_: tuple[Path, ...]
     ) -> Iterator[tuple[str, Path]]:
-        """Yield relative path and place of each file; ``open_``: real folders above, for cycles."""
+        """Yield relative and absolute path of each file. ``open_``: resolved parent folders."""
         self.rules.enter(folder, inside)
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -249,14 +249,14 @@ class _Walk:
             self.left_out.append(left)
 
     def take_back(self, must: set[str]) -> None:
-        """Count nothing of what the caller named as left out."""
+        """Remove the files named by the caller from the left-out ones."""
         back = {shown(path) for path in must}
         self.counts -= Counter(each.reason for each in self.left_out if each.path in back)
         self.left_out = [each for each in self.left_out if each.path not in back]
 
 
 def _named(root: Path, name: str) -> tuple[Path, PurePosixPath]:
-    """Return place and relative path of a file that the caller named."""
+    """Return absolute and relative path of a file named by the caller."""
     path = root / name
     real = path.resolve()
     inside = Path(os.path.normpath(path))
@@ -304,7 +304,7 @@ def _hashed(found: Mapping[str, Path], walk: _Walk, must: set[str]) -> FolderSna
 
 
 def _digest(path: Path) -> tuple[str, int, bytes]:
-    """Return hash, size and first bytes of a file, as one reading saw them."""
+    """Return hash, size and first bytes of a file, all from one read."""
     digest, size, first = hashlib.sha256(), 0, b""
     with path.open("rb") as file:
         while piece := file.read(MIB):

@@ -1,7 +1,7 @@
-"""A job as a step of somebody else's workflow: Airflow, Prefect, Dagster.
+"""Jobs as steps of workflow systems: Airflow, Prefect, Dagster.
 
-Their integrations are thin over this: what runs is words and a folder, a key makes a repeat
-harmless, and what is told of the end is plain values.
+Their integrations are thin layers over this module. A step is a command and a folder, a key makes a
+repeat safe, and its result is plain values.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from benchpool_scheduler.contract.options import OPTIONS, fields_of
 from benchpool_scheduler.errors import InvalidInput, Refused
 
 LAST_LINES = 20
-"""Of the log of a job that failed."""
+"""Number of log lines in the message about a failed job."""
 
 _TAIL = 16 * 1024
 _NAMES = {option.name for option in OPTIONS} - {"parameters"}
@@ -38,16 +38,15 @@ _NAMES = {option.name for option in OPTIONS} - {"parameters"}
 
 @dataclass(frozen=True, slots=True)
 class WorkflowStep:
-    """What runs as a job.
+    """Step that runs as a job.
 
     Attributes:
-        command: Its words, or a text that is split as a shell does, without running one. Where the
-            first ends in ``.py`` it is a script of the folder.
-        key: The same key is the same job, also after a crash of who sends.
-        folder: Its files go along, and the job runs in a copy of them.
-        output_dir: Where results are copied to: an absolute path that the pool sees.
-        options: As ``benchpool.submit`` takes them: ``gpus``, ``project``, ``time_limit`` and so
-            on.
+        command: Words, or a text that is split like in a shell but not run by one. A first word
+            that ends in ``.py`` is a script of the folder.
+        key: Idempotency key. The same key is the same job, even after a crash of the sender.
+        folder: Folder whose files are sent. The job runs in a copy of them.
+        output_dir: Target folder of the results: an absolute path that the pool can access.
+        options: Options of ``benchpool.submit``: ``gpus``, ``project``, ``time_limit`` and so on.
     """
 
     command: str | Sequence[str]
@@ -58,12 +57,12 @@ class WorkflowStep:
 
 
 def send(client: Client, step: WorkflowStep) -> Job:
-    """Send a step, or return the job that its key is already.
+    """Submit a step, or return the job that already has its key.
 
-    What does not travel, and what the code is likely to do wrong, is logged as a warning.
+    Left-out files and code warnings are logged.
 
-    Errors: InvalidInput for nothing to run, a script without a folder, and an unknown option;
-    those of ``submit``.
+    Errors: InvalidInput if there is nothing to run, for a script without a folder, and for an
+    unknown option. Also those of ``submit``.
     """
     entry = entry_of(step)
     must = [entry.path] if isinstance(entry, ScriptEntry) else []
@@ -81,17 +80,17 @@ def send(client: Client, step: WorkflowStep) -> Job:
         warnings = [f"{each.where}, line {each.line}: {each.text}" for each in found]
         for sentence in [*taken.sentences(), *warnings]:
             logging.getLogger(__name__).warning("%s.", sentence)
-        client.preview(submission)  # what cannot be accepted is said before anything is uploaded
+        client.preview(submission)  # refusals come before any upload
         snapshot.upload(client, taken.contents)
     return client.submit(submission)
 
 
 def key_of(of: str, *parts: str | int) -> str:
-    """Return the key of a step: of no other parts, however they are written.
+    """Return the key of a step. Different parts give different keys.
 
     Args:
-        of: Whose step it is, such as ``airflow``; the key begins with it.
-        parts: What names this try of it there.
+        of: Owner of the step, such as ``airflow``. The key begins with it.
+        parts: Identification of this try of the step.
 
     >>> key_of("airflow", "a", "b/c") == key_of("airflow", "a/b", "c")
     False
@@ -102,7 +101,7 @@ def key_of(of: str, *parts: str | int) -> str:
 
 
 def entry_of(step: WorkflowStep) -> Entry:
-    """Return what a step runs. Errors: InvalidInput.
+    """Return the entry that a step runs. Errors: InvalidInput.
 
     >>> entry_of(WorkflowStep("train.py --lr 0.1", "k", Path()))
     ScriptEntry(path='train.py', args=['--lr', '0.1'])
@@ -123,7 +122,7 @@ def entry_of(step: WorkflowStep) -> Entry:
 
 
 def asked(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a submission that options are. Errors: InvalidInput.
+    """Return the fields of a submission for these options. Errors: InvalidInput.
 
     >>> asked({"gpus": 2, "time_limit": "90m"})["time_limit_s"]
     5400
@@ -139,7 +138,7 @@ def asked(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def cancel(client: Client, id_: str, reason: str) -> bool:
-    """End a job; False where it has ended by itself. Errors: those of ``cancel`` but for that."""
+    """Cancel a job. Return False if ``cancel`` is refused, as for a job that has ended."""
     try:
         client.cancel(id_, reason)
     except Refused:
@@ -148,7 +147,7 @@ def cancel(client: Client, id_: str, reason: str) -> bool:
 
 
 def result_of(job: Job, output_dir: str | None) -> dict[str, Any]:
-    """Return what later steps may want to know of a job, as plain values."""
+    """Return the facts about a job for later steps, as plain values."""
     return {
         "job": job.id,
         "name": job.name,
@@ -161,7 +160,7 @@ def result_of(job: Job, output_dir: str | None) -> dict[str, Any]:
 
 
 def why_not(client: Client, job: Job) -> str | None:
-    """Return why a job that has ended did not succeed, with the end of its log; None if it did."""
+    """Return why an ended job did not succeed, with the end of its log. None if it succeeded."""
     if job.state is State.SUCCEEDED:
         return None
     if job.state is State.CANCELLED:

@@ -1,4 +1,4 @@
-"""Server-sent events: reading them, and going on after a cut without gap or repeat.
+"""Server-sent events: parsing, and resuming after a cut without gap or repeat.
 
 Pure: bytes in, events out. The parser splits on line feeds only, because ``str.splitlines`` would
 also split inside JSON texts that hold other line separators. Format: WHATWG HTML, section 9.2.
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ServerEvent:
-    """One event as sent: its id (the last one said), its name, its data."""
+    """Event as sent: the last ID received, its name and its data."""
 
     id: str
     name: str
@@ -30,7 +30,7 @@ class ServerEvent:
 
 @dataclass(slots=True)
 class Parser:
-    r"""Turns the bytes of a stream into events.
+    r"""Parser that turns the bytes of a stream into events.
 
     >>> parser = Parser()
     >>> parser.feed(b"id: 3\nevent: job\nda")
@@ -45,7 +45,7 @@ class Parser:
     _data: list[bytes] = field(default_factory=list)
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """Take some bytes, return the events that they complete."""
+        """Add some bytes and return the events that they complete."""
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         found = (self._line(line.removesuffix(b"\r")) for line in lines)
         return [event for event in found if event is not None]
@@ -72,21 +72,21 @@ class Parser:
 
 
 class Followed(Protocol[T]):
-    """A stream that can be opened again where it was cut."""
+    """Stream that can be reopened where it was cut."""
 
     @property
     def done(self) -> bool:
-        """True when nothing more will come."""
+        """Whether the stream has ended."""
 
     @property
     def call(self) -> Call[T]:
-        """The request that goes on from here."""
+        """Request that continues from the current position."""
 
     def opened(self) -> list[T]:
-        """Return what the reader gets when a connection stands."""
+        """Return the items for an opened connection."""
 
     def take(self, event: ServerEvent) -> list[T]:
-        """Return what the reader gets for one event."""
+        """Return the items for one event."""
 
 
 def followed(call: Call[T]) -> Followed[T]:
@@ -101,7 +101,7 @@ def followed(call: Call[T]) -> Followed[T]:
 
 @dataclass(slots=True)
 class FollowedLog:
-    """The log of one worker from a byte offset to its end."""
+    """Log of one worker, from a byte offset to its end."""
 
     call: Call[LogText]
     done: bool = False
@@ -121,7 +121,7 @@ class FollowedLog:
 
 @dataclass(slots=True)
 class FollowedEvents:
-    """All changes that the caller may see, without an end."""
+    """Endless stream of all changes that the caller may see."""
 
     call: Call[PoolEvent]
     done: bool = False
@@ -146,4 +146,4 @@ class FollowedEvents:
                 return [PoolEvent("pool", self.after, now, event.data)]
             case "reset":
                 return [PoolEvent("reset", self.after, None, event.data)]
-        return []  # a kind of a later version
+        return []  # an event of a later version

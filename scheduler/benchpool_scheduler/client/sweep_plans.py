@@ -1,4 +1,4 @@
-"""The plan of a sweep from what people write of it, in a terminal or in Python. Pure."""
+"""Parsing of a sweep's plan, as written in a terminal or in Python. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from benchpool_scheduler.curves.figures import goal_of
 from benchpool_scheduler.errors import InvalidInput
 
 Written = str | Sequence[Scalar] | SweptValues
-"""Values of a parameter: a text as it is typed, or a list."""
+"""Values of a parameter: typed text, or a list."""
 
 
 def plan_of(
@@ -36,12 +36,12 @@ def plan_of(
     good_enough: float | None = None,
     patience: int | None = None,
 ) -> SweepPlan:
-    """Return the plan.
+    """Return the plan of a sweep.
 
     Args:
-        method: By default ``random`` where one is a range without points, else ``grid``.
-        goal: By default what the metric's name says is better.
-        stop_early: The first step, or ``STEP:FACTOR``.
+        method: By default ``random`` if one parameter is a range without points, else ``grid``.
+        goal: By default derived from the name of the metric.
+        stop_early: First step, or ``STEP:FACTOR``.
 
     Errors: InvalidInput.
 
@@ -99,7 +99,7 @@ def values_of(name: str, written: Written) -> SweptValues:
 
 
 def check_names(swept: Mapping[str, object], known: Sequence[str]) -> None:
-    """Refuse names that a notebook has no parameters of. Errors: InvalidInput."""
+    """Refuse names that are not parameters of a notebook. Errors: InvalidInput."""
     for name in swept:
         if name not in known:
             has = f"its parameters are {', '.join(known)}" if known else "it has none"

@@ -1,6 +1,6 @@
 """``benchpool mcp``: the pool for programs with a language model, by the Model Context Protocol.
 
-``tools`` reads from the table of operations what is offered and in which words; ``serving`` speaks
-the protocol on standard input and output. It is a client like the command line: it has the rights
-of the token that it is started with, and no other.
+``tools`` builds the tools and their descriptions from the table of operations. ``serving``
+implements the protocol on standard input and output. It is a client like the command line, with
+exactly the rights of its token.
 """

@@ -25,14 +25,15 @@ def run(find: Callable[[], Credentials], *, writes: bool) -> None:
     """Serve until standard input ends.
 
     Args:
-        find: Says where the pool is, before each call: it may start later, or anew.
-        writes: Tools that change something are offered too.
+        find: Returns the address and token before each call, because the pool may start or restart
+            later.
+        writes: Whether tools that change something are offered too.
     """
     asyncio.run(_serve(server(find, writes=writes)))
 
 
 def server(find: Callable[[], Credentials], *, writes: bool) -> Server:
-    """Return the server; arguments as of ``run``."""
+    """Return the server. Arguments as of ``run``."""
     known = tools.offered(writes=writes)
 
     async def list_tools(context: object, asked: object) -> types.ListToolsResult:

@@ -1,4 +1,4 @@
-"""Tools from the table of operations: names, closed schemas, and the call that each makes. Pure."""
+"""Tools built from the table of operations: names, closed schemas, and their calls. Pure."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ Schema = dict[str, Any]
 ALLOW_WRITES = "--allow-writes"
 
 MOST_BYTES = 256 * 1024
-"""Largest answer: more would fill the memory of a model and not inform it."""
+"""Size limit of an answer, in bytes. More would fill a model's context without informing it."""
 
 USUAL: Mapping[str, Mapping[str, Any]] = {
     Operations.log.name: {"offset": -16 * 1024, "limit": 64 * 1024},
     Operations.status.name: {"gpus": False},
 }
-"""What is given where a caller gives nothing, other than what the table says: by name of tool."""
+"""Default arguments that differ from those of the table, by name of tool."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool.
+    """Tool for one operation.
 
     Attributes:
-        name: That of its operation.
-        text: What it does, for the model.
-        takes: The JSON schema of its arguments; it is closed.
-        writes: It changes something.
+        name: Name of its operation.
+        text: Description for the model.
+        takes: JSON schema of its arguments, without other properties.
+        writes: Whether it changes something.
     """
 
     operation: Operation[Any]
@@ -52,8 +52,8 @@ class Tool:
     def call(self, arguments: Mapping[str, Any]) -> Call[Any]:
         """Return the request for these arguments.
 
-        Errors: InvalidInput for one that is unknown or missing, and for what is no id. The service
-        checks all others.
+        Errors: InvalidInput for an unknown or missing argument, and for an invalid ID. The service
+        checks all other values.
 
         >>> offered()["why"].call({"job": "7k2m"}).path
         'jobs/7k2m/why'
@@ -76,7 +76,7 @@ class Tool:
 
 
 def offered(*, writes: bool = False) -> dict[str, Tool]:
-    """Return the tools by name: those that only look, with ``writes`` also the others.
+    """Return the tools by name: read-only ones, and with ``writes`` all.
 
     >>> sorted(set(offered(writes=True)) - set(offered()))[:3]
     ['again', 'cancel', 'change']
@@ -86,7 +86,7 @@ def offered(*, writes: bool = False) -> dict[str, Tool]:
 
 
 def chosen(tools: Mapping[str, Tool], name: str) -> Tool:
-    """Return a tool. Errors: Refused for one that is not offered, NotFound for one there is not."""
+    """Return a tool. Errors: Refused if it is not offered, NotFound if it is unknown."""
     if name in tools:
         return tools[name]
     if name in offered(writes=True):

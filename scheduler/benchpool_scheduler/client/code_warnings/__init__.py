@@ -1,4 +1,4 @@
-"""What code does that is likely to go wrong in a job, said before it is sent."""
+"""Warnings about code that is likely to fail in a job, given before it is sent."""
 
 from benchpool_scheduler.client.code_warnings.of_sent import (
     CodeWarning,

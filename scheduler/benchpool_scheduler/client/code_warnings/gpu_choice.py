@@ -1,4 +1,4 @@
-"""Code that chooses its GPUs itself, which overrides what the pool gives to the job. Pure."""
+"""Detection of code that selects its own GPUs, overriding those of the job. Pure."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _ASSIGNED = re.compile(rf"(?<![\w$\{{])({_NAMES})=([^\s;&|]*)")
 _MAGIC = re.compile(rf"^\s*%(?:set_)?env\s+({_NAMES})(?:\s*=\s*|\s+)(\S+)\s*$")
 _DEVICE = re.compile(r"(?:cuda|(?:/(?:device:)?)?GPU):(\d+)", re.IGNORECASE)
 _GIVEN = re.compile(rf"{_NAMES}|LOCAL_RANK")
-"""In a value: it comes from what the job is given."""
+"""Names in a value that show that it comes from the job's own settings."""
 
 _RUNS = re.compile(r"system|run|call|open|output")
-"""In a function's name: it gives a text to the shell."""
+"""Names of functions that pass a text to the shell."""
 _COMPARES = frozenset({"print", "startswith", "endswith", "replace", "split", "count", "index"})
-"""Functions that do nothing with a device of the name that they are given."""
+"""Functions that do not use the device named by their argument."""
 
 Found = Iterator[tuple[int, str]]
 
 
 def choices(piece: Piece, gpus: int, *, contained: bool = False) -> Found:
-    """Yield line and text of each choice of GPUs that may not be one of the job's own.
+    """Yield line and text of each choice of GPUs that may not be among the job's own.
 
-    Code that is nested too deeply to be read has none.
+    Code that is nested too deeply to analyse yields no warnings from its Python parts.
 
     Args:
         gpus: GPUs of each worker.
-        contained: It runs in a container, which sees its own GPUs alone, numbered from 0.
+        contained: The code runs in a container, which sees only its own GPUs, numbered from 0.
     """
     variables, devices = list(_outside_python(piece)), list[tuple[int, int]]()
     with contextlib.suppress(RecursionError):
@@ -56,7 +56,7 @@ def choices(piece: Piece, gpus: int, *, contained: bool = False) -> Found:
 
 
 def _set(name: str, value: str | None, gpus: int, *, contained: bool) -> str | None:
-    """Return what is said of a variable that is set; ``value``: None where it is computed."""
+    """Return the warning about a variable, or None. ``value``: None if it is computed."""
     if value in ("", "-1"):
         hides = f"sets {name} to `{value}`, which hides the GPUs that the job is given"
         return f"{hides}: remove it, or send the job with 0 GPUs" if gpus else None
@@ -78,7 +78,7 @@ def _beyond(number: int, gpus: int) -> str:
 
 
 def _outside_python(piece: Piece) -> Iterator[tuple[int, str, str | None]]:
-    """Yield line, variable and value of what magics and the shell set."""
+    """Yield line, variable and value of assignments by magics and the shell."""
     for number, line in enumerate(piece.text.split("\n"), 1):
         if magic := _MAGIC.match(line):
             yield number, magic[1], _unquoted(magic[2])
@@ -88,7 +88,7 @@ def _outside_python(piece: Piece) -> Iterator[tuple[int, str, str | None]]:
 
 
 def _variables(piece: Piece) -> Iterator[tuple[int, str, str | None]]:
-    """Yield line, variable and value of what Python sets."""
+    """Yield line, variable and value of assignments in Python."""
     for node in ast.walk(piece.tree):
         for name, value, line in _named_values(node):
             if not _GIVEN.search(ast.unparse(value)):
@@ -101,9 +101,9 @@ def _variables(piece: Piece) -> Iterator[tuple[int, str, str | None]]:
 
 
 def _named_values(node: ast.AST) -> Iterator[tuple[str, ast.expr, int]]:
-    """Yield the variables that a node sets, their values, and the lines.
+    """Yield the variables that a node sets, with their values and lines.
 
-    ``setdefault`` sets what the pool has not set, and that it sets CUDA_VISIBLE_DEVICES.
+    ``setdefault`` of CUDA_VISIBLE_DEVICES has no effect, because the pool sets that variable.
     """
     match node:
         case ast.Assign(targets=targets, value=value, lineno=line):
@@ -125,7 +125,7 @@ def _named_values(node: ast.AST) -> Iterator[tuple[str, ast.expr, int]]:
 
 
 def _fixed(value: ast.expr) -> str | None:
-    """Return a value that stands in the code, None for one that is computed."""
+    """Return a literal value as text, or None if it is computed."""
     match value:
         case ast.Constant(value=str() | int() as fixed):
             return str(fixed)
@@ -135,7 +135,7 @@ def _fixed(value: ast.expr) -> str | None:
 
 
 def _called(node: ast.Call) -> str:
-    """Return the last part of a function's name, empty for none."""
+    """Return the last part of a function's name, or an empty text."""
     match node.func:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name

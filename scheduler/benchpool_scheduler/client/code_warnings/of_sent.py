@@ -1,4 +1,4 @@
-"""The warnings about the code of a job: of its cells, its script, and the modules beside it."""
+"""Warnings about the code of a job: its cells, its script, and the modules beside it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from benchpool_scheduler.contract import JobSubmission, ModuleEntry, ScriptEntry
 
 @dataclass(frozen=True, slots=True)
 class CodeWarning:
-    """What is likely to go wrong.
+    """Warning about code that is likely to fail.
 
     Attributes:
-        where: The piece, or the file, that has it.
-        text: What it is and what to do, without a full stop.
+        where: Cell or file that contains it.
+        text: Problem and remedy, without a full stop.
     """
 
     where: str
@@ -37,8 +37,8 @@ def of_pieces(
     """Return the warnings about pieces of code and the user's modules that they import.
 
     Args:
-        root: The folder that the code finds its own modules in.
-        sent: The folder that travels; None where the job sees the folder itself.
+        root: Folder where the code finds its own modules.
+        sent: Folder that is sent. None if the job sees the folder itself.
     """
     read = [piece for piece, _ in with_own(pieces, OwnModules(root))]
     return list(dict.fromkeys(_of(read, submission, sent)))
@@ -47,10 +47,10 @@ def of_pieces(
 def of_submission(
     folder: Path, submission: JobSubmission, notebook: str | None = None
 ) -> list[CodeWarning]:
-    """Return the warnings about what a terminal sends from a folder, which travels as a copy.
+    """Return the warnings about a terminal's submission, whose folder is sent as a copy.
 
     Args:
-        notebook: The file of a notebook, below the folder.
+        notebook: Path of a notebook, below the folder.
     """
     entry = submission.entry
     if notebook is not None:
@@ -67,7 +67,7 @@ def of_submission(
 
 
 def of_script(folder: Path, path: str, submission: JobSubmission) -> list[CodeWarning]:
-    """Return the warnings about a Python script at a path of a folder that travels as a copy."""
+    """Return the warnings about a Python script in a folder that is sent as a copy."""
     file = folder / path
     if file.suffix != ".py" or not file.is_file() or file.stat().st_size > MOST_BYTES:
         return []

@@ -1,4 +1,4 @@
-"""Code as it is read for warnings: Python, with the lines that IPython or a shell runs. Pure."""
+"""Source code prepared for warnings: Python, and the lines that IPython or a shell runs. Pure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _MAGIC = re.compile(rf"\s*{_GETS}%%?(\w.*)")
 _RUNS_PYTHON = re.compile(
     rf"^([ \t]*){_GETS}%(?:time|timeit|prun|memit)\s+(?:-\w+(?:\s+\d+)?\s+)*", re.MULTILINE
 )
-"""Magics that run the Python behind them."""
+"""Magics that run the Python code after them."""
 _NOTHING = ast.Module(body=[], type_ignores=[])
 
 
 def piece_of_source(where: str, source: str) -> Piece:
-    """Return a script or a cell as a piece; no Python is read of one that cannot be parsed.
+    """Return a script or a cell as a piece. Code that cannot be parsed has an empty tree.
 
     >>> piece = piece_of_source("cell 1", "%matplotlib inline\\nx = 1")
     >>> ast.unparse(piece.tree), piece.text
@@ -45,13 +45,13 @@ def _parsed(text: str) -> ast.Module | None:
 
 
 def is_shell(source: str) -> bool:
-    """Return whether a cell is a script of the shell (``%%bash``)."""
+    """Return whether a cell is a shell script (``%%bash``)."""
     found = _CELL_MAGIC.match(source)
     return found is not None and found[1] in _SHELLS
 
 
 def shell_lines(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines that a shell runs, with their numbers from 1."""
+    """Yield the lines that a shell runs, with their line numbers from 1."""
     whole = is_shell(source)
     for number, line in enumerate(source.split("\n"), 1):
         command = _SHELL.match(line)
@@ -62,7 +62,7 @@ def shell_lines(source: str) -> Iterator[tuple[int, str]]:
 
 
 def commands_in(piece: Piece) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a cell that a shell or a magic reads; of a file in Python none.
+    """Yield the lines of a cell that a shell or a magic reads. A Python file has none.
 
     >>> list(commands_in(piece_of_source("cell 1", "%cd ..\\nx = 1\\nfiles = !ls ../data")))
     [(3, 'ls ../data'), (1, 'cd ..')]

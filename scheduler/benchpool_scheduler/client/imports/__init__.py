@@ -1,7 +1,7 @@
-"""Would the imports of what is sent work with the Python that will run it?
+"""Checks whether the imports of submitted code work with the Python that will run it.
 
-``missing`` reads the code and the user's own files that it imports, asks that Python for the rest,
-and runs nothing of either.
+``missing`` reads the code and the user's own files that it imports, and queries that Python for the
+other modules. It runs neither.
 """
 
 from benchpool_scheduler.client.imports.asking import job_environ

@@ -1,4 +1,4 @@
-"""Asks an interpreter which modules it has, without importing them."""
+"""Queries an interpreter for its modules, without importing them."""
 
 from __future__ import annotations
 
@@ -63,12 +63,13 @@ REFUSED = "refused"
 
 @dataclass(frozen=True, slots=True)
 class MissingImport:
-    """What a job does not find of a module.
+    """Module that a job does not find.
 
     Attributes:
-        part: Its first part, or a later one. ``similar``: a name that is like it.
-        found: ``nowhere``, or only here: in a ``home`` that jobs do not see, installed too ``late``
-            to be in the image, or ``refused`` since its package cannot go along either.
+        part: Its first part, or a later one. ``similar``: a similar name that exists.
+        found: ``nowhere``, or where it exists only here: in a ``home`` that jobs do not see,
+            installed too ``late`` to be in the image, or ``refused`` because its package cannot be
+            sent.
     """
 
     part: str
@@ -77,7 +78,7 @@ class MissingImport:
 
 
 def _of_delta(lack: MissingImport, unseen: Unseen) -> MissingImport | None:
-    """Return what is lacked when packages go along; None for what one of them brings."""
+    """Return the missing module in view of packages sent along. None if one of them contains it."""
     if lack.found == NOWHERE:
         return lack
     if lack.part in unseen.carried:
@@ -86,7 +87,7 @@ def _of_delta(lack: MissingImport, unseen: Unseen) -> MissingImport | None:
 
 
 def job_environ(environ: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment as a job's Python sees it: settings for Python only as given to it.
+    """Return the environment of a job's Python. It has no ``PYTHON*`` variables except those given.
 
     >>> job_environ({"PATH": "/bin", "PYTHONPATH": "/mine"}, {"PYTHONHASHSEED": "0"})
     {'PATH': '/bin', 'PYTHONHASHSEED': '0'}
@@ -98,9 +99,9 @@ def job_environ(environ: Mapping[str, str], given: Mapping[str, str]) -> dict[st
 def lacking(
     python: str, modules: Sequence[str], environ: Mapping[str, str], unseen: Unseen = NOTHING
 ) -> Mapping[str, MissingImport] | None:
-    """Return what an interpreter will lack of these modules; None when it does not say.
+    """Return those modules that an interpreter does not have. None if it does not answer.
 
-    A later part that is not there may yet be made by the package itself when it is imported.
+    A missing submodule may still be created by its package during the import.
 
     >>> import os, sys
     >>> lacking(sys.executable, ["json", "os.path", "jso"], os.environ)

@@ -1,4 +1,4 @@
-"""Code that uses files above the folder that travels: they are not in the job."""
+"""Detection of code that uses files above the folder that is sent. The job does not have them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _JOINS = frozenset({"join", "joinpath", "Path", "PurePath", "PosixPath", "PurePo
 _KEEPS = frozenset(
     {"abspath", "realpath", "normpath", "expanduser", "resolve", "absolute", "str", "fspath"}
 )
-"""Functions that return the path that they are given, as far as it matters here."""
+"""Functions that return their path argument, possibly normalised."""
 _FOLDERS = frozenset({"chdir", "listdir", "walk", "scandir", "iterdir"})
-"""Functions for which the folder above alone is a use of what is in it."""
+"""Functions for which the parent folder alone is a use of its content."""
 _PATTERN = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
 class SentFolder:
-    """The folder that travels.
+    """Folder that is sent.
 
     Attributes:
-        root: Where it is; the job runs in a copy of it.
-        code: Path of what is sent, relative to it.
+        root: Its path here. The job runs in a copy of it.
+        code: Path of the submitted file, relative to it.
     """
 
     root: Path
@@ -41,9 +41,9 @@ class SentFolder:
 def uses(
     piece: Piece, sent: SentFolder, commands: Iterable[tuple[int, str]] = ()
 ) -> Iterator[tuple[int, str]]:
-    """Yield line and text of each use of a file or folder that is there, above the folder.
+    """Yield line and text of each use of an existing file or folder above the sent folder.
 
-    Relative paths are those of the current folder, which is the root in the job as here.
+    Relative paths start at the current folder, which is the root both here and in the job.
 
     Args:
         commands: Lines of the piece, from 1, that a shell or a magic reads.
@@ -65,10 +65,10 @@ def uses(
 
 
 def modules_on_path(pieces: Sequence[Piece], root: Path) -> frozenset[str]:
-    """Return the modules that pieces import from folders that they put on ``sys.path``.
+    """Return the modules that pieces import from folders that they add to ``sys.path``.
 
     Args:
-        root: The folder that the code runs in.
+        root: Folder where the code runs.
     """
     sent = SentFolder(root, "")
     return frozenset(
@@ -82,11 +82,12 @@ def modules_on_path(pieces: Sequence[Piece], root: Path) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class _UsedPath:
-    """A path that stands in code.
+    """Path in code.
 
     Attributes:
-        imports: It is put on ``sys.path``. ``is_used``: it is more than ``..``, or is read as such.
-        by_file: It begins at the file of the code, so that it is the same wherever that is.
+        imports: Whether it is added to ``sys.path``.
+        is_used: Whether it is more than ``..``, or is read as a folder.
+        by_file: Whether it starts at the file of the code, independent of the current folder.
     """
 
     line: int
@@ -101,7 +102,7 @@ def _named(line: int, found: NamedPath) -> _UsedPath:
 
 
 def _paths(piece: Piece, sent: SentFolder) -> Iterator[_UsedPath]:
-    """Yield the paths of a piece, up to where its code is nested too deeply to be read."""
+    """Yield the paths in a piece. Code that is nested too deeply ends the search."""
     beside = os.path.dirname(sent.code) if sent.code.endswith(".py") else ""
     place = piece.where if piece.where == sent.code else os.path.join(beside, piece.where)
     reader = _Reader(place if piece.where.endswith(".py") else "")
@@ -129,14 +130,14 @@ def _text(what: str, used: _UsedPath, sent: SentFolder) -> str:
 
 
 def _below(path: str) -> PurePosixPath:
-    """Return what follows the ``..`` of a path."""
+    """Return the part of a path after its ``..``."""
     return PurePosixPath(*[part for part in PurePosixPath(path).parts if part != ".."])
 
 
 def _is_there(root: Path, path: str) -> bool:
-    """Return whether a file is there, or the folder that it would be written to.
+    """Return whether a file exists, or the folder that it would be written to.
 
-    Of a pattern (``*.csv``) it is the folder before it.
+    For a pattern (``*.csv``) the folder before it counts.
     """
     parts = PurePosixPath(path).parts
     fixed = list(takewhile(lambda part: not _PATTERN & set(part), parts))
@@ -144,12 +145,12 @@ def _is_there(root: Path, path: str) -> bool:
     named = [each for each in (fixed, folders) if any(part != ".." for part in each)]
     try:
         return any(os.path.lexists(os.path.join(root, *each)) for each in named or [fixed])
-    except ValueError:  # a zero byte
+    except ValueError:  # a null byte
         return False
 
 
 def _modules_in(folder: Path, piece: Piece, root: Path) -> list[str]:
-    """Return the modules that a piece imports, and that are in a folder and not in the root."""
+    """Return the imported modules of a piece that are in a folder and not in the root."""
     there, here = OwnModules(folder), OwnModules(root)
     heads = dict.fromkeys(each.module.partition(".")[0] for each in imports_of(piece.tree))
     return [head for head in heads if head and _has(there, head) and not _has(here, head)]
@@ -158,18 +159,18 @@ def _modules_in(folder: Path, piece: Piece, root: Path) -> list[str]:
 def _has(modules: OwnModules, head: str) -> bool:
     try:
         return bool(modules.has(head)) or modules.is_folder(head)
-    except OSError:  # a folder that cannot be read, or too long a name
+    except OSError:  # an unreadable folder, or a name that is too long
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads the paths that stand in code. ``place``: the file of the code, empty for cells."""
+    """Reader of path expressions in code. ``place``: path of the code's file, empty for cells."""
 
     place: str
 
     def paths(self, tree: ast.AST) -> Iterator[tuple[ast.expr, str, str]]:
-        """Yield the outermost expressions that are paths, the call that each is for, the path."""
+        """Yield the outermost path expressions, the call or target of each, and the path."""
         yield from self._in(tree, "")
 
     def _in(self, node: ast.AST, call: str) -> Iterator[tuple[ast.expr, str, str]]:
@@ -189,7 +190,7 @@ class _Reader:
             yield from self._in(each, call)
 
     def value(self, node: ast.expr) -> str | None:
-        """Return the path that an expression is, up to where it is computed; None for none."""
+        """Return the path of an expression, up to its first computed part. None for no path."""
         match node:
             case ast.Constant(value=str(text)):
                 return text
@@ -230,7 +231,7 @@ class _Reader:
         return None
 
     def _joined(self, parts: list[ast.expr]) -> str | None:
-        """Return paths put together, up to the first that is computed."""
+        """Return the joined paths, up to the first computed one."""
         found: list[str] = []
         for each in parts:
             path = self.value(each)
@@ -246,5 +247,5 @@ class _Reader:
 
     @staticmethod
     def _folder(text: str) -> str:
-        """Return the folder of a path whose last part is computed."""
+        """Return the folder of a path with a computed last part."""
         return os.path.dirname(text) or "."

@@ -1,4 +1,4 @@
-"""The imports of what a submission runs: a script, a module, or the cells of a notebook file."""
+"""Check of the imports of a submission: a script, a module, or the cells of a notebook file."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _MAKES_MODULES = re.compile(r"^\s*(?:!|%(?!matplotlib|time|autoreload))", re.MUL
 def missing_of(
     folder: Path, submission: JobSubmission, environ: Mapping[str, str], notebook: str | None = None
 ) -> list[MissingModule]:
-    """Return the imports that would fail of what is sent from a folder; of commands nothing.
+    """Return the imports of a submission from a folder that would fail. Commands are not checked.
 
     Args:
-        environ: Our own environment.
-        notebook: The file of a notebook, below the folder.
+        environ: This process's environment.
+        notebook: Path of a notebook, below the folder.
     """
     entry = submission.entry
     if isinstance(entry, ScriptEntry):
@@ -36,7 +36,8 @@ def missing_of(
     if isinstance(entry, ModuleEntry):
         return _of_pieces(_of_module(entry.module, folder, submission), folder, submission, environ)
     if notebook is not None:
-        # A notebook of the terminal runs in a copy of the folder, as its cells do here.
+        # A notebook sent from the terminal runs in a copy of the folder, so its imports start
+        # there.
         pieces, loose = _of_notebook(folder / notebook)
         return _of_pieces(pieces, folder, submission, environ, loose=loose)
     return []
@@ -45,10 +46,10 @@ def missing_of(
 def missing_of_script(
     script: Path, submission: JobSubmission, environ: Mapping[str, str]
 ) -> list[MissingModule]:
-    """Return the same for a script that a submission runs in a copy of its files.
+    """Return the failing imports of a script that runs in a copy of its files.
 
     Args:
-        environ: Our own environment.
+        environ: This process's environment.
     """
     entry = submission.entry
     above = PurePath(entry.path).parent if isinstance(entry, ScriptEntry) else TOP
@@ -65,7 +66,7 @@ def _of_pieces(
     above: PurePath = TOP,
     loose: bool = False,
 ) -> list[MissingModule]:
-    """``above``: the folder of the job's copy in which the code finds its own modules."""
+    """Check pieces of code. ``above``: folder in the job's copy of the code's own modules."""
     paths = [PurePath(each.path) for each in submission.files]
     beside = [str(each.relative_to(above)) for each in paths if each.is_relative_to(above)]
     return missing(
@@ -80,10 +81,10 @@ def _of_pieces(
 
 
 def _of_module(module: str, folder: Path, submission: JobSubmission) -> list[Piece]:
-    """Return ``-m MODULE`` as pieces: its import, and what Python runs of a package."""
+    """Return ``-m MODULE`` as pieces: its import, and the ``__main__`` of a package."""
     try:
         named = _importing(module)
-    except SyntaxError:  # Python says what it thinks of the name
+    except SyntaxError:  # Python itself reports the invalid name
         return []
     inside = f"{module.replace('.', '/')}/__main__.py"
     sent = {each.path for each in submission.files}
@@ -92,12 +93,15 @@ def _of_module(module: str, folder: Path, submission: JobSubmission) -> list[Pie
 
 
 def _importing(module: str) -> ast.Module:
-    """Return an import that stands in no line of the user's. Errors: SyntaxError."""
+    """Return the tree of an import with line 0, outside the user's code. Errors: SyntaxError."""
     return ast.increment_lineno(ast.parse(f"import {module}"), -1)
 
 
 def _of_notebook(path: Path) -> tuple[list[Piece], bool]:
-    """Return what a notebook needs, and its cells that are Python; whether others make modules."""
+    """Return the import of ipykernel and the Python cells of a notebook as pieces.
+
+    The second value is whether other cells may create modules.
+    """
     pieces, loose = [Piece(path.name, _importing("ipykernel"), "")], False
     for number, cell in enumerate(notebooks.read(path).cells, 1):
         if not cell.is_run:

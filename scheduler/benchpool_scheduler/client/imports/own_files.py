@@ -1,4 +1,4 @@
-"""The user's own modules beside the code: found by their files, and read for what they import."""
+"""Lookup of the user's own modules beside the code, and reading of their imports."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from benchpool_scheduler.client.imports.reading import Import, Piece
 
 MOST_FILES = 300
 MOST_BYTES = 1 << 20
-"""More than these are not read: they are taken for granted."""
+"""Size limit of files that are read, in bytes. Larger files are assumed to be valid."""
 
 _LOADED = {".py", ".pyc", ".so", ".pyd"}
 
 
 @dataclass(frozen=True, slots=True)
 class OwnModules:
-    """The modules below a folder. ``sent``: paths below it that travel; None for all."""
+    """Modules below a folder. ``sent``: paths below it that are sent, or None for all."""
 
     root: Path
     sent: frozenset[str] | None = None
 
     def has(self, module: str) -> bool | None:
-        """Tell whether a module is there; None where its first part is not surely ours.
+        """Return whether a module exists. None if its first part may belong to the interpreter.
 
-        A folder without ``__init__.py`` gives way to a package of the interpreter.
+        A folder without ``__init__.py`` is overridden by a package of the interpreter.
         """
         head = module.partition(".")[0]
         if not self._is_sent(f"{head}/__init__.py"):
@@ -35,18 +35,18 @@ class OwnModules:
         return self._has_file(module) or self.is_folder(module)
 
     def is_folder(self, module: str) -> bool:
-        """Tell whether it is a folder of ours, which may be a package without ``__init__.py``."""
+        """Return whether it is a folder here, which may be a package without ``__init__.py``."""
         return (self.root / module.replace(".", "/")).is_dir()
 
     def left_out(self, module: str) -> str | None:
-        """Return the file of a module that is in the folder and does not travel."""
+        """Return the file of a module that exists in the folder and is not sent."""
         if self.sent is None:
             return None
         here = [each for each in _paths(module.partition(".")[0]) if (self.root / each).is_file()]
         return next((each for each in here if each not in self.sent), None)
 
     def files_of(self, found: Import, importer: str) -> Iterator[str]:
-        """Yield the files that an import reads, of those that are ours."""
+        """Yield the user's own files that an import reads."""
         base = found.module
         if found.level:
             package = Path(importer).parts[: -found.level]
@@ -58,7 +58,7 @@ class OwnModules:
             yield from (each for each in _paths(name) if self._is_sent(each))
 
     def read(self, path: str) -> list[Piece]:
-        """Return a file as a piece; nothing for one that is too large or no Python."""
+        """Return a file as a piece. Empty if it is too large or not valid Python."""
         file = self.root / path
         try:
             if file.stat().st_size > MOST_BYTES:
@@ -68,7 +68,7 @@ class OwnModules:
             return []
 
     def _has_file(self, module: str) -> bool:
-        """Tell whether there is a file of its name: Python, or built of another language."""
+        """Return whether it exists as a file: Python source, bytecode or an extension module."""
         place = self.root / module.replace(".", "/")
         beside = place.parent.glob(f"{place.name}.*") if place.parent.is_dir() else ()
         return any(
@@ -81,7 +81,7 @@ class OwnModules:
 
 
 def piece_of(where: str, content: bytes) -> Piece:
-    """Return source text as a piece. Errors: SyntaxError, ValueError, as ``ast.parse`` raises."""
+    """Return source text as a piece. Errors: SyntaxError, ValueError, as from ``ast.parse``."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Piece(where, ast.parse(content), content.decode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""The user's own modules that code imports, as they stand when a job is sent."""
+"""Sources of the user's own modules that code imports, as they are when a job is sent."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from benchpool_scheduler.client.imports.own_files import MOST_BYTES, MOST_FILES,
 from benchpool_scheduler.client.imports.reading import Import, Piece
 
 ALL_BYTES = 8 << 20
-"""Of all modules of a job together."""
+"""Size limit for all modules of a job together, in characters."""
 
 _ADDED = re.compile(r"sys\.path\.(?:append\(|insert\(\s*\d+\s*,)\s*[rf]?['\"]([^'\"\n]+)['\"]")
 
 
 @dataclass(frozen=True, slots=True)
 class OwnSources:
-    """Sources by absolute path, and how many modules more were too many or too large."""
+    """Sources by absolute path. ``left``: number of modules omitted because of the limits."""
 
     sources: dict[str, str]
     left: int = 0
 
     @property
     def told(self) -> dict[str, object]:
-        """What the notebook of a job says of them.
+        """Entries for the metadata of a job's notebook.
 
         >>> OwnSources({}).told, OwnSources({"/a.py": ""}, left=2).told
         ({}, {'modules': {'/a.py': ''}, 'modules_left': 2})
@@ -36,13 +36,13 @@ class OwnSources:
 
 
 def own_sources(pieces: Sequence[Piece], folders: Sequence[Path]) -> OwnSources:
-    """Return the modules below some folders that code may import, and those that these import.
+    """Return the modules below some folders that code may import, directly or indirectly.
 
-    Of a package all modules are taken, since it may load them by name.
+    All modules of a package are included, because it may load them by name.
 
     Args:
-        folders: Where Python looks for them, in this order; those that the code itself adds to
-            ``sys.path`` by a literal are looked in too, relative to the first.
+        folders: Folders where Python looks for modules, in order. Folders that the code adds to
+            ``sys.path`` as literals are searched too, relative to the first one.
     """
     more = [folders[0] / each for piece in pieces for each in _ADDED.findall(piece.text)]
     roots = [OwnModules(each) for each in dict.fromkeys([*folders, *more])]
@@ -81,7 +81,7 @@ def _reached(
 
 
 def _imports(tree: ast.Module) -> Iterator[Import]:
-    """Yield every import, also those whose failure is forgiven."""
+    """Yield every import, even if its failure is handled."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (Import(each.name, node.lineno) for each in node.names)

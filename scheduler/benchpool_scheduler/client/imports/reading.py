@@ -1,4 +1,4 @@
-"""Which modules a piece of Python imports, and whether it surely does. Pure."""
+"""Imports of a piece of Python code, and whether each is certain to run. Pure."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 
 _FORGIVES = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 _ELSEWHERE = re.compile(r"TYPE_CHECKING|platform|os\.name|version_info")
-"""Conditions of code that is meant for a type checker, or for another system or Python."""
+"""Conditions of code for a type checker, or for another system or Python version."""
 
 _LOOSE = re.compile(
     r"\bsys\s*\.\s*(path|modules|meta_path|path_hooks)\b|\bfrom\s+sys\s+import\b|"
     r"addsitedir|extend_path|\bchdir\b|\b(pip3?|conda|mamba|uv)\b"
 )
-"""What may make modules found that are not found now."""
+"""Code that may add modules at run time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of code: ``where`` names it to the caller, by a cell's id or a file's path."""
+    """Piece of code. ``where``: its name for the caller, a cell ID or a file path."""
 
     where: str
     tree: ast.Module
@@ -29,12 +29,13 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """One import.
+    """Import statement for one module.
 
     Attributes:
-        module: The dotted name; of a relative one what follows the dots, which are ``level``.
-        names: What is taken from it: modules of their own, perhaps.
-        sure: It is done whenever the piece runs, and nothing forgives that it fails.
+        module: Dotted name. For a relative import the part after the dots.
+        level: Number of dots of a relative import.
+        names: Names imported from it, which may be modules.
+        sure: Whether it always runs with the piece, and its failure is not handled.
     """
 
     module: str
@@ -45,7 +46,7 @@ class Import:
 
 
 def is_loose(text: str) -> bool:
-    """Tell whether code may change what can be imported.
+    """Return whether code may change the set of importable modules.
 
     >>> is_loose("sys.path.insert(0, 'lib')"), is_loose("import sys")
     (True, False)
@@ -54,7 +55,7 @@ def is_loose(text: str) -> bool:
 
 
 def imports_of(tree: ast.Module) -> list[Import]:
-    """Return the imports of a piece, without those whose failure is forgiven.
+    """Return the imports of a piece, except those whose failure is handled.
 
     >>> code = '''
     ... import torch, numpy as np
@@ -104,7 +105,7 @@ def _of(statement: ast.stmt) -> Iterator[Import]:
 
 
 def _inside(statement: ast.stmt) -> list[ast.stmt]:
-    """Return the statements inside one of another kind: a function, a loop, a match."""
+    """Return the statements inside another one, such as a function, a loop or a match."""
     cases = [each.body for each in getattr(statement, "cases", ())]
     parts = [getattr(statement, name, []) for name in ("body", "orelse")]
     return [each for part in [*parts, *cases] for each in part]

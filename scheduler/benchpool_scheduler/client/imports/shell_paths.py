@@ -1,4 +1,4 @@
-"""Paths that commands of a shell and magics name. Pure."""
+"""Paths named by shell commands and magics. Pure."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ CALLS = frozenset(
         *("getoutput", "getstatusoutput", "run_line_magic", "run_cell_magic"),
     }
 )
-"""Functions that give a text to a shell or to IPython."""
+"""Functions that pass a text to a shell or to IPython."""
 
 _OF_FOLDERS = frozenset(
     {"cd", "pushd", "ls", "ll", "find", "tree", "du", "cp", "mv", "rsync", "tar", "zip", "ln"}
 )
-"""Commands for which the folder above alone is a use of what is in it."""
+"""Commands for which the parent folder alone is a use of its content."""
 
 _ENDS = frozenset([";", "|", "||", "&", "&&", "(", ")"])
 _COMPUTED = re.compile(r"[${`]")
@@ -28,14 +28,14 @@ _COMPUTED = re.compile(r"[${`]")
 
 @dataclass(frozen=True, slots=True)
 class NamedPath:
-    """A path that a command names, up to where it is computed; ``is_used``: it is not bare."""
+    """Path named by a command, up to its first computed part. ``is_used``: not just ``..``."""
 
     path: str
     is_used: bool
 
 
 def of_command(command: str) -> Iterator[NamedPath]:
-    """Yield the paths above the folder that a line of a shell or of a magic names.
+    """Yield the paths above the folder that a line for a shell or a magic names.
 
     >>> [it.path for it in of_command("cat ../a > ../b/$name.txt && tool --in=../c d/e")]
     ['../a', '../b', '../c']
@@ -54,7 +54,7 @@ def of_command(command: str) -> Iterator[NamedPath]:
 
 
 def of_call(node: ast.Call) -> Iterator[NamedPath]:
-    """Yield the same of the texts that a call gives to a shell or to IPython."""
+    """Yield the paths above the folder in texts that a call passes to a shell or to IPython."""
     called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
     called = node.func.id if isinstance(node.func, ast.Name) else called
     if called in CALLS:
@@ -63,12 +63,12 @@ def of_call(node: ast.Call) -> Iterator[NamedPath]:
             texts = [" ".join(texts)]
         for text in texts:
             for line in text.split("\n"):
-                if " " in line.strip():  # else it is a path as it stands
+                if " " in line.strip():  # a single word is already a path
                     yield from of_command(line)
 
 
 def _text(node: ast.expr) -> str:
-    """Return a text, with a mark for what is computed; empty for what is none."""
+    """Return a text with ``{}`` for computed parts. Empty if it is not a text."""
     if isinstance(node, ast.JoinedStr):
         return "".join(_text(each) or "{}" for each in node.values)
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
@@ -79,12 +79,12 @@ def _words(command: str) -> list[str]:
     reader.whitespace_split = True
     try:
         return list(reader)
-    except ValueError:  # a quotation mark that is not closed
+    except ValueError:  # an unclosed quotation mark
         return command.split()
 
 
 def _path(word: str) -> str | None:
-    """Return a word as a path, where that is above the folder."""
+    """Return a word as a path if it is above the folder."""
     computed = _COMPUTED.search(word)
     if computed is not None:
         word = os.path.dirname(word[: computed.start()])

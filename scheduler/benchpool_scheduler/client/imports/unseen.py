@@ -1,7 +1,7 @@
-"""What a job on a cluster does not find that is there for its user: a home, and what came late.
+"""Differences between a job on a cluster and its user's container: the home and late installations.
 
-A job runs in its notebook's image as it was built. What was installed since into the notebook's
-own container is in no image; a home that cannot be mounted by many pods is not in the job either
+A job runs in the image of its notebook as it was built. Packages installed later in the notebook's
+container are not in the image. A home that many pods cannot mount is not in the job either
 (decision 0021).
 """
 
@@ -15,18 +15,19 @@ from pathlib import Path
 IMAGE = "BENCHPOOL_IMAGE"
 HOME = "BENCHPOOL_HOME"
 SHARED = "shared"
-"""What the spawner writes: the image of this container, and whether jobs mount its home."""
+"""Value of ``BENCHPOOL_HOME``, set by the spawner, if jobs mount the home."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """What is here, and not in the job.
+    """Files and modules that exist here and not in the job.
 
     Attributes:
-        home: The home folder, empty outside of a cluster. ``shared``: jobs mount it.
-        since: Files elsewhere that are newer are not in the image; None where that is not known.
-        carried: Modules of packages that go along with the job all the same. ``refused``: of those
-            that were to go along, and cannot.
+        home: Home folder, empty outside of a cluster. ``shared``: whether jobs mount it.
+        since: Start of the container in Unix time, or None. Newer files outside the home are not
+            in the image.
+        carried: Modules of packages that are sent along.
+        refused: Modules of packages that cannot be sent.
     """
 
     home: str = ""
@@ -36,7 +37,7 @@ class Unseen:
     refused: tuple[str, ...] = ()
 
     def hides(self, path: str) -> bool:
-        """Tell whether a path lies in a home that jobs do not see.
+        """Return whether a path is in a home that jobs do not see.
 
         >>> Unseen("/home/joe").hides("/home/joe/env/bin/python")
         True
@@ -47,11 +48,11 @@ class Unseen:
 
 
 NOTHING = Unseen()
-"""A job sees all that is here, as on one machine."""
+"""No differences: a job sees the same files, as on one machine."""
 
 
 def unseen_here(environ: Mapping[str, str]) -> Unseen:
-    """Return what jobs that are sent from here in this image do not see.
+    """Return the files and modules here that jobs sent from this container do not see.
 
     >>> unseen_here({"HOME": "/home/joe"})
     Unseen(home='', shared=False, since=None, carried=(), refused=())
@@ -64,7 +65,7 @@ def unseen_here(environ: Mapping[str, str]) -> Unseen:
 
 
 def unchecked(image: str) -> str:
-    """Return what is said of imports in another image than that of this container.
+    """Return the message about unchecked imports in another image than this container's.
 
     >>> unchecked("lab/other:2")
     'imports are not checked: what is installed in lab/other:2 is not known here'
@@ -73,7 +74,7 @@ def unchecked(image: str) -> str:
 
 
 def _container_began() -> float | None:
-    """Return when the first process of this container began."""
+    """Return the start time of this container's first process, in Unix time. None if unknown."""
     try:
         ticks = int(Path("/proc/1/stat").read_text().rpartition(")")[2].split()[19])
         boot = next(

@@ -1,4 +1,4 @@
-"""Notebooks on their way into a job: a file read as cells, and cells made into what a job runs."""
+"""Notebooks as job input: reading a file as cells, and building the job's notebook from cells."""
 
 from benchpool_scheduler.client.notebooks.job_notebook import JobCell, build
 from benchpool_scheduler.client.notebooks.metadata import (

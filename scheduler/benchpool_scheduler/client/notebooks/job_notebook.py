@@ -1,4 +1,4 @@
-"""The notebook that a job runs, made of chosen cells. Pure."""
+"""Construction of a job's notebook from selected cells. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from benchpool_scheduler.client.notebooks.metadata import Metadata, named
 from benchpool_scheduler.client.notebooks.reading import SKIPPED, Attachments
 
 FORMAT, MINOR = 4, 5
-"""Version of the notebook format; since 4.5 cells have ids."""
+"""Version of the notebook format. Cells have IDs since 4.5."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobCell:
-    """A cell of the job; ``number`` is its place on the sender's screen, from 1."""
+    """Cell of a job. ``number``: its position in the sender's notebook, from 1."""
 
     id: str
     number: int
@@ -27,7 +27,7 @@ class JobCell:
 
     @property
     def is_run(self) -> bool:
-        """It is code, and no tag keeps a job from running it."""
+        """Whether a job runs this cell: it is code without a tag that skips it."""
         return self.cell_type == "code" and SKIPPED not in self.tags
 
 
@@ -41,12 +41,12 @@ def build(
 ) -> bytes:
     """Return a notebook of these cells, without outputs.
 
-    Args:
-        metadata: Those of the notebook that they are from, see ``lasting``.
+    Equal cells give equal bytes, so that sending them again uploads nothing.
 
-    Equal cells give equal bytes, so that sending the same again uploads nothing. ``keep`` tells the
-    runner which values the cells leave behind, ``modules`` which sources of the user's own modules
-    they import (``OwnSources.told``).
+    Args:
+        keep: Values that the runner keeps after the cells.
+        modules: Sources of the user's own modules that the cells import (``OwnSources.told``).
+        metadata: Metadata of the source notebook, see ``lasting``.
 
     >>> made = json.loads(build([JobCell("a", 3, "1 + 1")], path="train.ipynb"))
     >>> made["cells"][0]["metadata"], made["metadata"]["benchpool"]
@@ -61,7 +61,7 @@ def build(
         },
         "cells": [_cell(each) for each in cells],
     }
-    # Escaped, because a cell may hold half of a surrogate pair, which UTF-8 cannot.
+    # ASCII escapes, because a cell may contain half a surrogate pair, which UTF-8 cannot encode.
     return json.dumps(notebook, indent=1).encode()
 
 

@@ -1,4 +1,4 @@
-"""The Python of a notebook's kernel, where Jupyter has that kernel installed on this machine."""
+"""Lookup of the Python of a notebook's kernel, if that kernel is installed on this machine."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from itertools import pairwise
 from pathlib import Path
 
 OF_ANY_PYTHON = frozenset({"python", "python2", "python3"})
-"""Names that every installation of Jupyter gives to the Python that it runs with itself."""
+"""Kernel names that every installation of Jupyter gives to its own Python."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
 _VALUED = frozenset({"-X", "-W"})
-"""Options of Python whose value may be a word of its own."""
+"""Options of Python whose value may be a separate word."""
 _SHARED = ("/usr/local/share/jupyter", "/usr/share/jupyter")
 
 
 @dataclass(frozen=True, slots=True)
 class NotebookPython:
-    """The Python that a notebook runs with.
+    """Python that a notebook runs with.
 
     Attributes:
-        path: Where it is.
-        why: What it is, as a sentence without a full stop.
+        path: Path of the interpreter.
+        why: Explanation, as a sentence without a full stop.
     """
 
     path: str
@@ -38,9 +38,9 @@ def python_of(kernel: str | None, usual: str, environ: Mapping[str, str]) -> Not
     """Return the Python of a kernel that is installed here, else the usual one.
 
     Args:
-        kernel: The name that the notebook gives it; None for none.
-        usual: The Python of the terminal.
-        environ: Our environment, which says where kernels are installed.
+        kernel: Kernel name in the notebook, or None.
+        usual: Python of the terminal.
+        environ: This process's environment, which determines where kernels are installed.
     """
     current = f"runs with {usual}, the Python of this terminal"
     if kernel is None or kernel in OF_ANY_PYTHON:
@@ -58,7 +58,7 @@ def python_of(kernel: str | None, usual: str, environ: Mapping[str, str]) -> Not
 
 
 def _folder_of(kernel: str, usual: str, environ: Mapping[str, str]) -> Path | None:
-    """Return the folder of a kernel spec; names are the same in either case, as for Jupyter."""
+    """Return the folder of a kernel spec. As in Jupyter, names are case-insensitive."""
     if not _NAME.fullmatch(kernel):
         return None
     for place in _data_folders(usual, environ):
@@ -73,7 +73,7 @@ def _folder_of(kernel: str, usual: str, environ: Mapping[str, str]) -> Path | No
 
 
 def _data_folders(usual: str, environ: Mapping[str, str]) -> Iterator[Path]:
-    """Yield where Jupyter looks for kernels: those of an active environment before the user's."""
+    """Yield Jupyter's folders of kernels, those of an active environment before the user's."""
     yield from map(Path, filter(None, environ.get("JUPYTER_PATH", "").split(os.pathsep)))
     active = [environ.get(each) for each in ("VIRTUAL_ENV", "CONDA_PREFIX")]
     for prefix in dict.fromkeys(filter(None, active)):
@@ -92,7 +92,7 @@ def _data_folders(usual: str, environ: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _program(folder: Path) -> str | None:
-    """Return what a kernel spec starts; None where that is no Python with ipykernel."""
+    """Return the program that a kernel spec starts. None if it is not a Python with ipykernel."""
     try:
         spec = json.loads((folder / "kernel.json").read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -105,7 +105,7 @@ def _program(folder: Path) -> str | None:
 
 
 def runs_ipykernel(argv: Sequence[str]) -> bool:
-    """Return whether the first word is a Python that runs ipykernel, and not ``conda run`` or so.
+    """Return whether the first word is a Python that runs ipykernel, unlike ``conda run``.
 
     >>> runs_ipykernel(["python", "-X", "dev", "-m", "ipykernel_launcher", "-f", "…"])
     True
@@ -121,7 +121,7 @@ def runs_ipykernel(argv: Sequence[str]) -> bool:
 
 
 def _found(word: str, folder: Path, environ: Mapping[str, str]) -> str | None:
-    """Return the program; a bare name is that of the environment that has the kernel spec."""
+    """Return the program. A bare name is looked up beside the kernel spec, then on the path."""
     beside = Path(*folder.parts[:-4], "bin", word)
     for each in (word, str(beside) if "/" not in word else ""):
         if os.path.isabs(each) and os.path.isfile(each) and os.access(each, os.X_OK):

@@ -1,4 +1,4 @@
-"""Metadata of a notebook and its cells: what of them goes along with a job. Pure."""
+"""Metadata of a notebook and its cells that are sent with a job. Pure."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ OF_A_RUN = frozenset(
         *("orig_nbformat", "orig_nbformat_minor"),
     }
 )
-"""Metadata that belong to one run, to the machine of the sender, or to a conversion."""
+"""Names of metadata of one run, of the sender's machine, or of a conversion."""
 
 MOST_BYTES = 1 << 20
 """Limit for the metadata of a notebook and of all its cells together, in bytes of JSON."""
 
 MOST_NESTED = 100
-"""Limit for lists and objects within each other: a deeper entry does not go along."""
+"""Limit of nesting of lists and objects. Deeper entries are not sent."""
 
 PYTHON = {"name": "python3", "display_name": "Python 3", "language": "python"}
-"""Kernel of a notebook that names none."""
+"""Default kernel of a notebook that names none."""
 
 
 def lasting(metadata: object) -> dict[str, Any]:
-    """Return metadata without what a run writes anew: times, progress, widgets, our own marks.
+    """Return metadata without the entries of a run: times, progress, widgets, own marks.
 
-    What is no object counts as none, and a number that JSON does not have (NaN) as null.
+    A value that is not an object counts as empty. Numbers that JSON does not support (NaN) become
+    null.
 
     >>> lasting({"slideshow": {"slide_type": "slide"}, "execution": {"iopub.status.busy": "…"}})
     {'slideshow': {'slide_type': 'slide'}}
@@ -50,12 +51,12 @@ def lasting(metadata: object) -> dict[str, Any]:
 
 
 def lasting_of_cell(metadata: object) -> dict[str, Any]:
-    """Return the same of a cell; its tags are a field of its own."""
+    """Return the lasting metadata of a cell without its tags, which are a separate field."""
     return {name: value for name, value in lasting(metadata).items() if name != "tags"}
 
 
 def tags_of(metadata: object) -> tuple[str, ...]:
-    """Return the tags in the metadata of a cell; what is no list of texts has none.
+    """Return the tags in the metadata of a cell. A value that is not a list has none.
 
     >>> tags_of({"tags": ["parameters", 3]}), tags_of({"tags": "parameters"}), tags_of([])
     (('parameters',), (), ())
@@ -67,7 +68,7 @@ def tags_of(metadata: object) -> tuple[str, ...]:
 
 
 def named(metadata: Metadata) -> dict[str, Any]:
-    """Return metadata of a notebook with the kernel and the language that its format requires.
+    """Return the metadata of a notebook with kernel and language, which the format requires.
 
     >>> named({"kernelspec": {"name": "torch"}, "title": "Diffusion"})["kernelspec"]
     {'display_name': 'torch', 'language': 'python', 'name': 'torch'}
@@ -89,14 +90,15 @@ def named(metadata: Metadata) -> dict[str, Any]:
 
 
 def check_metadata(metadata: Metadata, cells: Iterable[Metadata]) -> None:
-    """Check the size of what goes along.
+    """Check the size of the metadata that are sent.
 
     Args:
-        metadata: Of the notebook.
-        cells: Of its cells, in their order.
+        metadata: Metadata of the notebook.
+        cells: Metadata of its cells, in order.
 
     Raises:
-        TooLarge: It is over the limit; with the entries of the name that has most, and their place.
+        TooLarge: The metadata exceed the limit. The message names the largest entries and
+            their place.
     """
     found: dict[tuple[str, str], list[tuple[str, int]]] = {}
     places = [("metadata", metadata, "the notebook")]
@@ -124,11 +126,11 @@ def _kib(size: int) -> int:
 
 
 class _TooDeepError(Exception):
-    """An entry is nested too deeply."""
+    """Entry that is nested too deeply."""
 
 
 def _plain(value: object, levels: int) -> object:
-    """Return a value as JSON has it. Errors: _TooDeepError."""
+    """Return a value in JSON form. Errors: _TooDeepError."""
     if isinstance(value, Mapping | list):
         if levels == 0:
             raise _TooDeepError

@@ -1,4 +1,4 @@
-"""Types of parameters: what a cell says of them, and values checked against it. Pure."""
+"""Parameter types: from annotations and defaults, with a check of values. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BOOL = {"true": True, "false": False}
 
 
 def annotated(text: str) -> tuple[ParameterType, bool]:
-    """Return the type that an annotation names, and whether None will do too.
+    """Return the type that an annotation names, and whether None is allowed.
 
     >>> annotated("Optional[int]"), annotated("float | None"), annotated("list[int]")
     (('int', True), ('float', True), ('list', False))
@@ -44,16 +44,16 @@ def annotated(text: str) -> tuple[ParameterType, bool]:
 
 
 def of_value(value: object) -> ParameterType:
-    """Return the type of a default; that of None is not known."""
+    """Return the type of a default, or ``any`` if it is not known, as for None."""
     name = type(value).__name__
     return _NAMES.get(name, "any")
 
 
 def read(name: str, value: object, type_: ParameterType, *, optional: bool, default: str) -> Any:
-    """Return a value as its parameter has it; what was typed is read by the type.
+    """Return a value converted to its parameter's type. Typed text is parsed by the type.
 
     Raises:
-        InvalidInput: It is of another type.
+        InvalidInput: The value is of another type.
 
     >>> read("lr", WrittenValue("1"), "float", optional=False, default="0.1")
     1.0

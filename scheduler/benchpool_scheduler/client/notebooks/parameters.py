@@ -1,9 +1,9 @@
-"""Parameters of a notebook, by papermill's conventions, and cells that have other values of them.
+"""Parameters of a notebook, by papermill's conventions, and replacement of their values.
 
-The cell with the tag ``parameters`` declares them: names, types, defaults, and what they mean in
-the comment behind each. Values go into a cell of their own after it, with the tag
-``injected-parameters``. Elsewhere a name that is bound once, to a constant at the top of a cell, is
-one too; its value takes the place of the constant. Pure.
+The cell with the tag ``parameters`` declares them: names, types, defaults, and descriptions in the
+comments after them. Their values go into a separate cell after it, with the tag
+``injected-parameters``. In other cells, a name that is bound once, to a constant at the top of a
+cell, is also a parameter. Its value replaces the constant. Pure.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from benchpool_scheduler.errors import InvalidInput
 TAG = "parameters"
 INJECTED = "injected-parameters"
 LONGEST = 200
-"""Characters of a constant; what is longer is no value to turn."""
+"""Maximum length of a constant that counts as a parameter, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotebookParameter:
-    """A name that may be given another value.
+    """Name whose value can be set.
 
     Attributes:
-        type: ``any`` where neither an annotation nor the default says it.
-        default: As it stands in the cell.
-        help: The comment behind it.
-        cell: Id of its cell; ``tagged`` where that is the one of the parameters.
-        optional: None will do.
+        type: ``any`` if neither the annotation nor the default determines it.
+        default: Text of the default in the cell.
+        help: Comment after it.
+        cell: ID of its cell. ``tagged``: whether that is the parameters cell.
+        optional: Whether None is allowed.
     """
 
     name: str
@@ -48,19 +48,19 @@ class NotebookParameter:
     tagged: bool
     optional: bool = False
     _place: tuple[int, int, int, int] = (0, 0, 0, 0)
-    """Of the constant: line and column of its beginning and end, as ``ast`` counts."""
+    """Position of the constant: start line and column, end line and column, as in ``ast``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parametrized:
-    """Cells with values in them, and the parameters of the job by name."""
+    """Cells with the given values, and the parameters of the job by name."""
 
     cells: tuple[JobCell, ...]
     values: Mapping[str, ParameterValue]
 
 
 def declared(cells: Sequence[JobCell]) -> tuple[NotebookParameter, ...]:
-    """Return the parameters of cells, those of the tagged cell first.
+    """Return the parameters of cells, beginning with the tagged cell.
 
     >>> found = declared([
     ...     JobCell("a", 1, "lr = 0.1  # step size\\nsteps: int = 3", tags=("parameters",)),
@@ -88,14 +88,14 @@ def declared(cells: Sequence[JobCell]) -> tuple[NotebookParameter, ...]:
 def with_values(
     cells: Sequence[JobCell], given: Mapping[str, object], what: str = "This notebook"
 ) -> Parametrized:
-    """Return the cells with these values, and all that the job's parameters are.
+    """Return the cells with these values, and all parameters of the job.
 
     Args:
-        given: By name; a ``WrittenValue`` is read by the type of its parameter.
-        what: What has them, as a sentence begins.
+        given: Values by name. A ``WrittenValue`` is parsed by the type of its parameter.
+        what: Subject of error messages.
 
     Raises:
-        InvalidInput: There is no such parameter, or it takes another type.
+        InvalidInput: There is no such parameter, or it has another type.
     """
     known = {each.name: each for each in declared(cells)}
     values = {name: _read(name, value, known, what) for name, value in given.items()}
@@ -118,7 +118,7 @@ def with_values(
 
 
 def recorded(value: object) -> ParameterValue:
-    """Return a value as the job's facts have it: plain data as it is, all else as text.
+    """Return a value in the form of the job's facts: plain data unchanged, other values as text.
 
     >>> recorded((1, 2)), recorded({"a": 1}), recorded(float("nan"))
     ([1, 2], "{'a': 1}", 'nan')
@@ -141,7 +141,7 @@ def recorded(value: object) -> ParameterValue:
 
 
 def _tree(source: str) -> ast.Module:
-    """Return a cell without its magics; an empty one for what is no Python."""
+    """Return the tree of a cell without its magics. Empty if it is not valid Python."""
     lines = [
         f"{line[: len(line) - len(line.lstrip())]}pass" if line.lstrip()[:1] in ("%", "!") else line
         for line in source.split("\n")
@@ -179,7 +179,7 @@ def _of_cell(cell: JobCell, tree: ast.Module) -> Iterator[NotebookParameter]:
 
 
 def _comments(source: str) -> dict[int, str]:
-    """Return the comments behind code, by line."""
+    """Return the comments after code, by line."""
     found: dict[int, str] = {}
     try:
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -191,7 +191,7 @@ def _comments(source: str) -> dict[int, str]:
 
 
 def _bound(tree: ast.Module) -> Iterator[str]:
-    """Yield each name that a cell binds, as often as it does; those of functions are their own."""
+    """Yield each name that a cell binds, once per binding, except local names of functions."""
     waiting: list[ast.AST] = list(tree.body)
     while waiting:
         node = waiting.pop()
@@ -211,7 +211,7 @@ def _bound(tree: ast.Module) -> Iterator[str]:
 
 
 def _constant(node: ast.expr) -> object:
-    """Return the value of a literal; an object of its own kind for what is none."""
+    """Return the value of a literal, or a new object for any other expression."""
     try:
         value: object = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -246,7 +246,7 @@ def _read(name: str, value: object, known: Mapping[str, NotebookParameter], what
 
 
 def _defaults(parameters: Sequence[NotebookParameter]) -> Iterator[tuple[str, object]]:
-    """Yield the defaults that are known without running the cell."""
+    """Yield the defaults that are literals."""
     for each in parameters:
         try:
             yield each.name, ast.literal_eval(each.default)
@@ -261,7 +261,7 @@ def _injected(values: Mapping[str, object], number: int) -> JobCell:
 
 
 def _replaced(source: str, places: Mapping[tuple[int, int, int, int], str]) -> str:
-    """Return a text with other values in these places, which do not overlap."""
+    """Return a text with replacements at these positions, which do not overlap."""
     lines = [each.encode() for each in source.split("\n")]
     for first, begin, last, end in sorted(places, reverse=True):
         text = places[first, begin, last, end].encode()

@@ -1,4 +1,4 @@
-"""Reads a notebook file, of format 4 or an older one."""
+"""Reading of notebook files, in format 4 or older."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = ("code", "markdown", "raw")
 CONVERTED_BELOW = 4
 
 Attachments = Mapping[str, Mapping[str, Any]]
-"""Contents by name and type, as the cells of a notebook hold them."""
+"""Attachments of a cell: contents by name and media type."""
 
 SKIPPED = "skip-execution"
 """Tag of the cells that a run of a notebook skips (nbclient, papermill)."""
@@ -32,12 +32,12 @@ OTHER_KERNELS = {
     r"(deno|javascript|jslab|tslab)$": "JavaScript",
     r"\.net-": "a language of .NET",
 }
-"""By the usual names of their kernels: languages of notebooks that say none."""
+"""Languages by patterns of usual kernel names, for notebooks without a language."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileCell:
-    """A cell of a file; ``id`` is made of its place where the format has none."""
+    """Cell of a file. ``id`` is made from its position if the format has none."""
 
     id: str
     source: str
@@ -49,15 +49,15 @@ class FileCell:
 
     @property
     def is_run(self) -> bool:
-        """It is code, and no tag keeps a job from running it."""
+        """Whether a job runs this cell: it is code without a tag that skips it."""
         return self.cell_type == "code" and SKIPPED not in self.tags
 
 
 @dataclass(frozen=True, slots=True)
 class NotebookFile:
-    """A notebook as saved; ``kernel`` is the name of the kernel that it was last opened with.
+    """Notebook as saved. ``kernel`` is the name of the kernel that it was last opened with.
 
-    Its ``metadata``, and those of its cells, are without what a run writes anew.
+    The ``metadata`` of notebook and cells exclude the entries that each run writes.
     """
 
     cells: tuple[FileCell, ...]
@@ -66,11 +66,11 @@ class NotebookFile:
 
 
 def read(path: Path) -> NotebookFile:
-    """Return all cells of a notebook. Formats before 4 are converted as JupyterLab does.
+    """Return all cells of a notebook. Formats before 4 are converted as in JupyterLab.
 
     Raises:
-        InvalidInput: It cannot be read as a notebook, or is not in Python.
-        TooLarge: Its metadata are.
+        InvalidInput: The file is not a notebook, or not in Python.
+        TooLarge: Its metadata exceed the limit.
     """
     text = _text(path)
     try:
@@ -78,7 +78,7 @@ def read(path: Path) -> NotebookFile:
         old = int(notebook.get("nbformat") or CONVERTED_BELOW) < CONVERTED_BELOW
         if old:
             notebook = _converted(text)
-        # A conversion draws ids, another one each time.
+        # A conversion makes random IDs.
         cells = tuple(_cell(n, each, own_id=not old) for n, each in enumerate(notebook["cells"], 1))
         metadata = notebook.get("metadata") or {}
         language, kernel = _spoken(metadata)
@@ -100,7 +100,7 @@ def read(path: Path) -> NotebookFile:
 
 
 def own_ids(ids: Iterable[str]) -> list[str]:
-    """Return an id of its own for each cell: merged and generated notebooks repeat some.
+    """Return unique IDs for the cells. Merged and generated notebooks may repeat IDs.
 
     >>> own_ids(["a", "b", "a", "a-3"])
     ['a', 'b', 'a-3', 'a-3-4']
@@ -114,10 +114,10 @@ def own_ids(ids: Iterable[str]) -> list[str]:
 
 
 def _text(path: Path) -> str:
-    """Return what a file says, in UTF-8, UTF-16 or UTF-32, with a mark of its encoding or without.
+    """Return the text of a file in UTF-8, UTF-16 or UTF-32, with or without a byte order mark.
 
     Raises:
-        InvalidInput: It cannot be opened, or has another encoding.
+        InvalidInput: The file cannot be read, or has another encoding.
     """
     try:
         data = path.read_bytes()
@@ -138,8 +138,8 @@ def _text(path: Path) -> str:
 
 
 def _converted(text: str) -> Any:
-    """Return a notebook of an older format as one of format 4. Errors: ValueError."""
-    import nbformat  # seldom needed, and slow to load
+    """Return a notebook of an older format converted to format 4. Errors: ValueError."""
+    import nbformat  # rarely needed, and slow to import
 
     try:
         return nbformat.reads(text, as_version=CONVERTED_BELOW)
@@ -148,7 +148,7 @@ def _converted(text: str) -> Any:
 
 
 def _spoken(metadata: Any) -> tuple[str, str | None]:
-    """Return the language and the kernel that the metadata name."""
+    """Return the language and the kernel in the metadata."""
     spec = metadata.get("kernelspec") or {}
     said = spec.get("language") or (metadata.get("language_info") or {}).get("name")
     name = spec.get("name")
