@@ -1,8 +1,8 @@
-"""JupyterHub of the chart: everything but what `kubernetes.py` adds to any Hub on a cluster.
+"""JupyterHub of the chart: all settings besides those of `kubernetes.py`.
 
-Declarative: facts come from the file that BENCHPOOL_HUB_FACTS names (made by the chart from its
-values), secrets from the environment. Settings of a site (`hub.config`, `hub.extraConfig`) come
-last and win.
+Declarative: facts come from the file named by BENCHPOOL_HUB_FACTS (made by the chart from its
+values), and secrets from the environment. Settings of a site (`hub.config`, `hub.extraConfig`) come
+last and take precedence.
 """
 
 import json
@@ -18,7 +18,7 @@ facts_file = Path(os.environ["BENCHPOOL_HUB_FACTS"])
 facts = json.loads(facts_file.read_text())
 people, notebooks = facts["authenticator"], facts["notebooks"]
 os.environ.setdefault("BENCHPOOL_SCHEDULER_URL", facts["scheduler_url"])
-# With its folder: a sub-configuration that is not found is passed over without a word.
+# The path is explicit, because a sub-configuration that is not found is skipped silently.
 load_subconfig("kubernetes.py", path=str(Path(__file__).parent))  # noqa: F821
 
 # --- addresses and files
@@ -34,10 +34,10 @@ c.ConfigurableHTTPProxy.api_url = facts["proxy_api_url"]
 c.JupyterHub.allow_named_servers = True
 c.JupyterHub.default_url = default_url
 
-# --- people
+# --- users
 short = {"shared-password": "shared-password", "dummy": "dummy"}
 c.JupyterHub.authenticator_class = short.get(people["class"], people["class"])
-# The scheduler's audit trail is told of every login and logout.
+# The scheduler's audit trail records every login and logout.
 proxies = Proxies(listed(facts["hub_proxies"]), listed(facts["trusted_proxies"]))
 reports = LoginReports(facts["scheduler_url"], os.environ["BENCHPOOL_HUB_TOKEN"], proxies)
 c.Authenticator.post_auth_hook = reports
@@ -56,16 +56,16 @@ c.KubeSpawner.service_account = facts["account"]
 c.KubeSpawner.automount_service_account_token = False
 c.KubeSpawner.cmd = ["jupyterhub-singleuser"]
 c.KubeSpawner.args = [
-    # The news pop-up would lie over our button, and asks outside the cluster.
+    # The news pop-up would cover benchpool's button, and contacts hosts outside the cluster.
     "--LabApp.news_url=None",
     "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
 ]
 c.Spawner.default_url = "/lab"
 c.Spawner.start_timeout = notebooks["startTimeout"]
 c.Spawner.http_timeout = 90
-# As the pod security standard `restricted` wants it.
+# As required by the pod security standard `restricted`.
 c.KubeSpawner.uid = 1000
-c.KubeSpawner.gid = 100  # as workers do: a home changes its group at no start
+c.KubeSpawner.gid = 100  # as for workers, so that a start never changes the group of a home
 c.KubeSpawner.fs_gid = 100
 c.KubeSpawner.allow_privilege_escalation = False
 c.KubeSpawner.container_security_context = {
@@ -73,7 +73,7 @@ c.KubeSpawner.container_security_context = {
     "capabilities": {"drop": ["ALL"]},
     "seccompProfile": {"type": "RuntimeDefault"},
 }
-# Some of Helm's versions leave out what is null.
+# Some versions of Helm omit null values.
 c.KubeSpawner.priority_class_name = facts.get("priority_class", "")
 c.KubeSpawner.cpu_guarantee = notebooks["cpu"].get("guarantee")
 c.KubeSpawner.cpu_limit = notebooks["cpu"].get("limit")
@@ -91,7 +91,7 @@ c.KubeSpawner.storage_class = notebooks["storage"]["class"] or None
 c.KubeSpawner.storage_access_modes = [notebooks["storage"]["accessMode"]]
 c.KubeSpawner.volumes = {
     "home": {"name": "home", "persistentVolumeClaim": {"claimName": "{pvc_name}"}},
-    # Worker processes of PyTorch exchange data here; the default of 64 MiB is too small.
+    # Worker processes of PyTorch exchange data here. The default of 64 MiB is too small.
     "shm": {"name": "shm", "emptyDir": {"medium": "Memory"}},
 }
 c.KubeSpawner.volume_mounts = {
@@ -100,7 +100,7 @@ c.KubeSpawner.volume_mounts = {
 }
 c.KubeSpawner.working_dir = "/home/jovyan"
 
-# --- what the site says
+# --- settings of the site
 for name, settings in facts["config"].items():
     c[name].update(settings)
 for extra in sorted(facts_file.parent.glob("extra-*.py")):

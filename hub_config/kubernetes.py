@@ -2,13 +2,13 @@
 
 Declarative, and the same file for the chart of benchpool and for an existing zero-to-jupyterhub:
 put it into the hub's image or ``hub.extraFiles`` and load it from ``hub.extraConfig``. It adds to
-what is configured already and replaces only the class of the spawner. The facts come from the
+the existing configuration and replaces only the class of the spawner. The facts come from the
 environment of the hub:
 
     BENCHPOOL_SCHEDULER_URL   where the hub reaches the scheduler, with /services/benchpool
-    BENCHPOOL_HUB_TOKEN       the token by which the scheduler knows the hub
-    BENCHPOOL_SERVICE_TOKEN   the token by which the hub knows the scheduler
-    BENCHPOOL_PUBLIC_URL      where notebooks reach the scheduler; by default the hub's own proxy
+    BENCHPOOL_HUB_TOKEN       token of the hub for requests to the scheduler
+    BENCHPOOL_SERVICE_TOKEN   token of the scheduler for requests to the hub
+    BENCHPOOL_PUBLIC_URL      where notebooks reach the scheduler; default: BENCHPOOL_SCHEDULER_URL
 """
 
 import os
@@ -17,7 +17,7 @@ from pathlib import Path
 import benchpool_spawner
 
 c = get_config()  # noqa: F821
-# With its folder: a sub-configuration that is not found is passed over without a word.
+# The path is explicit, because a sub-configuration that is not found is skipped silently.
 load_subconfig("roles.py", path=str(Path(__file__).parent))  # noqa: F821
 
 scheduler_url = os.environ["BENCHPOOL_SCHEDULER_URL"].rstrip("/")
@@ -31,12 +31,12 @@ c.QuotaMixin.public_scheduler_url = os.environ.get("BENCHPOOL_PUBLIC_URL", sched
 c.JupyterHub.template_paths.insert(
     0, str(Path(benchpool_spawner.__file__).parent / "templates" / "hub")
 )
-# Those who wait in line for GPUs are starts to the Hub, so that they count here.
+# For the Hub, servers that wait in the queue for GPUs are starts, so they count here.
 c.JupyterHub.concurrent_spawn_limit = 500
 # Notebooks outlive the Hub.
 c.JupyterHub.cleanup_servers = False
 
-# --- the scheduler, which is a deployment of its own
+# --- the scheduler, which is a separate deployment
 c.JupyterHub.services.extend(
     [
         {
@@ -46,8 +46,8 @@ c.JupyterHub.services.extend(
             "oauth_no_confirm": True,
             "oauth_client_allowed_scopes": ["read:users:groups!user", "read:users:name!user"],
         },
-        # By `admin`, and not by a role in load_roles: naming the role there would take it from
-        # every administrator made on the Hub's admin page at the next start.
+        # Set by `admin` instead of a role in load_roles: naming the role there would take it at the
+        # next start from every administrator made on the Hub's admin page.
         {
             "name": "benchpool-hub",
             "api_token": os.environ["BENCHPOOL_HUB_TOKEN"],

@@ -1,9 +1,9 @@
-"""Who may do what: the Hub's roles and scopes that benchpool needs, loaded by the other files.
+"""Roles and scopes that benchpool needs from the Hub, loaded by the other files.
 
-Browser users and notebook servers reach the benchpool service (each needs both: the user's own
-scope and the server token's), the service reads users, groups and servers and stops
-idle ones, and the Hub's own
-token may do what administrators may, because the spawner asks in its name for any user.
+Browser users and notebook servers reach the benchpool service. Each needs both the user's own scope
+and the server token's. The service reads users, groups and servers, and stops idle servers. The
+Hub's own token has the rights of an administrator, because the spawner sends requests in its name
+for any user.
 """
 
 import jupyterhub
@@ -18,7 +18,7 @@ if jupyterhub.version_info >= (6,):
 else:
     roles = [{"name": "user", "scopes": ["self", ACCESS]}]
 
-# Added to what others have configured, so that this file can be loaded into any Hub.
+# Appended to existing roles, so that this file can be loaded into any Hub.
 c.JupyterHub.load_roles.extend(
     [
         *roles,
@@ -32,7 +32,7 @@ c.JupyterHub.load_roles.extend(
                 "list:groups",
                 "read:groups",
                 "read:roles",
-                "delete:servers",  # idle benches, where the site has that switched on
+                "delete:servers",  # for idle benches, if the site enables that
             ],
             "services": ["benchpool"],
         },

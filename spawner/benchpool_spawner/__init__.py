@@ -1,1 +1,1 @@
-"""benchpool_spawner: JupyterHub spawners with a fixed quota of GPUs."""
+"""JupyterHub spawners with a fixed quota of GPUs."""

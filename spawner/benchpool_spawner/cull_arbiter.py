@@ -1,7 +1,7 @@
-"""Whether jupyterhub-idle-culler may stop a server, by what the scheduler knows of its GPUs.
+"""Decides whether jupyterhub-idle-culler may stop a server, by the scheduler's view of its GPUs.
 
-The culler knows a server's last activity at the Hub alone, which an open tab keeps fresh and a cell
-that prints nothing lets age. In the culler's own configuration file:
+The culler knows only a server's last activity at the Hub. An open tab keeps that fresh, and a cell
+that prints nothing lets it age. In the culler's own configuration file:
 
     c.IdleCuller.cull_arbiter_hook = cull_arbiter(url, token)
 """
@@ -22,35 +22,35 @@ from benchpool_scheduler.errors import BenchpoolError
 log = logging.getLogger(__name__)
 
 FRESH_S = 10.0
-"""For so long an answer of the scheduler holds: a round of the culler asks about all servers."""
+"""Cache lifetime of the scheduler's answer, which covers all servers, in seconds."""
 
 PATIENCE_S = 10.0
 
 Server = tuple[str, str]
-"""A user and the name of a server, empty for the default one."""
+"""User and server name. The name is empty for the default server."""
 
 
 class Arbiter(Protocol):
-    """What the culler calls for each server that is ready."""
+    """Hook that the culler calls for each ready server."""
 
     async def __call__(
         self, *, inactive: timedelta | None, inactive_limit: float, server: Mapping[str, Any]
     ) -> bool:
-        """Tell whether the server may be stopped."""
+        """Return whether the server may be stopped."""
 
 
 def may_be_culled(bench: BenchIdleness) -> bool:
-    """Tell whether a server with GPUs may be stopped: its bench is due, and nothing spares it.
+    """Return whether a server with GPUs may be stopped: its bench is due and not protected.
 
-    While its notebook server still carries out a command it may not: it gives the GPUs back and
-    goes on, or it leaves its owner a note.
+    It may not be stopped while its notebook server carries out a command: releasing the GPUs and
+    continuing without them, or leaving a note for its owner.
     """
     spared = bench.kept_until is not None or bench.exempt_until is not None
     return bench.step is BenchStep.DUE and bench.command is BenchCommand.NONE and not spared
 
 
 def is_inactive(inactive: timedelta | None, limit_s: float) -> bool:
-    """Tell what the culler's own rule says; a time that is not known is no inactivity.
+    """Return whether the culler's own rule applies. An unknown time does not count as inactivity.
 
     >>> is_inactive(timedelta(hours=1), 3600), is_inactive(None, 3600)
     (True, False)
@@ -59,7 +59,7 @@ def is_inactive(inactive: timedelta | None, limit_s: float) -> bool:
 
 
 def whose(server: Mapping[str, Any]) -> Server:
-    """Return whose a server is, by the Hub's model of it, which names its user nowhere else.
+    """Return user and name of a server. The Hub's model has the user only in ``full_name``.
 
     >>> whose({"name": "lab", "full_name": "susan/lab"}), whose({"name": "", "full_name": "joe/"})
     (('susan', 'lab'), ('joe', ''))
@@ -71,14 +71,15 @@ def whose(server: Mapping[str, Any]) -> Server:
 def cull_arbiter(
     url: str, token: str, *, monotonic: Callable[[], float] = time.monotonic
 ) -> Arbiter:
-    """Return what ``IdleCuller.cull_arbiter_hook`` takes.
+    """Return the hook for ``IdleCuller.cull_arbiter_hook``.
 
-    A function, because the culler copies its configuration, and connections cannot be copied.
+    It is a function, because the culler copies its configuration, and connections cannot be copied.
 
     Args:
-        url: The scheduler's address, ``http://host/services/benchpool``.
-        token: A Hub service's, as the culler's own is; a user's shows that user's benches alone.
-        monotonic: Seconds by a clock that only goes forward.
+        url: Address of the scheduler, ``http://host/services/benchpool``.
+        token: Token of a Hub service, such as the culler's own. A user's token shows only that
+            user's benches.
+        monotonic: Monotonic time, in seconds.
     """
     known = KnownBenches(Credentials(url, token), monotonic)
 
@@ -95,7 +96,7 @@ def cull_arbiter(
 
 
 class KnownBenches:
-    """All benches as the scheduler last told them; the culler asks about many servers at once."""
+    """Cache of all benches, because the culler checks many servers at once."""
 
     def __init__(self, credentials: Credentials, monotonic: Callable[[], float]) -> None:
         self._credentials = credentials
@@ -105,7 +106,7 @@ class KnownBenches:
         self._told: Mapping[Server, BenchIdleness] | None = None
 
     async def now(self) -> Mapping[Server, BenchIdleness] | None:
-        """Return them by user and server; None where the scheduler did not tell."""
+        """Return the benches by user and server. None if the scheduler does not answer."""
         async with self._asking:
             if self._monotonic() - self._asked_at >= FRESH_S:
                 self._told = await self._ask()

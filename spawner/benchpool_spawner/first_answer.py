@@ -1,7 +1,7 @@
-"""``FirstAnswerMixin``: a start of a notebook server waits while something happens, by no clock.
+"""``FirstAnswerMixin``: waits for a notebook server while its start makes progress.
 
-A busy machine gives a start little processor time, and it may say nothing for minutes. That it
-ended is news at once: the kernel tells it.
+A busy machine gives a start little processor time, and it may print nothing for minutes. The end of
+the process is noticed immediately, because the kernel reports it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from benchpool_spawner.refusal import StartRefused
 
 LOOK_S = 1.0
 STEP_S, MOST_S = 1.0, 120.0
-"""So much processor time is news, up to this sum: a start takes some seconds of it, what turns in
-circles takes any amount."""
+"""Step and limit of the processor time that counts as progress, in seconds. A start uses a few
+seconds, but an endless loop uses any amount.
+"""
 
 LONGEST_S = 24 * 3600.0
-"""For the Hub's own clock, which is not to end what is still at work."""
+"""Value for the Hub's own timeouts, in seconds. They must not end a start that makes progress."""
 
 UNANSWERED = "unanswered"
-"""In the state of a spawner whose start waits for the first answer."""
+"""State key of a spawner whose start waits for the first answer."""
 
 AGAIN = "Start it again; if it ends so again, an administrator finds what it said in the Hub's log."
 
@@ -37,11 +38,11 @@ TICKS_OF_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 class NothingHappens(Exception):
-    """A start at which nothing has been at work for too long."""
+    """The start used no processor time for too long."""
 
 
 def processor_s(pid: int) -> float:
-    """Return the processor time of a process and of all below it, in seconds.
+    """Return the processor time of a process and of its descendants, in seconds.
 
     >>> processor_s(os.getpid()) > 0
     True
@@ -50,7 +51,7 @@ def processor_s(pid: int) -> float:
     for one, _ in ((pid, 0), *process_notes.tree(pid)):
         fields = process_identity.stat_fields(one)
         if fields is not None:
-            ticks += sum(map(int, fields[11:15]))  # its own, and of children that have ended
+            ticks += sum(map(int, fields[11:15]))  # of itself and of ended children
     return ticks / TICKS_OF_A_SECOND
 
 
@@ -63,11 +64,11 @@ async def while_it_works(
     clock: Callable[[], float] = time.monotonic,
     look_s: float = LOOK_S,
 ) -> bool:
-    """Wait for an answer; return whether it came, and not the end.
+    """Wait for an answer or the end of the process. Return whether the answer came.
 
     Args:
         used_s: Returns the processor time that the start has used so far, in seconds.
-        quiet_s: For so long no processor time may be used. Errors: NothingHappens.
+        quiet_s: Maximum time without progress, in seconds. Errors: NothingHappens.
     """
     waits = [asyncio.ensure_future(answer), asyncio.ensure_future(ended)]
     best, since = 0.0, clock()
@@ -90,7 +91,7 @@ async def while_it_works(
 
 
 async def until_ended(pid: int) -> None:
-    """Return when a process has ended; it may be a zombie then."""
+    """Wait until a process has ended. It may still be a zombie then."""
     ended, loop = asyncio.Event(), asyncio.get_running_loop()
     try:
         file = os.pidfd_open(pid)
@@ -105,9 +106,10 @@ async def until_ended(pid: int) -> None:
 
 
 class FirstAnswerMixin(LoggingConfigurable):
-    """What spawners of local processes have in common: their start is over with an answer.
+    """Mixin for spawners of local processes: a start is complete with the first answer.
 
-    Mix it in first. ``start_timeout`` is to be long, ``http_timeout`` has nothing left to wait for.
+    Place it first among the base classes. Set a long ``start_timeout``. ``http_timeout`` has no
+    effect, because the server has already answered.
     """
 
     quiet_timeout = Float(
@@ -118,7 +120,7 @@ class FirstAnswerMixin(LoggingConfigurable):
         """,
     ).tag(config=True)
 
-    # What the classes below provide.
+    # Attributes of the base classes.
     pid: int
     user: Any
     server: Any
@@ -126,20 +128,20 @@ class FirstAnswerMixin(LoggingConfigurable):
     internal_ssl: bool
 
     _unanswered = False
-    """A start waits for the first answer."""
+    """Whether a start waits for the first answer."""
     _taken_up = False
-    """The start was that of a Hub before this one, and nobody waits for its answer yet."""
+    """Whether an earlier Hub began the start, and no task waits for its answer yet."""
 
     async def start(self) -> Any:
-        """Start the server, and wait until it answers.
+        """Start the server and wait until it answers.
 
         Raises:
-            StartRefused: It ended, or it does nothing.
+            StartRefused: The server ended, or makes no progress.
         """
         self._unanswered = self._taken_up = False
         where = await super().start()  # type: ignore[misc]
         if self.server is None or self.internal_ssl:
-            return where  # the Hub has the certificates, and waits by its clock
+            return where  # the Hub has the certificates, so it waits with its own timeout
         self.server.ip, self.server.port = where
         self._unanswered = True
         self._write_down()
@@ -156,9 +158,9 @@ class FirstAnswerMixin(LoggingConfigurable):
     async def poll(self) -> int | None:
         """Return None while the server runs, else its exit code.
 
-        A Hub that was restarted amid the start asks this first, and would then wait by its clock:
-        so it is told when the server has answered or ended. Of one that does nothing it is told
-        that it ended; then it stops what is left of it.
+        A Hub that was restarted during the start calls this first, and would then apply its
+        timeout. Therefore the answer waits until the server has answered or ended. A server without
+        progress is reported as ended, so that the Hub stops the rest of it.
         """
         status: int | None = await super().poll()  # type: ignore[misc]
         waits, self._taken_up = self._taken_up, False
@@ -175,17 +177,17 @@ class FirstAnswerMixin(LoggingConfigurable):
         return status
 
     def get_state(self) -> dict[str, Any]:
-        """Return also whether the start still waits for an answer."""
+        """Return the state, with a mark while the start waits for an answer."""
         state: dict[str, Any] = super().get_state()  # type: ignore[misc]
         return {**state, UNANSWERED: True} if self._unanswered else state
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take up a start that an earlier Hub began."""
+        """Resume a start that an earlier Hub began."""
         super().load_state(state)  # type: ignore[misc]
         self._unanswered = self._taken_up = bool(state.get(UNANSWERED))
 
     async def _answers(self) -> bool:
-        """Wait for the first answer; return False at the server's end. Errors: NothingHappens."""
+        """Wait for the first answer. Return False if the server ends. Errors: NothingHappens."""
         return await while_it_works(
             self.server.wait_up(timeout=LONGEST_S, http=True, extra_path="api"),
             until_ended(self.pid),
@@ -194,7 +196,7 @@ class FirstAnswerMixin(LoggingConfigurable):
         )
 
     def _write_down(self) -> None:
-        """Let a Hub that is started later know how far the start is."""
+        """Store the progress of the start for a Hub that is started later."""
         self.orm_spawner.state = self.get_state()
         self.user.db.commit()
 

@@ -1,7 +1,7 @@
-"""The form on which a user starts a server: quota, what holds it, what is free now.
+"""Form for starting a server: the quota, its holders, and the GPUs that are free now.
 
-``model`` decides what is shown, ``render`` writes it; both are pure. Names are escaped by the
-template, and every choice that is not possible now says why.
+``model`` decides the content and ``render`` writes it. Both are pure. The template escapes names.
+Each choice that is not possible now shows its reason.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from benchpool_spawner.lease_client import Advice
 from benchpool_spawner.options import ServerOptions, WhenBusy
 
 LEAST_CHOICES = 2
-"""The form always shows 0, 1 and 2 GPUs, so that a quota of 0 is seen and explained."""
+"""Minimum of the largest choice. The form always shows 0, 1 and 2 GPUs, even with a quota of 0."""
 
 MOST_CHOICES = 16
 
 FREE = (GpuState.BUILD_FREE, GpuState.FREE)
-"""States in which a bench gets a GPU at once."""
+"""States in which a bench gets a GPU immediately."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server of the user as the Hub knows it; the default server's name is empty."""
+    """Server of the user, as known to the Hub. The default server's name is empty."""
 
     name: str
     last_activity: datetime | None = None
@@ -38,9 +38,9 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One number of GPUs; ``why_not`` is empty where it can be chosen.
+    """Number of GPUs to choose. ``why_not`` is empty if it can be chosen.
 
-    ``hint`` says where they cannot be had at once.
+    ``hint`` explains why the GPUs are not available immediately.
     """
 
     gpus: int
@@ -51,7 +51,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class ServerHolding:
-    """A server that holds GPUs of the quota."""
+    """Server that holds GPUs of the quota."""
 
     server: str
     gpus: int
@@ -59,17 +59,18 @@ class ServerHolding:
 
     @property
     def title(self) -> str:
-        """How the server is called on the screen."""
+        """Name of the server as displayed."""
         return server_called(self.server, "your")
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """All that the form shows.
+    """Content of the form.
 
     Attributes:
-        free: GPUs of the quota that no server holds, and ``at_once`` how many of them a start gets
-            now: others are lent, or too few are on one machine. Choices and models go by it.
+        free: GPUs of the quota that no server holds.
+        at_once: Number of free GPUs that a start gets now. The others are lent, or too few are on
+            one machine. Choices and models depend on it.
     """
 
     user: str
@@ -88,12 +89,12 @@ class Model:
 
     @property
     def may_wait(self) -> bool:
-        """Whether a start may ask for GPUs, so that it may have to wait for them."""
+        """Whether a start may request GPUs, and so may have to wait for them."""
         return bool(self.as_profile is not None or any(one.gpus for one in self.possible))
 
     @property
     def possible(self) -> tuple[Choice, ...]:
-        """The numbers of GPUs that can be chosen."""
+        """Choices that can be selected."""
         return tuple(one for one in self.choices if not one.why_not)
 
 
@@ -107,16 +108,16 @@ def model(
     as_profile: bool | None = None,
     when_busy: WhenBusy = "wait",
 ) -> Model:
-    """Decide what the form shows for one user.
+    """Return the content of the form for one user.
 
     Args:
-        user: Whose server it will be; an administrator may look at somebody else's form.
-        advice: Quota and pool, None where the scheduler does not answer.
-        remembered: What was asked for last time; it is chosen again where it is possible.
-        servers: The user's servers by name.
-        now: The time to which idle times relate.
-        as_profile: Whether the number of GPUs is left to a profile; None where there are none.
-        when_busy: What happens where no GPU is free, unless the user chose otherwise.
+        user: Owner of the server. An administrator may open another user's form.
+        advice: Quota and pool. None if the scheduler does not answer.
+        remembered: Options of the last start. They are preselected if possible.
+        servers: Servers of the user by name.
+        now: Reference time for idle times.
+        as_profile: Whether a profile determines the number of GPUs. None without profiles.
+        when_busy: Default action if no GPU is free.
     """
     build = advice.quota.build if advice.quota else None
     now = now or datetime.now(UTC)
@@ -140,7 +141,7 @@ def model(
 
 
 def render(shown: Model) -> str:
-    """Return the form's HTML; the Hub puts form element and start button around it."""
+    """Return the HTML of the form. The Hub adds the form element and the start button."""
     text: str = _environment().get_template("spawn_form.html").render(form=shown, gpus=gpus)
     return text
 
@@ -155,7 +156,7 @@ def gpus(number: int) -> str:
 
 
 def profile(asked: ServerOptions) -> str:
-    """Return what the Hub's admin page shows beside a server.
+    """Return the text that the Hub's admin page shows beside a server.
 
     >>> profile(ServerOptions(2, ("A100",)))
     '2 GPUs, A100'
@@ -177,7 +178,7 @@ def _choices(
 
 
 def free_at_once(free: int, status: Status | None) -> int:
-    """Return how many of the free GPUs of a quota a start gets now, on one machine.
+    """Return the number of free GPUs of a quota that a start gets now, on one machine.
 
     >>> free_at_once(2, None)
     2
@@ -224,14 +225,14 @@ def _held(
 def _idle(last: datetime | None, now: datetime) -> str:
     if last is None:
         return ""
-    # JupyterHub keeps naive times in UTC.
+    # JupyterHub stores naive times in UTC.
     aware = last if last.tzinfo else last.replace(tzinfo=UTC)
     seconds = (now - aware).total_seconds()
     return "in use" if seconds < 300 else f"idle {duration(seconds)}"
 
 
 def _models(status: Status | None, at_once: int) -> tuple[tuple[str, int], ...]:
-    """Return the models of the pool, each with the GPUs that this user's start gets now."""
+    """Return the GPU models of the pool, each with the GPUs that this user's start gets now."""
     if status is None:
         return ()
     counts = Counter({gpu.model: 0 for gpu in status.gpus})

@@ -1,6 +1,6 @@
-"""What the Hub's home page says of today: my quota, my jobs, the pool, each in one line.
+"""Content of the Hub's home page: the user's quota and jobs, and the pool, in one line each.
 
-Pure: ``model`` makes it of the scheduler's answers, and the template writes it.
+Pure: ``model`` builds it from the scheduler's answers, and the template writes it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SHOWN_JOBS = 5
 
 @dataclass(frozen=True, slots=True)
 class JobLine:
-    """One job that has not ended; ``note`` is why it waits or how far it is."""
+    """Job that has not ended. ``note``: why it waits, or its progress."""
 
     name: str
     url: str
@@ -30,12 +30,12 @@ class JobLine:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """All that the home page shows above the servers; the lines are whole sentences.
+    """Content of the home page above the servers. Each line is a complete sentence.
 
     Attributes:
-        silent: The scheduler does not answer: there are no figures.
-        asking: Who wants to belong to a project of the user's; empty for nobody.
-        projectless: The user belongs to no project, so that no job could be sent.
+        silent: Whether the scheduler does not answer, so that there are no figures.
+        asking: Users who request access to the user's projects. Empty if there are none.
+        projectless: Whether the user belongs to no project, and so cannot submit jobs.
     """
 
     silent: bool
@@ -50,7 +50,7 @@ class Home:
 
 
 def model(today: Today) -> Home:
-    """Decide what the home page says."""
+    """Return the content of the home page."""
     if today.quota is None or today.status is None or today.jobs is None:
         return Home(silent=True)
     return Home(
@@ -67,11 +67,11 @@ def model(today: Today) -> Home:
 
 
 def bench_line(build: BuildQuota, at_once: int) -> str:
-    """Return what the user's fixed quota is and what holds it.
+    """Return the line about the user's build quota and its holders.
 
     Args:
         build: The quota.
-        at_once: How many of its free GPUs a start gets now, as the form to start a server says it.
+        at_once: Number of its free GPUs that a start gets now, as in the start form.
 
     >>> from benchpool_scheduler.contract import HeldBuild
     >>> held = BuildQuota(3, "user susan", [HeldBuild("", ["GPU-1"])], 2)
@@ -113,7 +113,7 @@ def bench_line(build: BuildQuota, at_once: int) -> str:
 
 
 def jobs_line(jobs: Sequence[Job], projects: Sequence[ProjectQuota]) -> str:
-    """Return how many jobs of the user are in which state, and where the user may send more.
+    """Return the line about the user's jobs by state, and the projects for new jobs.
 
     >>> jobs_line([], [ProjectQuota("research", 3, 3, 0, None, 0)])
     'None of your jobs runs or waits. You send jobs to project research.'
@@ -131,7 +131,7 @@ def jobs_line(jobs: Sequence[Job], projects: Sequence[ProjectQuota]) -> str:
 
 
 def asking_line(wishes: Sequence[AccessRequest]) -> str:
-    """Return who asks to belong to projects that the user may let people into.
+    """Return the line about the access requests that the user may decide.
 
     >>> from datetime import UTC, datetime
     >>> asking_line([AccessRequest("joe", "vision", datetime.now(UTC), "")])

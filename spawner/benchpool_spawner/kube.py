@@ -1,10 +1,10 @@
-"""Notebook servers as pods of a Kubernetes cluster, on the same fixed quota of GPUs.
+"""Notebook servers as pods of a Kubernetes cluster, with the same fixed quota of GPUs.
 
-``BenchpoolKubeSpawner`` is KubeSpawner with all of its settings. A pod with GPUs carries the id of
-its lease and waits behind our scheduling gate, until the scheduler has given it its node:
+``BenchpoolKubeSpawner`` is KubeSpawner with all of its settings. A pod with GPUs carries the ID of
+its lease and waits behind benchpool's scheduling gate until the scheduler has chosen its node:
 
-    hook, profile -> GPUs that the pod asks for -> lease, or place in line -> gated pod
-                  -> checked once more when nobody can change it any more -> created
+    hook, profile -> GPUs of the pod -> lease, or queue position -> gated pod
+                  -> final check just before creation -> created
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from benchpool_spawner.refusal import StartRefused
 from benchpool_spawner.steps import Steps
 
 EVENTS_S = 0.3
-"""How often what Kubernetes says of a starting pod is looked at; it is watched, not asked for."""
+"""Interval for reading a starting pod's events from the watch, in seconds."""
 
 GONE_S = 600.0
-"""For how long a lease waits for its pod to be gone; a machine that is lost never says so."""
+"""Timeout for a lease's pod to disappear, in seconds. A lost machine never reports that."""
 
 BEFORE_TIMEOUT_S = 1.0
-"""So much before ``start_timeout`` a start says itself what it waited for."""
+"""Time before ``start_timeout`` at which a start reports what it waited for, in seconds."""
 
 
 class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
@@ -91,12 +91,12 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
 
     @default("scheduler_patience")
     def _default_scheduler_patience(self) -> float:
-        return 60.0  # so long another replica of the scheduler may need to take over
+        return 60.0  # time that another scheduler replica may need to take over
 
     _gpu_request: GpuRequest = GpuRequest()
     _nodes: Nodes | None = None
     _loaded: Any = None
-    """The options whose profile this start has applied."""
+    """Options whose profile this start has applied."""
     _last_told: kube_words.StartMessage | None = None
 
     # ------------------------------------------------------------------ asking
@@ -129,7 +129,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
             raise self._of_the_site(error) from error
 
     def _get_initialized_profile_list(self, profile_list: Any) -> Any:
-        """Return the profiles that are open to the user, as KubeSpawner wants them."""
+        """Return the profiles that are open to the user, in KubeSpawner's form."""
         groups = frozenset(group.name for group in groups_of(self.user))
         try:
             mine = kube_profiles.open_to(self.user.name, groups, profile_list)
@@ -159,13 +159,13 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
             return options.ServerOptions()
 
     async def run_pre_spawn_hook(self) -> None:
-        """Run the administrator's hook, see what the pod will ask for, and reserve that."""
+        """Run the administrator's hook, determine the pod's GPU request, and reserve it."""
         self._begin()
         self._gpu_request, self._nodes = GpuRequest(), None
         self._loaded, self._last_told, self._start_future = None, None, None
         raw = self._raw_options()
         asked = self._parsed(options.parse, options.ours(raw))
-        # KubeSpawner's own hook, past the mixin: what it changes counts.
+        # Calls KubeSpawner's own hook directly, past the mixin, because its changes count.
         await maybe_future(KubeSpawner.run_pre_spawn_hook(self))
         try:
             await self.load_user_options()
@@ -211,21 +211,21 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
         return self.user_options or {}
 
     async def load_user_options(self) -> None:
-        """Apply the profile: once for the choice that a start was asked for, and for any other.
+        """Apply the profile once for the options of a start, and again for any other options.
 
         Raises:
-            StartRefused: There is no such profile, it is not open to this user, or what an
-                administrator wrote into it fails.
+            StartRefused: There is no such profile, it is not open to this user, or one of its
+                settings fails.
         """
         if self._loaded is not None and self._loaded == self.user_options:
-            return  # what is computed in a profile is computed once for each start
+            return  # computed values of a profile are computed once for each start
         try:
             await super().load_user_options()
         except Exception as error:
             raise self._of_the_site(error) from error
 
     def _validate_user_options(self, profile_list: Any) -> None:
-        """Refuse what the user has chosen and cannot have, before anything of it is applied."""
+        """Refuse invalid choices of the user before any of them is applied."""
         try:
             super()._validate_user_options(profile_list)
             kube_profiles.check_choices(self.user_options or {}, profile_list)
@@ -233,9 +233,9 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
             raise self._refused(kube_profiles.wrong_choice(error)) from error
 
     def _of_the_site(self, error: Exception) -> Exception:
-        """Return what a user is told of a fault in the settings of an administrator.
+        """Return the error that a user sees for a fault in an administrator's settings.
 
-        What is a sentence for people already (an ``HTTPError``, a refusal) stays as it is.
+        Errors that are already readable (an ``HTTPError``, a refusal) stay unchanged.
         """
         if isinstance(error, HTTPError) or hasattr(error, "jupyterhub_message"):
             return error
@@ -245,7 +245,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
     # ------------------------------------------------------------------ the pod
 
     async def get_pod_manifest(self) -> Any:
-        """Return the pod: KubeSpawner's, and for one with GPUs its lease and our gate."""
+        """Return KubeSpawner's pod. With GPUs it has its lease and benchpool's gate."""
         pod = await super().get_pod_manifest()
         kube_pods.lease_to(pod, self._gpu_request, self._leased, self.user.name, self.gpu_resources)
         return pod
@@ -255,19 +255,19 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
         return self._lease_id if self._lease_gpus else None
 
     def get_env(self) -> dict[str, str]:
-        """Return the server's environment: without GPUs it sees none, with some only its own."""
+        """Return the server's environment: without GPUs it sees none, with GPUs only its own."""
         env = super().get_env()
         env.pop("NVIDIA_VISIBLE_DEVICES", None)
         if self._lease_gpus:
-            # The kubelet chooses the devices and tells the container.
+            # The kubelet selects the devices and sets the container's variables.
             env.pop("CUDA_VISIBLE_DEVICES", None)
-        # Jobs from here run in the same image, and in the same home where many pods may mount it.
+        # Jobs from here run in the same image, and share the home if many pods may mount it.
         env["BENCHPOOL_IMAGE"] = str(self.image)
         env["BENCHPOOL_HOME"] = "shared" if kube_pods.jobs_share_home(self) else "own"
         return env
 
     async def _make_create_pod_request(self, pod: Any, request_timeout: float) -> bool:
-        """Create the pod, when it is still what was leased; translate what the cluster refuses."""
+        """Create the pod if it still matches its lease. Translate refusals of the cluster."""
         as_sent = self.api.api_client.sanitize_for_serialization(pod)
         try:
             check_pod(as_sent, self._gpu_request, self._leased, self.gpu_resources)
@@ -288,12 +288,13 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
     # ------------------------------------------------------------------ starting
 
     def start(self) -> asyncio.Future[Any]:
-        """Start the pod, tell what happens to it, and say in the end what was missing.
+        """Start the pod, report its progress, and report at the end what was missing.
 
-        As with KubeSpawner it is under way when this returns, and ``progress`` ends with it.
+        As with KubeSpawner, the start is in progress when this returns, and ``progress`` ends with
+        it.
 
         Raises:
-            StartRefused: It did not start in time.
+            StartRefused: The pod did not start in time.
         """
         steps = self.steps = self.steps or Steps()
         starting = asyncio.ensure_future(self._start_in_time())
@@ -318,7 +319,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
             telling.cancel()
 
     async def _tell_events(self, seen: set[str]) -> None:
-        """Turn what Kubernetes says of the pod into steps, as it comes."""
+        """Convert Kubernetes' events of the pod into steps as they arrive."""
         begun, patient = time.monotonic(), 0.0
         while True:
             await asyncio.sleep(EVENTS_S)
@@ -327,7 +328,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
                 self._tell_news(seen)
 
     def _tell_news(self, seen: set[str]) -> None:
-        """Tell the events that were not told yet, and what else the pod's state says."""
+        """Report the new events, and what else the pod's state shows."""
         for event in self.events:
             uid = f"{event['metadata']['uid']} {event['metadata'].get('resourceVersion')}"
             if uid not in seen:
@@ -338,7 +339,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
             self._tell(told, None)
 
     def ask_for_patience(self, elapsed: float, last: float) -> float:
-        """Say KubeSpawner's own message now and then in a slow start; return when it was last."""
+        """Report KubeSpawner's own message in a slow start. Return the time of the last report."""
         threshold = getattr(self, "slow_spawn_message_threshold", 0)  # since KubeSpawner 7.1
         if not threshold or elapsed < max(threshold, last + self.slow_spawn_message_frequency):
             return last
@@ -359,13 +360,13 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
     # ------------------------------------------------------------------ watching
 
     async def _start_reflector(self, kind: str, reflector_class: Any, **settings: Any) -> Any:
-        """Start KubeSpawner's reflector, as one that outlasts the API server being away."""
+        """Start KubeSpawner's reflector in a form that survives outages of the API server."""
         return await super()._start_reflector(kind, untiring(reflector_class), **settings)
 
     # ------------------------------------------------------------------ ending
 
     def _until_gone(self) -> Awaitable[None] | None:
-        """Return what ends when the pod is gone: until then it uses its GPUs (R1)."""
+        """Return an awaitable that ends when the pod is gone. Until then it uses its GPUs (R1)."""
         if self.pod_reflector is None:
             return None
         key = f"{self.namespace}/{self.pod_name}"
@@ -376,7 +377,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
 
 
 async def _gone(reflector: Any, key: str, uid: str) -> None:
-    """Return when a pod is gone, or when it never will be as far as anybody knows."""
+    """Wait until a pod is gone, at most ``GONE_S``."""
     deadline = time.monotonic() + GONE_S
     while time.monotonic() < deadline:
         pod = reflector.pods.get(key)

@@ -1,7 +1,7 @@
-"""To which nodes a pod may go, by what its spec says: told with the reservation (pure).
+"""Nodes that a pod may go to, as reported with the reservation (pure).
 
-What the scheduler does not know it cannot keep to: a lease on a node that the pod may not go to is
-a server that never starts. So the finished pod must ask for what was told.
+The scheduler can respect only the constraints it knows: a lease on another node is a server that
+never starts. So the finished pod must match what was reported.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from benchpool_scheduler.contract.kubernetes import GPU_RESOURCE
 from benchpool_scheduler.errors import InvalidInput
 
 Spec = Mapping[str, Any]
-"""The spec of a pod, as the API server reads it."""
+"""Spec of a pod, as the API server reads it."""
 
 GPU_TOLERATION = {"key": GPU_RESOURCE, "operator": "Exists"}
-"""What GPU nodes are tainted with by custom; who has a lease may go there, as jobs may."""
+"""Toleration of the usual taint of GPU nodes. Pods with a lease may go there, as jobs may."""
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """What a pod says of nodes: labels, alternatives of requirements, taints that it bears."""
+    """Node constraints of a pod: labels, alternative requirements, and tolerated taints."""
 
     selector: Mapping[str, str]
     affinity: tuple[tuple[NodeRequirement, ...], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
 
     def as_request(self) -> dict[str, Any]:
-        """Return the fields of a lease's request."""
+        """Return the fields of a lease request."""
         return {
             "node_selector": dict(self.selector),
             "node_affinity": [list(term) for term in self.affinity],
@@ -43,13 +43,13 @@ class Nodes:
 
 
 def nodes_of(spec: Spec, *, leased: bool) -> Nodes:
-    """Return to which nodes a pod may go.
+    """Return the node constraints of a pod.
 
     Args:
-        leased: It has GPUs, so that it bears the taint of GPU nodes.
+        leased: Whether it has GPUs, and so tolerates the taint of GPU nodes.
 
     Raises:
-        InvalidInput: It says something that Kubernetes does not know.
+        InvalidInput: The spec has a value that Kubernetes does not know.
 
     >>> nodes_of({"nodeSelector": {"pool": "gpu"}}, leased=False)
     Nodes(selector={'pool': 'gpu'}, affinity=(), tolerations=())
@@ -72,10 +72,10 @@ def nodes_of(spec: Spec, *, leased: bool) -> Nodes:
 
 
 def check_nodes(spec: Spec, told: Nodes) -> None:
-    """Refuse a pod that may go to fewer nodes than the scheduler was told.
+    """Refuse a pod whose node constraints differ from those reported to the scheduler.
 
     Raises:
-        InvalidInput: It wants other labels, or bears less.
+        InvalidInput: It requires other labels, or tolerates fewer taints.
     """
     has = nodes_of(spec, leased=True)
     if (dict(has.selector), has.affinity) == (dict(told.selector), told.affinity) and set(
@@ -91,7 +91,7 @@ def check_nodes(spec: Spec, told: Nodes) -> None:
 
 
 def _term(term: Mapping[str, Any]) -> tuple[NodeRequirement, ...]:
-    # KubeSpawner takes a term in either spelling.
+    # KubeSpawner accepts both spellings in a term.
     parts = ("matchExpressions", "match_expressions", "matchFields", "match_fields")
     wanted = [one for part in parts for one in term.get(part) or ()]
     return tuple(msgspec.convert(wanted, list[NodeRequirement]))

@@ -1,4 +1,4 @@
-"""What benchpool adds to KubeSpawner's pod, and what it reads of a pod to be."""
+"""Additions to KubeSpawner's pod, and the values read from a planned pod."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchpool_spawner.kube_requests import NOTEBOOK, GpuRequest, is_gpu
 
 
 def draft(spawner: Any) -> dict[str, Any]:
-    """Return what a spawner's pod will say of GPUs and nodes, as far as its settings tell."""
+    """Return the GPU and node parts of a spawner's pod, as far as its settings determine them."""
     notebook = {
         "name": NOTEBOOK,
         "resources": {
@@ -29,7 +29,7 @@ def draft(spawner: Any) -> dict[str, Any]:
     }
     spec: dict[str, Any] = {
         **_placement(spawner),
-        # As KubeSpawner does: what is extra takes the place of what was there.
+        # As in KubeSpawner, extra settings replace earlier ones.
         "containers": [
             {**notebook, **(spawner.extra_container_config or {})},
             *_listed(spawner, "extra_containers"),
@@ -42,11 +42,11 @@ def draft(spawner: Any) -> dict[str, Any]:
 
 
 _SPELT = {"node_selector": "nodeSelector"}
-"""What ``extra_pod_config`` may also be spelt, where it matters here."""
+"""Alternative spellings of relevant keys in ``extra_pod_config``."""
 
 
 def _placement(spawner: Any) -> dict[str, Any]:
-    """Return what KubeSpawner's own settings say of nodes, as it writes it into the pod."""
+    """Return the node constraints of KubeSpawner's settings, in the form of a pod."""
     found: dict[str, Any] = {
         "nodeSelector": spawner.node_selector,
         "tolerations": _listed(spawner, "tolerations"),
@@ -59,7 +59,7 @@ def _placement(spawner: Any) -> dict[str, Any]:
 
 
 def home_claim(spawner: Any) -> str | None:
-    """Return the volume claim of the user's home: KubeSpawner's own, else the first; or None."""
+    """Return the volume claim of the user's home: KubeSpawner's own, else the first, or None."""
     volumes = spawner._expand_all(spawner._sorted_dict_values(spawner.volumes))
     claims = [claim for volume in volumes if (claim := _claim_of(volume))]
     if spawner.pvc_name in claims:
@@ -68,10 +68,10 @@ def home_claim(spawner: Any) -> str | None:
 
 
 def jobs_share_home(spawner: Any) -> bool:
-    """Tell whether jobs see the home too, so that its files need not go with them.
+    """Return whether jobs mount the home too, so that its files need not be sent with them.
 
-    Several pods must be able to mount it. Where each named server has a home of its own, nobody
-    knows which one a job would mean.
+    Several pods must be able to mount it. If each named server has its own home, it is not known
+    which one a job would need.
     """
     if not spawner.storage_pvc_ensure or "ReadWriteMany" not in spawner.storage_access_modes:
         return False
@@ -82,20 +82,20 @@ def jobs_share_home(spawner: Any) -> bool:
 def lease_to(
     pod: Any, asked: GpuRequest, lease: str | None, user: str, kinds: Sequence[str]
 ) -> None:
-    """Give the pod exactly the GPUs of its lease, our gate, and the way to GPU nodes.
+    """Set the pod's GPUs to those of its lease, and add benchpool's gate and the GPU toleration.
 
-    Without a lease it gets none.
+    Without a lease it gets no GPUs.
 
     Args:
-        pod: A ``V1Pod``; it is changed.
-        kinds: Patterns of the resources that are GPUs.
+        pod: ``V1Pod`` to change.
+        kinds: Patterns of the GPU resources.
     """
     notebook = next((c for c in pod.spec.containers if getattr(c, "name", "") == NOTEBOOK), None)
     if notebook is None:
-        return  # extra_pod_config has put other containers there; what they ask for is checked
+        return  # extra_pod_config replaced the containers; their requests are checked later
     resources = notebook.resources
     if resources is None or isinstance(resources, Mapping):
-        # extra_container_config may have put a plain mapping here.
+        # extra_container_config may have set a plain mapping.
         resources = V1ResourceRequirements(**(resources or {}))
     resources.limits = _without_gpus(resources.limits, kinds)
     resources.requests = _without_gpus(resources.requests, kinds)

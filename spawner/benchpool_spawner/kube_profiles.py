@@ -1,6 +1,6 @@
-"""Which profiles of ``profile_list`` are open to whom, and what is said of wrong ones (pure).
+"""Access to the profiles of ``profile_list``, and messages about wrong ones (pure).
 
-A profile may name ``allowed_groups`` and ``allowed_users``; one that names neither is open to all.
+A profile may have ``allowed_groups`` and ``allowed_users``. Without either it is open to all.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ an administrator to let you use one.
 
 
 def check_choices(chosen: Mapping[str, Any], profiles: Sequence[Profile]) -> None:
-    """Refuse a choice that the options of the chosen profile do not have.
+    """Refuse a choice that is not among the options of the chosen profile.
 
     Args:
-        profiles: As KubeSpawner has completed them: each with a slug, one the default.
+        profiles: Profiles as completed by KubeSpawner: each with a slug, one the default.
 
     Raises:
-        InvalidInput: With what there is to choose.
+        InvalidInput: The choice is unknown. The message names the choices.
 
     >>> image = {"choices": {"a": {}, "b": {}}}
     >>> small = {"slug": "small", "default": True, "profile_options": {"image": image}}
@@ -76,7 +76,7 @@ def check_choices(chosen: Mapping[str, Any], profiles: Sequence[Profile]) -> Non
 
 
 def wrong_choice(error: Exception) -> StartRefused:
-    """Return the refusal of options that a user has chosen and that there are not."""
+    """Return the refusal of options that do not exist."""
     return StartRefused(
         f"These options of a server cannot be used: {error}. Choose on the start page.",
         reason="gpu-options",
@@ -85,7 +85,7 @@ def wrong_choice(error: Exception) -> StartRefused:
 
 
 def site_fault(error: Exception) -> StartRefused:
-    """Return what a user is told where what an administrator wrote into profiles fails.
+    """Return the refusal for a fault in an administrator's profiles, as shown to the user.
 
     >>> print(site_fault(ZeroDivisionError("division by zero")))
     The profiles of servers cannot be used as they are set up (ZeroDivisionError). It is not your \

@@ -1,8 +1,7 @@
-"""How many GPUs a pod asks for, wherever it does, and what a server may therefore lease (pure).
+"""GPU requests of a pod in all their places, and the resulting lease of its server (pure).
 
-Profiles, overrides, hooks, init containers and sidecars can all ask for GPUs. benchpool leases
-those of the notebook container; whatever else asks for any is refused, so that no GPU is ever used
-without a lease.
+Profiles, overrides, hooks, init containers and sidecars can all request GPUs. benchpool leases
+those of the notebook container and refuses all others, so that no GPU is used without a lease.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from benchpool_scheduler.errors import InvalidInput, Refused
 from benchpool_scheduler.phrases import count
 
 NOTEBOOK = "notebook"
-"""KubeSpawner's name of the container that runs the server."""
+"""Name of KubeSpawner's container for the server."""
 
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
 
 Pod = Mapping[str, Any]
-"""A pod as the API server reads it."""
+"""Pod as the API server reads it."""
 
 _CONTAINERS = ("containers", "initContainers", "init_containers", "ephemeralContainers")
 _CLAIMS = ("resourceClaims", "resource_claims")
@@ -31,10 +30,10 @@ _NODE_NAMES = ("nodeName", "node_name")
 
 @dataclass(frozen=True, slots=True)
 class ContainerGpus:
-    """GPUs that one container asks for.
+    """GPU request of one container.
 
     Attributes:
-        container: Its name. ``resource``: what the GPUs are counted as.
+        container: Name of the container. ``resource``: resource name of the GPUs.
     """
 
     container: str
@@ -44,7 +43,7 @@ class ContainerGpus:
 
 @dataclass(frozen=True, slots=True)
 class GpuRequest:
-    """What a server is to lease; no lease where ``gpus`` is 0."""
+    """GPUs for a server to lease. No lease if ``gpus`` is 0."""
 
     gpus: int = 0
     resource: str = GPU_RESOURCE
@@ -53,7 +52,7 @@ class GpuRequest:
 
 @dataclass(frozen=True, slots=True)
 class GpuSettings:
-    """What configuration and profile say of GPUs, beside the pod itself."""
+    """GPU settings of configuration and profile, in addition to the pod itself."""
 
     gpus: int | None = None
     resource: str = GPU_RESOURCE
@@ -61,10 +60,10 @@ class GpuSettings:
 
 
 def gpu_requests(pod: Pod, kinds: Sequence[str]) -> list[ContainerGpus]:
-    """Return all GPUs that a pod asks for.
+    """Return all GPU requests of a pod.
 
     Args:
-        kinds: Patterns of the resources that are GPUs, e.g. ``nvidia.com/*``.
+        kinds: Patterns of the GPU resources, such as ``nvidia.com/*``.
 
     Raises:
         InvalidInput: A number of GPUs cannot be read, or limit and request differ.
@@ -98,7 +97,7 @@ def gpu_requests(pod: Pod, kinds: Sequence[str]) -> list[ContainerGpus]:
 
 
 def is_gpu(resource: str, kinds: Sequence[str]) -> bool:
-    """Tell whether a resource is a GPU or a part of one."""
+    """Return whether a resource is a GPU or a part of one."""
     return any(fnmatchcase(resource, kind) for kind in kinds)
 
 
@@ -108,11 +107,11 @@ def gpu_request_of(
     settings: GpuSettings,
     requests: Iterable[ContainerGpus],
 ) -> GpuRequest:
-    """Return what a server is to lease.
+    """Return the GPUs for a server to lease.
 
     Args:
-        chosen: The number of GPUs that its user chose; None leaves it to profile and settings.
-        models: The models that its user accepts; empty for any.
+        chosen: Number of GPUs chosen by the user. None if profile and settings determine it.
+        models: GPU models that the user accepts. Empty for any.
 
     Raises:
         InvalidInput: Two parts of profile and configuration contradict each other.
@@ -173,13 +172,13 @@ def _models(chosen: tuple[str, ...], configured: tuple[str, ...]) -> tuple[str, 
 
 
 def check_pod(pod: Pod, asked: GpuRequest, lease: str | None, kinds: Sequence[str]) -> None:
-    """Refuse a pod that is not what was leased, whoever changed it last.
+    """Refuse a pod that does not match its lease.
 
     Args:
-        lease: Id of the lease; None for a server without GPUs.
+        lease: ID of the lease. None for a server without GPUs.
 
     Raises:
-        InvalidInput: It asks for other GPUs, or could get at some without asking.
+        InvalidInput: It requests other GPUs, or could use GPUs without a request.
     """
     requests = gpu_requests(pod, kinds)
     for request in requests:
@@ -200,7 +199,7 @@ def check_pod(pod: Pod, asked: GpuRequest, lease: str | None, kinds: Sequence[st
 
 
 def check_ways_around(pod: Pod) -> None:
-    """Refuse what reaches GPUs without asking for them. Raises: InvalidInput."""
+    """Refuse a pod that could use GPUs without a request. Errors: InvalidInput."""
     spec = pod.get("spec") or {}
     if any(spec.get(key) for key in _CLAIMS):
         raise InvalidInput(

@@ -1,11 +1,11 @@
-"""Watching pods and events for as long as the Hub lives, however long the API server is away.
+"""Watch of pods and events that survives any outage of the API server while the Hub runs.
 
-Where all servers share a namespace, a reflector of KubeSpawner 7 tries for about 50 s and then ends
-without a word to anybody; its last view is kept and handed out for ever
+If all servers share a namespace, a reflector of KubeSpawner 7 retries for about 50 s and then ends
+silently, while its last view stays in use
 (https://github.com/jupyterhub/kubespawner/pull/938). A server that starts or stops after that stays
-*pending*, whatever its pod does. With namespaces of users it ends the whole Hub instead. And a Hub
-that starts while the API server is away would take every server for stopped. Nothing of this is
-needed: all is listed anew when the API server answers again.
+*pending*, whatever its pod does. With a namespace per user it ends the whole Hub instead. A Hub
+that starts during an outage would take every server for stopped. Instead, this module lists all
+objects again when the API server answers again.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from kubernetes_asyncio.client.exceptions import ApiException
 from kubespawner.reflector import ResourceReflector
 
 PAUSE_S = 2.0
-"""Between two attempts to list for the first time."""
+"""Pause between attempts at the first list, in seconds."""
 
 
 class _Untiring(ResourceReflector):  # type: ignore[misc]
-    """A reflector that begins anew where KubeSpawner's gives up."""
+    """Reflector that restarts where KubeSpawner's gives up."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{**kwargs, "on_failure": None})
@@ -32,7 +32,8 @@ class _Untiring(ResourceReflector):  # type: ignore[misc]
             try:
                 return await super()._list_and_update(resource_version)
             except Exception as failed:
-                # Without a version it is the first list: who asks after a server waits for it.
+                # Without a version this is the first list, which the state of every server depends
+                # on.
                 if resource_version is not None or _is_refused(failed):
                     raise
                 self.log.warning("%s are not listed, the API server: %s", self.kind, failed)
@@ -46,14 +47,14 @@ class _Untiring(ResourceReflector):  # type: ignore[misc]
 
 
 def _is_refused(failed: Exception) -> bool:
-    """Whether the API server answered, and will answer the same again."""
+    """Return whether the API server answered with an error that a retry would repeat."""
     status = failed.status if isinstance(failed, ApiException) else None
     return status is not None and 400 <= status < 500 and status != 429
 
 
 @cache
 def untiring(reflector: type[ResourceReflector]) -> type[ResourceReflector]:
-    """Return a reflector's class that never gives up; its settings keep their names.
+    """Return a subclass of a reflector that never gives up. Its settings keep their names.
 
     >>> from kubespawner.spawner import PodReflector
     >>> made = untiring(PodReflector)

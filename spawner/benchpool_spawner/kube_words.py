@@ -1,6 +1,6 @@
-"""What Kubernetes says of a starting pod, in the words of who waits for it (pure).
+"""Messages about a starting pod, made from Kubernetes' events for users (pure).
 
-The raw event stays beside the sentence, for those who want it.
+The raw event is kept beside the sentence.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Pod = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class StartMessage:
-    """A sentence, how far along the start is (0-100), and a word for programs.
+    """Message about a start: a sentence, the progress (0-100), and a code for programs.
 
-    ``stuck`` where it does not go on by itself.
+    ``stuck`` is True if the start does not continue by itself.
     """
 
     text: str
@@ -34,7 +34,7 @@ _NODES = re.compile(r"(\d+)/(\d+) nodes are available")
 
 
 def of_event(event: Event) -> StartMessage:
-    """Return what an event of the pod means.
+    """Return the message for an event of the pod.
 
     >>> of_event({"reason": "Pulling", "message": 'Pulling image "lab:1"'}).text
     'Fetching the image lab:1'
@@ -71,7 +71,7 @@ _EVENTS: Mapping[str, tuple[str, int, bool]] = {
 
 
 def scheduling_failed(message: str) -> StartMessage:
-    """Return why no machine takes the pod.
+    """Return the message that no machine accepts the pod, with the reason.
 
     >>> scheduling_failed("0/5 nodes are available: 3 Insufficient nvidia.com/gpu, 2 node(s) had "
     ...     "untolerated taint {gpu: yes}.").text
@@ -110,7 +110,7 @@ _GATED = StartMessage(
 
 
 def of_pod(pod: Pod) -> Iterator[StartMessage]:
-    """Yield what the state of the pod says that no event does."""
+    """Yield messages from the state of the pod that no event contains."""
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     gates = [gate.get("name") for gate in spec.get("schedulingGates") or ()]
     if ADMISSION_GATE in gates:
@@ -142,7 +142,7 @@ _WAITING: Mapping[str, str] = {
 
 
 def not_started(seconds: float, last: StartMessage | None) -> str:
-    """Return the sentence of a start that took too long: what it last waited for.
+    """Return the message about a start that took too long: what it last waited for.
 
     >>> not_started(300, None)
     'The server did not start within 300 s: try again, or tell an administrator.'
@@ -154,7 +154,7 @@ def not_started(seconds: float, last: StartMessage | None) -> str:
 
 
 def refused_by_cluster(status: int, said: str) -> tuple[str, bool]:
-    """Return why the API server did not take the pod, in one sentence, and whether room is short.
+    """Return why the API server refused the pod, as one sentence, and whether a quota is used up.
 
     >>> refused_by_cluster(403, 'pods "jupyter-susan" is forbidden: exceeded quota: build, '
     ...     'requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=4, limited: '
@@ -170,7 +170,7 @@ def refused_by_cluster(status: int, said: str) -> tuple[str, bool]:
             f"{limited.get(resource, '?')} are used"
             for resource, amount in asked.items()
         ]
-        # Names of devices have a domain; without a GPU as many cores and pods are asked for.
+        # Device names contain a domain. Without a GPU the same cores and pods would be requested.
         devices = all("/" in resource for resource in asked)
         other = "Start without a GPU" if devices else "Ask an administrator for more"
         return (

@@ -1,4 +1,4 @@
-"""Where people are taken after they have logged in, unless they were on their way elsewhere."""
+"""Page after login for users without another target."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def after_login(user: Any) -> str:
-    """Return the Hub's page for a user: administrators have more to see than a form to start.
+    """Return the Hub's page for a user. Administrators get the home page instead of the start form.
 
     >>> from types import SimpleNamespace
     >>> after_login(SimpleNamespace(admin=True)), after_login(SimpleNamespace(admin=False))
@@ -16,9 +16,9 @@ def after_login(user: Any) -> str:
 
 
 def default_url(handler: Any) -> str:
-    """Return the same as ``JupyterHub.default_url`` wants it; empty is the Hub's own choice.
+    """Return the page in the form of ``JupyterHub.default_url``. Empty for the Hub's own choice.
 
-    That is a server that runs, else the form to start one.
+    That is a running server, else the form to start one.
     """
     user = handler.current_user
     if user is None or after_login(user) != "home":

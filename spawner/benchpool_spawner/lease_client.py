@@ -1,7 +1,7 @@
-"""Leases: asking the scheduler for build GPUs and giving them back.
+"""Client for leases: requests build GPUs from the scheduler and releases them.
 
-The scheduler counts and decides (R2); this module only carries question and answer, waits while
-the scheduler restarts, and never lets a lease be forgotten. It knows nothing of the Hub.
+The scheduler counts and decides (R2). This module only transports requests and answers, waits while
+the scheduler restarts, and makes sure that leases are released. It does not depend on the Hub.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 2.0
 HOLD_S = 10.0
-"""For how long the scheduler holds back its answer while nothing changes in the line."""
+"""Long-poll time: the scheduler delays its answer while the queue is unchanged, in seconds."""
 
 IN_LINE_PATIENCE_S = 180.0
-"""For how long a scheduler that is away keeps nobody from waiting on: a replica takes over."""
+"""Retry timeout of a queued start while the scheduler is down, in seconds. A replica takes over."""
 
 ADVICE_TIMEOUT_S = 2.0
-"""How long a form waits for figures that it can do without."""
+"""Timeout for the figures of a form, which are optional, in seconds."""
 
 MOST_JOBS = 200
-"""Of how many of a user's jobs the home page tells."""
+"""Maximum number of a user's jobs that the home page counts."""
 
-# Everything else is away for the moment: the scheduler restarts, another replica takes over.
+# Other codes mean that the scheduler is down: it restarts, or another replica takes over.
 _ANSWERS = ("build-", "line-")
-"""How the codes of the scheduler's own answers about GPUs begin."""
+"""Code prefixes of the scheduler's own answers about GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What the form shows: a user's quota and the pool; None where the scheduler is silent."""
+    """Data for the form: a user's quota and the pool. None if the scheduler does not answer."""
 
     quota: Quota | None
     status: Status | None
@@ -59,10 +59,10 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Today:
-    """What the Hub's home page shows of one user; all None where the scheduler is silent.
+    """Data of one user for the Hub's home page. All None if the scheduler does not answer.
 
-    ``jobs`` are those that have not ended, the newest first, ``MOST_JOBS`` at most; ``wishes`` to
-    belong to a project are those that the user decides.
+    ``jobs`` are the unfinished jobs, newest first, at most ``MOST_JOBS``. ``wishes`` are the
+    access requests that the user decides.
     """
 
     quota: Quota | None = None
@@ -72,11 +72,11 @@ class Today:
 
 
 class LeaseClient:
-    """The Hub's one connection to the scheduler.
+    """The Hub's single connection to the scheduler.
 
     Args:
-        credentials: The service's address and the token by which it knows the Hub.
-        patience_s: For how long a scheduler that is away is asked again.
+        credentials: Address of the service, and the Hub's token for it.
+        patience_s: Retry timeout while the scheduler is down, in seconds.
     """
 
     def __init__(self, credentials: Credentials, patience_s: float = 20.0) -> None:
@@ -85,10 +85,10 @@ class LeaseClient:
         self._releasing: set[asyncio.Task[None]] = set()
 
     async def reserve(self, request: LeaseRequest, on_wait: Callable[[], None]) -> Lease:
-        """Reserve GPUs, all or none; ``on_wait`` is called once if the scheduler is away.
+        """Reserve GPUs, all or none. ``on_wait`` is called once if the scheduler is down.
 
         Raises:
-            BenchpoolError: The scheduler's own sentence, or that it does not answer.
+            BenchpoolError: The scheduler refuses, or does not answer.
         """
         deadline, pause = time.monotonic() + self._patience_s, FIRST_PAUSE_S
         while True:
@@ -111,15 +111,15 @@ class LeaseClient:
         on_place: Callable[[LinePlace], None],
         longest_s: float,
     ) -> Lease:
-        """Reserve GPUs, all or none, waiting in line where they cannot be had at once.
+        """Reserve GPUs, all or none, and wait in the queue while they are not available.
 
         Args:
-            on_place: Called with each news of the place in line.
-            longest_s: After so long it is given up.
+            on_place: Called with each change of the queue position.
+            longest_s: Maximum wait, in seconds.
 
         Raises:
-            BenchpoolError: The scheduler's own sentence, or that it does not answer;
-                Unavailable ``line-too-long`` when it has waited ``longest_s``.
+            BenchpoolError: The scheduler refuses, or does not answer. It is Unavailable with code
+                ``line-too-long`` after ``longest_s`` seconds.
         """
         begun, pause = time.monotonic(), FIRST_PAUSE_S
         answered, place = begun, None
@@ -167,10 +167,10 @@ class LeaseClient:
         return await self._client.reserve(request)
 
     async def _release_stale(self, request: LeaseRequest) -> bool:
-        """Give back what an earlier start of this same server left; tell whether it left any.
+        """Release leases of an earlier start of the same server. Return whether there were any.
 
-        Only a Hub that was killed in the middle of a start leaves one. The server does not run,
-        for the Hub starts it just now.
+        Only a Hub that was killed during a start leaves one. The server does not run, because the
+        Hub is just starting it.
         """
         held = await self._client.leases(request.user)
         stale = [one for one in held if one.server == request.server and one.spawn != request.spawn]
@@ -188,14 +188,14 @@ class LeaseClient:
         wait_s: float,
         after: Awaitable[None] | None = None,
     ) -> None:
-        """Give back the lease of one start, known or not; go on trying after ``wait_s``.
+        """Release the lease of one start. After ``wait_s``, continue in the background.
 
-        A start that was cancelled may hold a lease of which no answer arrived: it is found by
-        ``spawn``. What is not given back in the end, the scheduler finds by itself.
+        A cancelled start may hold a lease whose answer never arrived. It is found by ``spawn``. The
+        scheduler itself detects leases that could not be released.
 
         Args:
-            lease: Its id, or that of its place in line; None where neither is known.
-            after: What must be over before the GPUs are free.
+            lease: ID of the lease or of the queue position. None if neither is known.
+            after: Awaitable that must end before the GPUs are free.
         """
         task = asyncio.create_task(self._release_after(after, user, spawn, lease))
         self._releasing.add(task)
@@ -203,7 +203,7 @@ class LeaseClient:
         await asyncio.wait([task], timeout=wait_s)
 
     async def released(self) -> None:
-        """Wait until all that is still being given back is, or was given up."""
+        """Wait until all pending releases have succeeded or failed."""
         if self._releasing:
             await asyncio.wait(self._releasing)
 
@@ -240,7 +240,7 @@ class LeaseClient:
                 continue
 
     async def advice(self, user: str) -> Advice:
-        """Return what the form shows; never raises, never takes longer than two seconds."""
+        """Return the data for the form. Never raises, and returns within 2 s."""
         try:
             async with asyncio.timeout(ADVICE_TIMEOUT_S):
                 quota, status = await asyncio.gather(
@@ -253,7 +253,7 @@ class LeaseClient:
         return Advice(quota, status)
 
     async def today(self, user: str) -> Today:
-        """Return what the home page shows; never raises, never takes longer than two seconds."""
+        """Return the data for the home page. Never raises, and returns within 2 s."""
         try:
             async with asyncio.timeout(ADVICE_TIMEOUT_S):
                 quota, status, jobs, wishes = await asyncio.gather(

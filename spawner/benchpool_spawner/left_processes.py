@@ -1,9 +1,10 @@
-"""What a notebook server has left running: how it is found, and that it is ended.
+"""Search for processes that a notebook server left running, and their end.
 
-Three nets, as for jobs: the server's cgroup, where one could be made; the mark of its start in the
-environment of all that it has started; and what was seen below it, for what has cleared its
-environment. Without a cgroup the server inherits what loses its parent: only who is not yet seen
-when the server is killed, and has cleared its environment, goes through.
+As for jobs, three methods are combined. They are the server's cgroup, if there is one, the mark of
+its start in the environment of its descendants, and the processes seen below it earlier. The last
+one finds processes that cleared their environment. Without a cgroup the server adopts orphaned
+descendants. A process then escapes only if it cleared its environment and was not seen before the
+server was killed.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 5.0
 
 
 def look(pid: int, noted: Processes) -> Processes:
-    """Return what lives below a server, or did at an earlier look and lives still.
+    """Return the living processes below a server, including those seen earlier.
 
-    What we may not end is left out: whoever became root by ``sudo`` is nothing that would end.
+    Processes that this account may not end are left out, such as root processes started with
+    ``sudo``.
     """
     before = {one for one in noted if process_identity.start_ticks(one[0]) == one[1]}
     found = set(before)
@@ -40,9 +42,9 @@ def _is_ours(process: tuple[int, int]) -> bool:
 
 
 async def end(tag: str, group: Group | None, noted: Processes) -> None:
-    """Kill what carries the tag, was noted or is in the cgroup; returns when none of it is left.
+    """Kill all processes with the tag, in the cgroup or noted earlier, and wait for their end.
 
-    What the kernel cannot end is waited for, however long that takes.
+    The wait has no limit, because the kernel may be unable to end a process.
     """
     pause, clean = FIRST_PAUSE_S, 0
     while True:
@@ -53,7 +55,7 @@ async def end(tag: str, group: Group | None, noted: Processes) -> None:
                 raise
             gone = False
         clean = clean + 1 if gone else 0
-        if clean == 2:  # of what forks fast one look may see neither parent nor child
+        if clean == 2:  # one look may miss both parent and child of a fast fork
             return
         await asyncio.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE_S)

@@ -1,4 +1,4 @@
-"""What a server in line for its GPUs is told, as a sentence and as data (pure)."""
+"""Status of a queued server, as a sentence and as data (pure)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchpool_scheduler.phrases import NOT_KNOWN, start_sentence
 
 
 def sentence(place: LinePlace, now: datetime) -> str:
-    """Return where the server stands, why, and for how long, in words."""
+    """Return the queue position, the reason and the estimated wait as text."""
     parts = [f"{_position(place)}: {place.reason.text}"]
     estimate = _estimate(place, now)
     if estimate:
@@ -20,7 +20,7 @@ def sentence(place: LinePlace, now: datetime) -> str:
 
 
 def queue(place: LinePlace) -> dict[str, object]:
-    """Return the same as data, for the page and REST clients."""
+    """Return the queue position as data, for the page and REST clients."""
     found: dict[str, object] = msgspec.to_builtins(place)
     return found
 

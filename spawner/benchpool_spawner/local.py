@@ -1,7 +1,7 @@
-"""Notebook servers as processes of one machine, each with GPUs of its own.
+"""Notebook servers as processes of one machine, each with its own GPUs.
 
-``LocalGPUSpawner`` runs all servers as the account of the Hub (one person, or people who trust
-each other); ``LocalGPUPAMSpawner`` runs each as its user's system account and needs root.
+``LocalGPUSpawner`` runs all servers as the account of the Hub (one user, or users who trust each
+other). ``LocalGPUPAMSpawner`` runs each as its user's system account and needs root.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from benchpool_spawner.refusal import StartRefused
 from benchpool_spawner.sandboxed import SandboxedMixin
 
 INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "TZ", "VIRTUAL_ENV")
-"""What a notebook server has from the Hub's environment; nothing else reaches it."""
+"""Variables that a notebook server inherits from the Hub's environment. No others are passed on."""
 
 
 START = "BENCHPOOL_SERVER_START"
-"""The variable by which a server is found whose Hub was killed before it noted the process."""
+"""Variable that identifies a server whose Hub was killed before it stored the process."""
 
 SWEEP_S = 0.05
 
 
 class SameProcess(LoggingConfigurable):
-    """Know the server's process again by more than its pid, over restarts of Hub and machine.
+    """Mixin that identifies the server's process across restarts of Hub and machine.
 
-    A start has a mark that is written down before the process is there. Of a Hub that was killed
-    between the two nobody can say which process it was: then what bears the mark is ended before
-    its GPUs are given back.
+    A start has a mark that is stored before the process exists. If the Hub is killed between the
+    two, the process is unknown. Then all processes with the mark are ended before the GPUs are
+    released.
     """
 
     pid: int
@@ -52,14 +52,14 @@ class SameProcess(LoggingConfigurable):
     _start: str | None = None
     _interrupted = False
     start_tag: str | None = None
-    """What all that a start has begun has in its environment; until what is left of it is ended."""
+    """Mark in the environment of all processes of a start, until they have ended."""
 
     @default("env_keep")
     def _default_env_keep(self) -> list[str]:
         return list(INHERITED)
 
     async def start(self) -> Any:
-        """Start the server and note which process it is."""
+        """Start the server and store the identity of its process."""
         if self._interrupted:
             await self.poll()
         self._start, self._interrupted = uuid.uuid4().hex, False
@@ -78,7 +78,7 @@ class SameProcess(LoggingConfigurable):
         return env if self._start is None else {**env, START: self._start}
 
     async def poll(self) -> int | None:
-        """Return None while the server runs, else its exit code (0 where it is not known)."""
+        """Return None while the server runs, else its exit code (0 if unknown)."""
         if self._interrupted and self.start_tag is not None:
             tag = self.start_tag
             await asyncio.to_thread(containment.sweep_until_clean, tag, None, SWEEP_S)
@@ -92,7 +92,7 @@ class SameProcess(LoggingConfigurable):
         return status
 
     def get_state(self) -> dict[str, Any]:
-        """Return pid and identity of the process, and the mark of its start."""
+        """Return PID and identity of the process, and the mark of its start."""
         state: dict[str, Any] = super().get_state()  # type: ignore[misc]
         if self._process is not None and "pid" in state:
             state["process"] = self._process
@@ -101,7 +101,7 @@ class SameProcess(LoggingConfigurable):
         return state
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take up pid and identity of the process; a start without them was interrupted."""
+        """Load PID and identity of the process. A start without them was interrupted."""
         super().load_state(state)  # type: ignore[misc]
         self._process, self._start = state.get("process"), state.get("start")
         self._interrupted = self._start is not None and "pid" not in state
@@ -115,7 +115,7 @@ class SameProcess(LoggingConfigurable):
 
 
 def unless_alone(prepare: Callable[[], object]) -> Callable[[], None]:
-    """Return what runs in a new process: it ends if its Hub is gone before it is the server."""
+    """Return the preparation of a new process, which exits if its Hub has ended meanwhile."""
     hub = os.getpid()
 
     def prepare_and_look() -> None:
@@ -127,7 +127,7 @@ def unless_alone(prepare: Callable[[], object]) -> Callable[[], None]:
 
 
 class InOwnHome(SimpleLocalProcessSpawner):  # type: ignore[misc]
-    """Servers under the account of the Hub, each in a home folder that is made for its user."""
+    """Spawner under the account of the Hub, with a home folder made for each user."""
 
     async def start(self) -> Any:
         """Make the home folder and start the server.
@@ -139,7 +139,7 @@ class InOwnHome(SimpleLocalProcessSpawner):  # type: ignore[misc]
         return await super().start()
 
     def make_preexec_fn(self, name: str) -> Callable[[], None]:
-        """Return what runs in the new process: go to the user's own home folder."""
+        """Return the preparation of the new process: change to the user's home folder."""
         home = self.home_dir
         return unless_alone(lambda: os.chdir(home))
 
@@ -167,18 +167,18 @@ def _make_home(home: Path) -> None:
 
 
 class LocalGPUSpawner(FirstAnswerMixin, SandboxedMixin, QuotaMixin, SameProcess, InOwnHome):
-    """Servers under the account of the Hub, with a home folder for each user."""
+    """Spawner under the account of the Hub, with a home folder for each user."""
 
 
 class UnderOwnAccount(FirstAnswerMixin, SandboxedMixin, QuotaMixin, SameProcess):
-    """What a server under its user's system account has."""
+    """Base for servers under their users' system accounts."""
 
     own_accounts = True
 
 
 class LocalGPUPAMSpawner(UnderOwnAccount, LocalProcessSpawner):  # type: ignore[misc]
-    """Servers under their users' system accounts."""
+    """Spawner under the users' system accounts."""
 
     def make_preexec_fn(self, name: str) -> Callable[[], None]:
-        """Return what runs in the new process: become the user's account."""
+        """Return the preparation of the new process: switch to the user's account."""
         return unless_alone(super().make_preexec_fn(name))

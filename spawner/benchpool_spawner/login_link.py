@@ -1,9 +1,8 @@
-"""Login by a one-time link, beside whatever else lets people in.
+"""Login by a one-time link, in addition to other ways of login.
 
 A key is a random word that ``benchpool up`` (or ``benchpool login-link``) prints inside a link.
-At rest there is only its hash: one small file per key in a folder of the state that only the
-service's account may read. Deleting the file is using the key, so each opens the door once, even
-when two browsers come at the same time.
+Only its hash is stored: one small file per key in a folder that only the service's account may
+read. Using a key deletes its file, so each key works once, even for two simultaneous requests.
 """
 
 from __future__ import annotations
@@ -37,16 +36,16 @@ _KEY = re.compile(r"[A-Za-z0-9_-]{20,200}")
 
 
 def redeem(keys: Path, key: str, now: float | None = None) -> str | None:
-    """Use a key up; return whom it lets in, None when it was used, is too old or never was.
+    """Use a key and return its user. None if it was used, has expired or never existed.
 
-    The lookup is by hash, so that its timing says nothing about the keys there are.
+    The lookup is by hash, so that its timing reveals nothing about the stored keys.
     """
     if not _KEY.fullmatch(key):
         return None
     file = keys / hashlib.sha256(key.encode()).hexdigest()
     try:
         kept = json.loads(file.read_text())
-        os.unlink(file)  # of two who come at once, only one can delete it
+        os.unlink(file)  # of two simultaneous requests, only one can delete it
     except (OSError, ValueError):
         return None
     alive = (time.time() if now is None else now) < float(kept["expires"])
@@ -54,7 +53,7 @@ def redeem(keys: Path, key: str, now: float | None = None) -> str | None:
 
 
 def whose(keys: Path, key: str) -> str | None:
-    """Return whom a key would let in, and leave it good; None where ``redeem`` gives None too."""
+    """Return the user of a key without using it. None in the same cases as ``redeem``."""
     if not _KEY.fullmatch(key):
         return None
     try:
@@ -65,14 +64,14 @@ def whose(keys: Path, key: str) -> str | None:
 
 
 class LoginLinkHandler(BaseHandler):  # type: ignore[misc]
-    """``/hub/login-link?key=...``: log in and go on.
+    """``/hub/login-link?key=...``: logs the user in and redirects.
 
-    Where somebody else is logged in it asks first: who follows a link that another has sent would
-    else work under that one's name without noticing.
+    If another user is logged in, a page asks first. Without it, a user who follows a foreign link
+    would work under another name without noticing.
     """
 
     async def get(self) -> None:
-        """Use the key up and set the login cookie; ask first where that changes who is in."""
+        """Use the key and set the login cookie. Ask first if that changes the current user."""
         self._be_private()
         key = self.get_argument("key", "")
         name = whose(Path(self.authenticator.login_keys), key)
@@ -89,7 +88,7 @@ class LoginLinkHandler(BaseHandler):  # type: ignore[misc]
         self.finish(page)
 
     async def post(self) -> None:
-        """Do what the page has asked; the Hub has checked that it was its own page."""
+        """Handle the confirmed page. The Hub has checked that it was its own page."""
         self._be_private()
         await self._enter(self.get_body_argument("key", ""))
 
@@ -101,7 +100,7 @@ class LoginLinkHandler(BaseHandler):  # type: ignore[misc]
         name = redeem(Path(self.authenticator.login_keys), key)
         if name is None:
             if self.current_user is not None:
-                # A reload, or a second click of somebody who is already in.
+                # A reload, or a second click of a user who is already logged in.
                 self._go_on(self.current_user)
                 return
             self.authenticator.tell_login(self, "", AuditOutcome.REFUSED, LINK)
@@ -115,12 +114,12 @@ class LoginLinkHandler(BaseHandler):  # type: ignore[misc]
         self._go_on(user)
 
     def _go_on(self, user: Any) -> None:
-        # Not get_next_url, which would hand our query on to the spawn page as server options.
+        # get_next_url is not used, because it would pass the query on as server options.
         self.redirect(url_path_join(self.hub.base_url, after_login(user)))
 
 
 class TooManyFailedLogins(HTTPError):
-    """No password is looked at for some seconds; the Hub adds ``headers`` to its page."""
+    """Passwords are not checked for some seconds. The Hub adds ``headers`` to its page."""
 
     def __init__(self, wait_s: int) -> None:
         words = f"Too many failed logins: wait {count(wait_s, 'second')}, then try again."
@@ -129,7 +128,7 @@ class TooManyFailedLogins(HTTPError):
 
 
 class LoginLinks(LoggingConfigurable):
-    """Adds login links to an authenticator."""
+    """Mixin that adds login links to an authenticator."""
 
     login_keys = Unicode(
         help="""
@@ -148,14 +147,14 @@ class LoginLinks(LoggingConfigurable):
     _pace = Instance(LoginPace, ())
 
     def tell_login(self, handler: Any, user: str, outcome: AuditOutcome, way: str) -> None:
-        """Tell of a login, where somebody is to be told."""
+        """Report a login, if reports are configured."""
         if self.reports is not None:
             self.reports.tell(user, outcome, way, handler)
 
     async def get_authenticated_user(self, handler: Any, data: Any) -> Any:
-        """Let in by name and password as the authenticator does; tell of who was not.
+        """Check name and password as the authenticator does, and report refusals.
 
-        After some failures no password is looked at for a while.
+        After some failures no password is checked for a while.
         """
         user = str(data.get("username", "")) if isinstance(data, dict) else ""
         address = (self.reports.address if self.reports else address_of)(handler.request)
@@ -174,13 +173,13 @@ class LoginLinks(LoggingConfigurable):
         return found
 
     def get_handlers(self, app: Any) -> list[tuple[str, type[BaseHandler]]]:
-        """Return the handlers of the authenticator, and that of the links."""
+        """Return the authenticator's handlers and the handler of the links."""
         handlers: list[tuple[str, type[BaseHandler]]] = super().get_handlers(app)  # type: ignore[misc]
         return [*handlers, ("/login-link", LoginLinkHandler)]
 
 
 class OneTimeAuthenticator(LoginLinks, Authenticator):  # type: ignore[misc]
-    """Lets in by login links alone."""
+    """Authenticator that accepts login links only."""
 
     custom_html = (
         '<div class="auth-form-body"><h1>Log in</h1><p>This JupyterHub is entered by a link that '
@@ -189,12 +188,12 @@ class OneTimeAuthenticator(LoginLinks, Authenticator):  # type: ignore[misc]
     )
 
     async def authenticate(self, handler: Any, data: Any) -> None:
-        """Let nobody in by name and password."""
+        """Refuse every login by name and password."""
 
 
 class SharedPasswordLinkAuthenticator(LoginLinks, SharedPasswordAuthenticator):  # type: ignore[misc]
-    """Lets in by the shared password and by login links."""
+    """Authenticator that accepts the shared password and login links."""
 
 
 class PAMLinkAuthenticator(LoginLinks, PAMAuthenticator):  # type: ignore[misc]
-    """Lets in by the machine's own passwords and by login links."""
+    """Authenticator that accepts the machine's own passwords and login links."""

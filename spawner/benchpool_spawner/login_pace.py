@@ -1,4 +1,4 @@
-"""How fast passwords may be tried: after a few failures each next try waits, longer every time."""
+"""Rate limit for passwords: after a few failures each further try waits longer."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 FORGOTTEN_AFTER_S = 900.0
-"""Failures this old count no longer."""
+"""Age after which failures no longer count, in seconds."""
 
 MOST_KEPT = 10_000
-"""At most this many addresses and names are kept in mind; the oldest are forgotten first."""
+"""Maximum number of stored addresses and names. The oldest are dropped first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Failures that cost nothing, and the longest wait after that; the first one is 1 s."""
+    """Number of failures without a wait, and the longest wait after that. The first wait is 1 s."""
 
     free: int
     longest_s: float
@@ -23,12 +23,12 @@ class Limit:
 
 OF_ADDRESS = Limit(5, 60.0)
 OF_NAME = Limit(10, 5.0)
-"""Short, and late: whoever types another's name wrong on purpose must not lock them out."""
+"""Late and short waits: wrong passwords for another user's name must not lock that user out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """How often something failed, and when for the last time, in seconds."""
+    """Number of failures, and the time of the last one, in seconds."""
 
     count: int
     at: float
@@ -48,7 +48,7 @@ class Failures:
 
 
 class LoginPace:
-    """Counts failed logins by address and by name.
+    """Counts of failed logins by address and by name.
 
     >>> pace = LoginPace()
     >>> for second in range(5): pace.failed("192.0.2.1", "joe", float(second))
@@ -62,12 +62,12 @@ class LoginPace:
         self._kept: OrderedDict[tuple[Limit, str], Failures] = OrderedDict()
 
     def wait_s(self, address: str, name: str, now: float) -> int:
-        """Return for how many whole seconds no password is looked at; 0 for none."""
+        """Return the whole seconds for which no password is checked, or 0."""
         waits = (self._of(key, now).wait_s(key[0], now) for key in _keys(address, name))
         return math.ceil(max(waits))
 
     def failed(self, address: str, name: str, now: float) -> None:
-        """Note a failure."""
+        """Record a failure."""
         for key in _keys(address, name):
             self._kept[key] = Failures(self._of(key, now).count + 1, now)
             self._kept.move_to_end(key)
@@ -75,7 +75,7 @@ class LoginPace:
             self._kept.popitem(last=False)
 
     def succeeded(self, address: str, name: str) -> None:
-        """Forget what failed before."""
+        """Clear the failures of this address and name."""
         for key in _keys(address, name):
             self._kept.pop(key, None)
 

@@ -1,6 +1,7 @@
-"""Logins and logouts, as the Hub tells them to the scheduler's audit trail.
+"""Reports of logins and logouts from the Hub to the scheduler's audit trail.
 
-Nobody waits for that: a scheduler that is away, as while the Hub itself starts, is told later.
+Logins do not wait for a report. While the scheduler is down, as during the Hub's own start, reports
+are retried.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ from benchpool_spawner.request_address import THIS_MACHINE, address_of
 log = logging.getLogger(__name__)
 
 PATIENCE_S = 120.0
-"""For how long a scheduler that is away is told again."""
+"""Retry timeout of a report while the scheduler is down, in seconds."""
 
 MOST_UNTOLD = 1000
-"""At most this many reports wait; more are in the Hub's log alone."""
+"""Maximum number of pending reports. Further ones are only in the Hub's log."""
 
 
 class LoginReports:
-    """Tells of logins; as an authenticator's ``post_auth_hook`` of each that succeeded.
+    """Reporter of logins, used as an authenticator's ``post_auth_hook``.
 
-    The Hub has no hook for a logout, so that its handler is told to tell of it (``hear_logouts``).
+    The Hub has no hook for logouts, so ``hear_logouts`` patches its handler.
 
     Args:
-        url: The scheduler's address. ``token``: by which it knows the Hub.
-        proxies: Whose word on who asks counts.
+        url: Address of the scheduler. ``token``: the Hub's token for it.
+        proxies: Proxies that are trusted to report client addresses.
     """
 
     def __init__(self, url: str, token: str, proxies: Proxies = THIS_MACHINE) -> None:
@@ -45,13 +46,13 @@ class LoginReports:
         self._telling: set[asyncio.Task[None]] = set()
 
     async def __call__(self, authenticator: Any, handler: Any, model: Any) -> Any:
-        """Tell who has logged in, and let them in."""
+        """Report a successful login, and allow it."""
         way = type(authenticator).__name__
         self.tell(str(model["name"]), AuditOutcome.DONE, way, handler)
         return model
 
     def hear_logouts(self) -> None:
-        """Tell of each logout too, whatever the authenticator is: of all who inherit the Hub's."""
+        """Report each logout too, for all authenticators whose handler inherits the Hub's."""
         from jupyterhub.handlers.login import LogoutHandler
 
         log_out = LogoutHandler.default_handle_logout
@@ -73,7 +74,7 @@ class LoginReports:
         handler: Any,
         action: Literal["login", "logout"] = "login",
     ) -> None:
-        """Tell of one login or logout, as soon as the scheduler listens."""
+        """Report one login or logout in the background, with retries."""
         if len(self._telling) >= MOST_UNTOLD:
             log.warning("the audit trail is not told of a %s of %.255r: %s", action, user, outcome)
             return
@@ -83,7 +84,7 @@ class LoginReports:
         task.add_done_callback(self._telling.discard)
 
     def address(self, request: Any) -> str:
-        """Return where a request came from, as far as a proxy of ours vouches for it."""
+        """Return the origin of a request, as far as a trusted proxy reports it."""
         return address_of(request, self._proxies.now)
 
     async def _send(self, report: LoginReport, request: Any) -> None:

@@ -1,11 +1,11 @@
 """``QuotaMixin``: a fixed quota of GPUs (R2) for any JupyterHub spawner.
 
-    options -> pre-spawn: reserve a lease, or wait in line for it -> start with these GPUs
-            -> post-stop: give it back
+    options -> pre-spawn: reserve a lease, or wait in the queue -> start with these GPUs
+            -> post-stop: release the lease
 
-The scheduler decides in one atomic step whether the user may have the GPUs; the mixin asks, shows
-the refusal, hands the GPUs to the server and gives the lease back in whatever way a start or a
-server ends. A server without GPU needs no scheduler. Mix it in before the spawner class.
+The scheduler decides in one atomic step whether the user may have the GPUs. The mixin requests
+them, shows a refusal, passes the GPUs to the server, and releases the lease however a start or a
+server ends. A server without GPUs needs no scheduler. Place the mixin before the spawner class.
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ from benchpool_spawner.lease_client import LeaseClient
 from benchpool_spawner.steps import Steps
 
 RELEASE_WAIT_S = 3.0
-"""How long the end of a server waits for its lease to be given back, before it goes on trying."""
+"""Time that a server's stop waits for the release of its lease, in seconds. Then the release
+continues in the background.
+"""
 
 STATE_KEY = "benchpool"
 
 
 class QuotaMixin(LoggingConfigurable):
-    """What every GPU spawner of benchpool has in common."""
+    """Base of all GPU spawners of benchpool."""
 
     scheduler_url = Unicode(
         help="""
@@ -80,17 +82,17 @@ class QuotaMixin(LoggingConfigurable):
 
     _desks: ClassVar[dict[tuple[str, str], LeaseClient]] = {}
 
-    # ``spawn`` names one start; ``lease`` is what it holds, or its place in line for that. Both
-    # live from pre-spawn to post-stop and, through the state, over a restart of the Hub.
+    # ``_spawn_id`` names one start. ``_lease_id`` is its lease, or its queue position. Both live
+    # from pre-spawn to post-stop and, through the state, across a restart of the Hub.
     _spawn_id: str | None = None
     _lease_id: str | None = None
     _lease_gpus: tuple[str, ...] = ()
     denied_devices: tuple[tuple[int, int], ...] = ()
-    """The device files of others' GPUs, as told with the lease; on one machine."""
+    """Device files of other GPUs, as returned with the lease. Only on one machine."""
     steps: Steps | None = None
-    """What is told of the start under way, or of the last."""
+    """Steps of the current start, or of the last one."""
 
-    # What the spawner class below provides.
+    # Attributes of the spawner class below.
     user: Any
     orm_spawner: Any
     api_token: str
@@ -100,7 +102,7 @@ class QuotaMixin(LoggingConfigurable):
 
     @property
     def leased_gpus(self) -> tuple[str, ...]:
-        """The GPUs of this start."""
+        """GPUs of this start."""
         return self._lease_gpus
 
     # ------------------------------------------------------------------ asking
@@ -124,7 +126,7 @@ class QuotaMixin(LoggingConfigurable):
 
     @default("apply_user_options")
     def _default_apply_user_options(self) -> Any:
-        # The pre-spawn step reads them; without any callable the Hub warns at each start.
+        # The pre-spawn step reads them. Without a callable the Hub warns at each start.
         return lambda spawner, user_options: None
 
     async def _render_form(self, spawner: Any) -> str:
@@ -140,7 +142,7 @@ class QuotaMixin(LoggingConfigurable):
         )
 
     async def today(self) -> home.Home:
-        """Return what the Hub's home page says of its user: the template asks."""
+        """Return the content of the Hub's home page for its user. The template calls this."""
         return home.model(await self.lease_client.today(self.user.name))
 
     def _read_form(self, form_data: Mapping[str, object]) -> dict[str, object]:
@@ -158,10 +160,10 @@ class QuotaMixin(LoggingConfigurable):
             await hook
 
     async def _get_oauth_client_allowed_scopes(self) -> Any:
-        """Refuse a name that another's server has; then what the Hub asks for.
+        """Refuse a name that collides with another user's server, then return the Hub's scopes.
 
-        The Hub asks just before it writes down by whom people log in to this server. After that
-        it would be too late, and a failed start would take the other's logins away.
+        The Hub calls this just before it stores the OAuth client of the server. A refusal after
+        that would delete the other server's logins.
         """
         other = server_names.taken_by(self.user.db, self.user.name, self.name)
         if other is not None:
@@ -174,7 +176,7 @@ class QuotaMixin(LoggingConfigurable):
         return await super()._get_oauth_client_allowed_scopes()  # type: ignore[misc]
 
     def _drop_start(self) -> None:
-        """Take back what the Hub has written of a start that does not come to pass."""
+        """Delete what the Hub has stored for a start that is refused."""
         from jupyterhub.orm import APIToken
 
         token = APIToken.find(self.user.db, self.api_token)
@@ -184,7 +186,7 @@ class QuotaMixin(LoggingConfigurable):
         self.user.db.commit()
 
     def _begin(self) -> Steps:
-        """Forget the start before this one."""
+        """Reset the state of the previous start."""
         self.steps = Steps()
         self._spawn_id, self._lease_id, self._lease_gpus = None, None, ()
         return self.steps
@@ -196,10 +198,10 @@ class QuotaMixin(LoggingConfigurable):
         when_busy: options.WhenBusy | None = None,
         **more: Any,
     ) -> None:
-        """Reserve GPUs, where any are asked for; ``more`` are other fields of the request.
+        """Reserve GPUs, if any are requested. ``more``: other fields of the request.
 
         Raises:
-            StartRefused: The scheduler's own sentence, or that it does not answer.
+            StartRefused: The scheduler refuses, or does not answer.
         """
         steps = self.steps = self.steps or Steps()
         if not gpus:
@@ -234,7 +236,7 @@ class QuotaMixin(LoggingConfigurable):
             steps.add("The scheduler does not answer yet: waiting for it", 5)
 
         def on_place(place: LinePlace) -> None:
-            self._lease_id = place.id  # leaving early, it is given back like a lease
+            self._lease_id = place.id  # released like a lease if the start is cancelled
             text = line.sentence(place, datetime.now(UTC))
             steps.add(text, 10, queue=line.queue(place))
 
@@ -245,7 +247,7 @@ class QuotaMixin(LoggingConfigurable):
         return await self.lease_client.reserve(request, on_wait)
 
     def _keep(self, lease: Lease) -> None:
-        """Remember the lease at once, so that no restart of the Hub forgets it."""
+        """Store the lease immediately, so that it survives a restart of the Hub."""
         self._lease_id, self._lease_gpus = lease.id, tuple(lease.gpus)
         self.denied_devices = tuple(lease.denied_devices)
         if self.orm_spawner is not None:
@@ -253,7 +255,7 @@ class QuotaMixin(LoggingConfigurable):
             self.user.db.commit()
 
     def options_from_query(self, query_data: Mapping[str, object]) -> dict[str, object]:
-        """Read options from the address; one that is not known shows the form, and why."""
+        """Read options from the address. An invalid one shows the form with the reason."""
         return self._parsed(options.parse, query_data).as_user_options()
 
     def _parsed(self, parse: Any, raw: Mapping[str, object]) -> options.ServerOptions:
@@ -280,16 +282,16 @@ class QuotaMixin(LoggingConfigurable):
         return where
 
     def get_env(self) -> dict[str, str]:
-        """Return the server's environment: its GPUs by UUID, and where the scheduler is."""
+        """Return the server's environment: its GPUs by UUID, and the scheduler's address."""
         env: dict[str, str] = super().get_env()  # type: ignore[misc]
         env["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
-        # An empty list hides all GPUs; a variable that is not set would show all of them.
+        # An empty list hides all GPUs. An unset variable would show all of them.
         env["CUDA_VISIBLE_DEVICES"] = ",".join(self._lease_gpus)
         env["BENCHPOOL_URL"] = self.public_scheduler_url or self.scheduler_url
         return env
 
     async def progress(self) -> AsyncIterator[dict[str, Any]]:
-        """Yield the steps of this start as they happen, for the page that waits for it."""
+        """Yield the steps of this start as they happen, for the progress page."""
         steps = self.steps = self.steps or Steps()
         async for step in steps.follow():
             yield step.event()
@@ -297,7 +299,7 @@ class QuotaMixin(LoggingConfigurable):
     # ------------------------------------------------------------------ ending
 
     async def run_post_stop_hook(self) -> None:
-        """Give the lease back: runs after a stop, a crash, a failed and a cancelled start."""
+        """Release the lease, after a stop, a crash, and a failed or cancelled start."""
         spawn, lease = self._spawn_id, self._lease_id
         self._spawn_id, self._lease_id, self._lease_gpus = None, None, ()
         if spawn is not None:
@@ -309,13 +311,13 @@ class QuotaMixin(LoggingConfigurable):
             await hook
 
     def _until_gone(self) -> Awaitable[None] | None:
-        """Return what ends when the server no longer uses its GPUs; None where it does not."""
+        """Return an awaitable that ends with the server's use of its GPUs, or None."""
         return None
 
-    # ------------------------------------------------------------------ over a restart of the Hub
+    # ------------------------------------------------------------------ across restarts of the Hub
 
     def get_state(self) -> dict[str, Any]:
-        """Return what a restarted Hub must know of this server."""
+        """Return the state of this server that a restarted Hub needs."""
         state: dict[str, Any] = super().get_state()  # type: ignore[misc]
         if self._spawn_id is not None:
             state[STATE_KEY] = {
@@ -326,7 +328,7 @@ class QuotaMixin(LoggingConfigurable):
         return state
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take up what an earlier Hub knew of this server."""
+        """Load the state of this server that an earlier Hub stored."""
         super().load_state(state)  # type: ignore[misc]
         kept = state.get(STATE_KEY) or {}
         self._spawn_id, self._lease_id = kept.get("spawn"), kept.get("lease")
@@ -335,7 +337,7 @@ class QuotaMixin(LoggingConfigurable):
     # ------------------------------------------------------------------ for the form
 
     def _stored_options(self) -> Mapping[str, object]:
-        """Return the options of the last start as the Hub keeps them; none without its row."""
+        """Return the options of the last start, as stored by the Hub. Empty without its row."""
         kept = getattr(self.orm_spawner, "user_options", None)
         return kept if isinstance(kept, Mapping) else {}
 
@@ -355,7 +357,7 @@ class QuotaMixin(LoggingConfigurable):
 
 
 def groups_of(user: Any) -> tuple[Any, ...]:
-    """Return the groups of a user; none of one whom the Hub's database does not know.
+    """Return the groups of a user. Empty for a user unknown to the Hub's database.
 
     >>> groups_of(None)
     ()
@@ -365,12 +367,12 @@ def groups_of(user: Any) -> tuple[Any, ...]:
 
 
 def build_quotas(groups: Iterable[Any]) -> dict[str, int | None]:
-    """Map each group of a user to its property ``benchpool.build_quota``, None without one."""
+    """Map each group of a user to its property ``benchpool.build_quota``, or None."""
     return {group.name: group_quota(group.name, group.properties).gpus for group in groups}
 
 
 def is_shortage(error: BenchpoolError) -> bool:
-    """Tell whether GPUs within the quota are only not free now.
+    """Return whether the error means that GPUs within the quota are not free now.
 
     >>> is_shortage(Unavailable("1 GPU is not free.", code="build-capacity"))
     True

@@ -1,6 +1,6 @@
-"""What a user may ask of a notebook server: parsed from form, URL and REST API, in one place.
+"""Options of a notebook server, parsed from form, URL and REST API in one place.
 
-Pure: no Hub, no scheduler. Whether the wish is granted is the scheduler's decision (R2).
+Pure: no Hub, no scheduler. The scheduler decides whether the request is granted (R2).
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from typing import Literal, get_args
 from benchpool_scheduler.errors import InvalidInput
 
 WhenBusy = Literal["wait", "start-without-gpu", "refuse"]
-"""What to do where the GPUs cannot be had at once."""
+"""Action if the GPUs are not available immediately."""
 
 MOST_GPUS = 1024
 MOST_MODELS = 16
 LONGEST_MODEL = 100
 
 _OURS = ("gpus", "gpu_models", "when_busy")
-# JupyterHub and its admin page put these into user options themselves.
+# JupyterHub and its admin page add these to user options.
 _OTHERS = ("profile", "display_name", "_xsrf")
 
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """The options of one server: whole GPUs, and the models it accepts (empty: any).
+    """Options of one server: whole GPUs, and the accepted models (empty for any).
 
-    ``when_busy`` is None where the administrator's setting counts.
+    ``when_busy`` is None if the administrator's setting applies.
     """
 
     gpus: int = 0
@@ -36,7 +36,7 @@ class ServerOptions:
     when_busy: WhenBusy | None = None
 
     def as_user_options(self) -> dict[str, object]:
-        """Return the form in which the Hub stores them and REST clients send them."""
+        """Return the options in the form that the Hub stores and REST clients send."""
         options: dict[str, object] = {"gpus": self.gpus}
         if self.gpu_models:
             options["gpu_models"] = list(self.gpu_models)
@@ -46,10 +46,10 @@ class ServerOptions:
 
 
 def parse(raw: Mapping[str, object]) -> ServerOptions:
-    """Read user options as a REST client, an older start or the Hub's form gave them.
+    """Parse user options from a REST client, an older start or the Hub's form.
 
     Raises:
-        InvalidInput: A value or a key is wrong; the message names it.
+        InvalidInput: A value or a key is wrong. The message names it.
 
     >>> parse({"gpus": 2, "gpu_models": ["A100"]})
     ServerOptions(gpus=2, gpu_models=('A100',), when_busy=None)
@@ -67,7 +67,7 @@ def parse(raw: Mapping[str, object]) -> ServerOptions:
 
 
 def ours(raw: Mapping[str, object]) -> dict[str, object]:
-    """Return the options that are ours; a spawner below has options of its own.
+    """Return benchpool's own options. A spawner may have further options.
 
     >>> ours({"gpus": 1, "profile": "large"})
     {'gpus': 1}
@@ -76,7 +76,7 @@ def ours(raw: Mapping[str, object]) -> dict[str, object]:
 
 
 def says_gpus(raw: Mapping[str, object]) -> bool:
-    """Tell whether a number of GPUs was chosen at all, be it 0.
+    """Return whether a number of GPUs was chosen, even 0.
 
     >>> says_gpus({"gpus": 0}), says_gpus({"gpus": [""]}), says_gpus({})
     (True, False, False)
@@ -85,7 +85,7 @@ def says_gpus(raw: Mapping[str, object]) -> bool:
 
 
 def parse_form(data: Mapping[str, object]) -> ServerOptions:
-    """Read the fields of our form, leaving out what others put there.
+    """Parse benchpool's own fields of the form, and ignore others.
 
     Raises:
         InvalidInput: A value is wrong.

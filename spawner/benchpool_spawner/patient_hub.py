@@ -1,7 +1,7 @@
-"""Lets a Hub of JupyterHub 5 wait for a service that it starts for as long as the service lives.
+"""Patch for JupyterHub 5: wait for a managed service while its process lives.
 
-It gives up after ten tries of a second and ends itself; JupyterHub 6 has a setting for that. What
-watches the Hub sees whether anything happens meanwhile.
+Without it, the Hub gives up after ten tries of a second and exits. JupyterHub 6 has a setting for
+that. The supervisor of the Hub checks the progress meanwhile.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ TRY_S = 1.0
 
 
 async def until_answered(answers: Callable[[], Awaitable[object]], service: Any) -> bool:
-    """Wait until a service answers; return False when its process has ended before.
+    """Wait until a service answers. Return False if its process ends first.
 
     Args:
-        answers: Waits for an answer for a while. Errors: TimeoutError, there was none.
-        service: The Hub's, with the ``spawner`` of its process.
+        answers: Waits some time for an answer. Errors: TimeoutError without one.
+        service: Service object of the Hub, with the ``spawner`` of its process.
     """
     while await service.spawner.poll() is None:
         try:
@@ -31,7 +31,7 @@ async def until_answered(answers: Callable[[], Awaitable[object]], service: Any)
 
 
 def wait_for_services() -> None:
-    """Let the Hub of this process be patient."""
+    """Patch the Hub of this process to wait for its services."""
     from jupyterhub.app import JupyterHub
     from jupyterhub.objects import Server
 

@@ -1,7 +1,7 @@
-"""Refusals: how a sentence about a start reaches the person, wherever JupyterHub shows it.
+"""Refusals of starts, and their display to the user everywhere in JupyterHub.
 
-A refusal is not a fault of the Hub: it never counts as one, on JupyterHub 5 and 6 alike, and its
-text is the same on the form, on the pending page, on the failed page and in the REST answer.
+A refusal is not a fault of the Hub. Neither JupyterHub 5 nor 6 counts it as one. Its text is the
+same on the form, on the pending page, on the failed page and in the REST answer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Reason = Literal[
     "server-start",
     "site-settings",
 ]
-"""Why a start was refused: the closed list of labels in the Hub's metrics."""
+"""Reasons of refusals: the closed list of labels in the Hub's metrics."""
 
 try:
     from jupyterhub.spawner import SpawnException as _Base
@@ -33,7 +33,7 @@ except ImportError:  # JupyterHub 5
     from tornado.web import HTTPError
 
     class _Base(HTTPError):  # type: ignore[no-redef]
-        """What JupyterHub 6 calls ``SpawnException``, as far as JupyterHub 5 can use it."""
+        """Replacement for JupyterHub 6's ``SpawnException`` on JupyterHub 5."""
 
         def __init__(
             self, message: str, *, reason: str, message_html: str = "", status_code: int = 400
@@ -44,13 +44,13 @@ except ImportError:  # JupyterHub 5
 
 
 class StartRefused(_Base):  # type: ignore[misc]
-    """A start that a rule, the request itself or a missing scheduler forbids.
+    """Start refused by a rule, by an invalid request or without a scheduler.
 
     Args:
-        message: One sentence with its numbers, ending in what to do.
-        reason: The label in metrics.
-        status_code: 400 wrong request, 409 a rule says no, 503 try again.
-        retry_after_s: Sent as ``Retry-After`` where trying again helps.
+        message: One sentence with numbers and a remedy.
+        reason: Label in metrics.
+        status_code: 400 wrong request, 409 refused by a rule, 503 try again.
+        retry_after_s: Value of ``Retry-After`` in seconds, if a retry helps.
 
     >>> refusal = StartRefused("2 of 2 GPUs are held by <b>.", reason="gpu-quota")
     >>> refusal.status_code, refusal.jupyterhub_html_message
@@ -67,7 +67,7 @@ class StartRefused(_Base):  # type: ignore[misc]
     ) -> None:
         html = escape(message)
         super().__init__(message, reason=reason, message_html=html, status_code=status_code)
-        # JupyterHub reads these two in places where it does not know SpawnException.
+        # JupyterHub reads these where it does not recognise SpawnException.
         self.jupyterhub_message = message
         self.jupyterhub_html_message = html
         self.headers = {} if retry_after_s is None else {"Retry-After": str(retry_after_s)}
@@ -77,7 +77,7 @@ class StartRefused(_Base):  # type: ignore[misc]
 
 
 def from_error(error: BenchpoolError) -> StartRefused:
-    """Translate an error of the scheduler into a refusal of the start.
+    """Return the refusal of a start for an error of the scheduler.
 
     >>> str(from_error(Unavailable("The pool has 0 free GPUs.", code="build-full")))
     'The pool has 0 free GPUs.'
@@ -108,14 +108,14 @@ def _kind(error: BenchpoolError) -> str:
 def neutralise_failure_count(spawner: Any) -> None:
     """Keep JupyterHub 5 from counting this refusal as one of its consecutive failures.
 
-    JupyterHub 5 counts every failed start and ends itself at the limit, which it reads from the
-    spawner after the failure. JupyterHub 6 does not count refusals; there this changes nothing.
+    JupyterHub 5 counts every failed start and exits at the limit, which it reads from the spawner
+    after the failure. JupyterHub 6 does not count refusals, so this has no effect there.
     """
     spawner.consecutive_failure_limit = 0
 
 
 def name_taken(user: str, server: str) -> StartRefused:
-    """Return the refusal of a server that the Hub would take for another user's."""
+    """Return the refusal of a server that the Hub would confuse with another user's."""
     if server:
         return StartRefused(
             f"The Hub would take server {server} of {user} for the one of another user, whose name "

@@ -1,7 +1,7 @@
-"""Where a request to the Hub came from.
+"""Origin of requests to the Hub.
 
-The Hub's server believes ``X-Real-Ip`` and the last entry of ``X-Forwarded-For`` of everybody, so
-that its ``remote_ip`` is what a client says. Here only the word of known proxies counts.
+The Hub's server trusts ``X-Real-Ip`` and the last entry of ``X-Forwarded-For`` from any client, so
+that clients can set its ``remote_ip``. This module trusts known proxies only.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from benchpool_scheduler.contract import forwarding
 from benchpool_scheduler.contract.forwarding import Peers, Proxies
 
 THIS_MACHINE = Proxies(forwarding.listed(forwarding.LOOPBACK), Peers())
-"""Where the Hub's own proxy is, unless something else is said."""
+"""Default location of the Hub's own proxy."""
 
 
 def address_of(request: Any, proxies: Proxies = THIS_MACHINE) -> str:
-    """Return the last address that a proxy of ours vouches for; empty where nobody knows.
+    """Return the last address reported by a trusted proxy. Empty if it is unknown.
 
     Args:
-        request: Tornado's.
+        request: Tornado request.
     """
     context = getattr(getattr(request, "connection", None), "context", None)
     peer = getattr(context, "address", None)
-    if not isinstance(peer, tuple):  # a socket in the file system has none
+    if not isinstance(peer, tuple):  # a Unix socket has no address
         return ""
     told = request.headers.get_list("X-Forwarded-For")
     return forwarding.origin(str(peer[0]), "", told, (), proxies).address

@@ -1,9 +1,8 @@
-"""The sandbox of a notebook server on one machine: the same bounds and walls that jobs have.
+"""Sandbox of a notebook server on one machine, with the same limits and isolation as for jobs.
 
-``wanted`` decides; ``ServerSandbox`` is what was made for one start, and is known again after a
-restart of the Hub. The server's process enters it between fork and exec, so it stays the Hub's own
-child.
-What the kernel does not let us set is left out; ``benchpool doctor`` says what that is.
+``wanted`` decides. ``ServerSandbox`` is the result for one start, and is recognised after a restart
+of the Hub. The server's process enters it between fork and exec, so it stays the Hub's own child.
+Limits that the kernel does not allow are omitted. ``benchpool doctor`` reports them.
 """
 
 from __future__ import annotations
@@ -26,13 +25,15 @@ Level = Literal["auto", "full", "off"]
 
 @dataclass(frozen=True, slots=True)
 class WantedSandbox:
-    """What a server's sandbox should hold, where the kernel lets us.
+    """Intended sandbox of a server, as far as the kernel allows.
 
     Attributes:
-        memory: Bytes; None for no bound. ``cpus``: processor cores. ``processes``: and threads.
+        memory: Memory limit in bytes, or None. ``cpus``: limit of processor cores, or None.
+            ``processes``: limit of processes and threads.
         denied: Device files that it must not open.
-        private: It has a ``/tmp`` of its own and sees no processes of other accounts.
-        privileges: Setuid programs, such as ``sudo``, may give it more rights than its account has.
+        private: Whether it has its own ``/tmp`` and sees no processes of other accounts.
+        privileges: Whether setuid programs, such as ``sudo``, may give it more rights than its
+            account has.
     """
 
     memory: int | None
@@ -51,10 +52,10 @@ def wanted(
     cpus: float | None = None,
     denied: Sequence[Numbers] = (),
 ) -> WantedSandbox | None:
-    """Return what to set; None for nothing.
+    """Return the intended sandbox, or None for none.
 
-    Under one shared account private folders keep nobody out, and whoever may type ``sudo`` in a
-    terminal of this machine may go on doing so in JupyterLab's: unless ``full`` is asked for.
+    Under one shared account private folders isolate nothing, and a user with ``sudo`` rights in a
+    terminal of this machine keeps them in JupyterLab. The level ``full`` applies both anyway.
 
     >>> found = wanted("auto", own_account=False, denied=[(195, 0)])
     >>> (found.denied, found.private, found.privileges)
@@ -71,11 +72,11 @@ def wanted(
 
 @dataclass(frozen=True, slots=True)
 class ServerSandbox:
-    """What was made for one start of a server.
+    """Sandbox made for one start of a server.
 
     Attributes:
-        groups: Folders of its cgroups. ``folder``: where its own ``/tmp`` lies, if it has one.
-        holds: What its cgroups bind: ``memory``, ``cpu``, ``pids``, ``devices``.
+        groups: Folders of its cgroups. ``folder``: parent folder of its own ``/tmp``, or None.
+        holds: Resources that its cgroups limit: ``memory``, ``cpu``, ``pids``, ``devices``.
     """
 
     groups: tuple[str, ...] = ()
@@ -84,9 +85,9 @@ class ServerSandbox:
 
     @classmethod
     def make(cls, wish: WantedSandbox, below: str) -> ServerSandbox:
-        """Make cgroups and folder. Errors: OSError, when the folder cannot be made."""
+        """Create cgroups and folder. Errors: OSError if the folder cannot be created."""
         name = f"benchpool-server-{uuid.uuid4().hex[:12]}-{os.getpid()}"
-        # A kernel that takes too much is ended; the server lives on and says so.
+        # Only a kernel over the limit is killed. The server survives and reports it.
         bounds = Bounds(wish.memory, wish.cpus, wish.processes, wish.denied, together=False)
         group = cgroups.make(name, bounds)
         made = cls(group.folders, None, group.holds) if group else cls()
@@ -111,18 +112,18 @@ class ServerSandbox:
         argv: Sequence[str],
         env: Mapping[str, str],
     ) -> Confinement:
-        """Return what the server's process enters; it does not become the account by that."""
+        """Return the confinement for the server's process. It keeps the account unchanged."""
         private = None if self.folder is None else os.path.join(self.folder, private_folder.NAME)
         kept = private_folder.named(argv, env)
         return Confinement(self.group, account, private, kept, wish.privileges)
 
     @property
     def group(self) -> Group | None:
-        """Its cgroups; None where none could be made."""
+        """Its cgroups, or None without any."""
         return Group(self.groups, self.holds) if self.groups else None
 
     def remove(self) -> None:
-        """Remove what was made, of a server of which nothing runs any more."""
+        """Remove cgroups and folder, after all processes of the server have ended."""
         if self.group is not None:
             self.group.remove()
         if self.folder is not None:
@@ -131,7 +132,7 @@ class ServerSandbox:
                 os.rmdir(self.folder)
 
     def as_state(self) -> dict[str, Any]:
-        """Return what a restarted Hub must know of it.
+        """Return the state that a restarted Hub needs.
 
         >>> made = ServerSandbox(("/sys/fs/cgroup/benchpool-server-1",))
         >>> ServerSandbox.from_state(made.as_state()) == made
@@ -141,7 +142,7 @@ class ServerSandbox:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> ServerSandbox:
-        """Return what an earlier Hub made."""
+        """Return the sandbox that an earlier Hub created."""
         return cls(
             tuple(state.get("groups", ())), state.get("folder"), frozenset(state.get("holds", ()))
         )

@@ -1,7 +1,7 @@
-"""``SandboxedMixin``: a notebook server of one machine starts in a sandbox, and leaves nothing.
+"""``SandboxedMixin``: runs a notebook server in a sandbox, and ends all its processes.
 
-What a server has started ends with it: its GPUs go to others, and a process that is left over would
-keep them. Mix it in before ``QuotaMixin``, so that this comes before the GPUs are given back.
+All processes of a server end with it, because its GPUs are given to other servers or jobs. Place
+the mixin before ``QuotaMixin``, so that this happens before the GPUs are released.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ from benchpool_spawner.sandbox import Level, ServerSandbox, WantedSandbox, wante
 STATE_KEY = "sandbox"
 
 END_S = 5.0
-"""The end of a server waits for so long until nothing of it runs; its GPUs wait until it is so."""
+"""Time that a server's stop waits for its processes to end, in seconds. Its GPUs are released only
+after they have ended.
+"""
 
 
 def adopting(become: Callable[[], None]) -> Callable[[], None]:
-    """Return what runs in a new process: it inherits what loses its parent, as long as it lives.
+    """Return the preparation of a new process that adopts orphaned descendants (a subreaper).
 
-    So all that it starts is below it. It is no init: of what ends there an entry stays until then.
+    All descendants then stay below it. It does not reap them: ended ones stay as zombies until it
+    ends.
     """
 
     def adopt_and_become() -> None:
@@ -40,7 +43,7 @@ def adopting(become: Callable[[], None]) -> Callable[[], None]:
 
 
 class SandboxedMixin(LoggingConfigurable):
-    """What spawners of local processes have in common that keep servers apart."""
+    """Base for spawners of local processes that isolate servers from each other."""
 
     sandbox = Enum(
         ("auto", "full", "off"),
@@ -67,7 +70,7 @@ class SandboxedMixin(LoggingConfigurable):
     _noted: Processes = ()
     _ending: asyncio.Task[None] | None = None
 
-    # What the classes below provide.
+    # Attributes of the classes below.
     user: Any
     orm_spawner: Any
     pid: int
@@ -81,8 +84,8 @@ class SandboxedMixin(LoggingConfigurable):
     denied_devices: tuple[Numbers, ...]
 
     async def start(self) -> Any:
-        """Make the sandbox, and start the server in it."""
-        await self._end_left()  # of a start whose Hub went down in its midst
+        """Create the sandbox and start the server in it."""
+        await self._end_left()  # of a start that a stopping Hub interrupted
         self._wanted = wanted(
             cast(Level, self.sandbox),
             own_account=self.own_accounts,
@@ -98,7 +101,7 @@ class SandboxedMixin(LoggingConfigurable):
         return await super().start()  # type: ignore[misc]
 
     def make_preexec_fn(self, name: str) -> Callable[[], None]:
-        """Return what runs in the new process: it enters the sandbox, then becomes its account."""
+        """Return the preparation of the new process: enter the sandbox, then switch the account."""
         become: Callable[[], None] = super().make_preexec_fn(name)  # type: ignore[misc]
         if not self._ends_what_is_left():
             return become
@@ -118,43 +121,43 @@ class SandboxedMixin(LoggingConfigurable):
         return enter
 
     async def poll(self) -> int | None:
-        """Return None while the server runs, else its exit code; notes what lives below it."""
+        """Return None while the server runs, else its exit code. Also record its descendants."""
         status: int | None = await super().poll()  # type: ignore[misc]
         if status is None:
             await self._note()
         return status
 
     async def stop(self, now: bool = False) -> None:
-        """End the server, after a last look at what it has started."""
+        """Stop the server, after a last record of its descendants."""
         await self._note()
         await super().stop(now=now)  # type: ignore[misc]
 
     async def run_post_stop_hook(self) -> None:
-        """End what the server has left running, before its GPUs are given back."""
+        """End the server's remaining processes before its GPUs are released."""
         await self._end_left()
         hook: Any = super().run_post_stop_hook()  # type: ignore[misc]
         if hook is not None:
             await hook
 
     def _until_gone(self) -> Awaitable[None] | None:
-        """Return what ends when nothing of the server runs: until then it may use its GPUs (R1)."""
+        """Return an awaitable that ends with the last process, and so the use of GPUs (R1)."""
         return self._ending
 
     async def _note(self) -> None:
-        """Note what lives below the server, where no cgroup holds it together."""
+        """Record the server's descendants, if no cgroup contains them."""
         if self.pid and self._is_loose() and self._ends_what_is_left():
             self._noted = await asyncio.to_thread(left_processes.look, self.pid, self._noted)
 
     def _is_loose(self) -> bool:
-        """Tell whether no cgroup holds together what the server starts."""
+        """Return whether no cgroup contains the server's processes."""
         return self._sandbox is None or self._sandbox.group is None
 
     def _ends_what_is_left(self) -> bool:
-        """Tell whether anything ends with the server: if need be for the GPUs that others get."""
+        """Return whether remaining processes are ended: with a sandbox, or if it has GPUs."""
         return self.sandbox != "off" or bool(self.leased_gpus)
 
     async def _end_left(self) -> None:
-        """End what is left, and wait a while for that; ``_ending`` is not over before it is."""
+        """End the remaining processes. Wait up to ``END_S``, and leave the rest to ``_ending``."""
         tag, self.start_tag = self.start_tag, None
         noted, self._noted = self._noted, ()
         made, self._sandbox = self._sandbox, None
@@ -177,20 +180,20 @@ class SandboxedMixin(LoggingConfigurable):
                              self.user.name, failed)  # fmt: skip
 
     def _denied(self) -> tuple[Numbers, ...]:
-        """Return the files of GPUs that are not its own; without a GPU, of all that there are."""
+        """Return the device files of GPUs that are not its own. Without a GPU these are all."""
         return self.denied_devices if self.leased_gpus else tuple(sorted(gpu_files.look().all()))
 
-    # ------------------------------------------------------------------ over a restart of the Hub
+    # ------------------------------------------------------------------ across restarts of the Hub
 
     def get_state(self) -> dict[str, Any]:
-        """Return what a restarted Hub must know of the sandbox."""
+        """Return the state of the sandbox that a restarted Hub needs."""
         state: dict[str, Any] = super().get_state()  # type: ignore[misc]
         if self._sandbox is not None:
             state[STATE_KEY] = self._sandbox.as_state()
         return state
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take up the sandbox that an earlier Hub made."""
+        """Load the sandbox that an earlier Hub created."""
         super().load_state(state)  # type: ignore[misc]
         kept = state.get(STATE_KEY)
         self._sandbox = None if kept is None else ServerSandbox.from_state(kept)

@@ -1,8 +1,8 @@
-"""Servers of different users that JupyterHub takes for one and the same.
+"""Detection of servers of different users that JupyterHub confuses with each other.
 
-The Hub knows a server, when people log in to it, by user and server joined with a hyphen: server
-``y`` of joe and the server of joe-y are one to it. The one that starts last gets the other's
-logins, and its stop takes them away. Such a start is refused before anything of it is written.
+For logins, the Hub names a server by user and server joined with a hyphen: server ``y`` of joe and
+the default server of joe-y have the same name. The server that starts last gets the other's logins,
+and its stop removes them. Such a start is refused before anything is stored for it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PREFIX = "jupyterhub-user-"
 
 
 def joined(user: str, server: str) -> str:
-    """Return by which the Hub knows a server.
+    """Return the name of a server in the Hub's logins.
 
     >>> joined("joe", "y") == joined("joe-y", "")
     True
@@ -24,13 +24,13 @@ def joined(user: str, server: str) -> str:
 
 
 def taken_by(db: Any, user: str, server: str) -> tuple[str, str] | None:
-    """Return the other user and server that the Hub would take this one for; None for nobody.
+    """Return the other user and server that the Hub would confuse with this one, or None.
 
-    Users count with the server that every user has, whether it runs or not: nobody may lock them
+    The default server of each user counts even if it does not run, so that no user can be locked
     out of it. Named servers count while they run.
 
     Args:
-        db: The Hub's database session.
+        db: Database session of the Hub.
     """
     from jupyterhub import orm
 

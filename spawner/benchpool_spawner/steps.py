@@ -1,4 +1,4 @@
-"""The steps of a start as they really happen, each with its seconds, for the progress page."""
+"""Steps of a start as they happen, each with its time, for the progress page."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that happened: a sentence, seconds since the start, and how far along it is.
+    """Step of a start: a sentence, seconds since the start, and progress in percent.
 
-    ``more`` goes to the page and to REST clients as data beside the sentence.
+    ``more`` is further data for the page and REST clients.
     """
 
     text: str
@@ -21,13 +21,13 @@ class Step:
     more: Mapping[str, object] = field(default_factory=dict)
 
     def event(self) -> dict[str, object]:
-        """Return it as JupyterHub's progress stream sends it."""
+        """Return the step as an event of JupyterHub's progress stream."""
         message = f"{self.after_s:5.1f} s  {self.text}"
         return {**self.more, "progress": self.percent, "message": message}
 
 
 class Steps:
-    """What a start has done so far; any number of pages may follow it, each from the beginning."""
+    """Steps of a start. Any number of pages may follow them, each from the beginning."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()
@@ -36,7 +36,7 @@ class Steps:
         self._ended = False
 
     def add(self, text: str, percent: int, **more: object) -> None:
-        """Note a step; one that says the same as the last one is none."""
+        """Add a step, unless its text equals that of the last one."""
         if self._steps and self._steps[-1].text == text:
             return
         self._steps.append(Step(text, time.monotonic() - self._started, percent, more))
@@ -44,12 +44,12 @@ class Steps:
         self._changed = asyncio.Event()
 
     def end(self) -> None:
-        """Let who follows come to an end: no more steps will be told."""
+        """End the steps, and so all pages that follow them."""
         self._ended = True
         self._changed.set()
 
     async def follow(self) -> AsyncIterator[Step]:
-        """Yield all steps, and those to come until they are said to have ended."""
+        """Yield all steps, including future ones, until they end."""
         seen = 0
         while True:
             changed = self._changed

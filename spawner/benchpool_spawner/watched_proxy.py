@@ -1,7 +1,7 @@
-"""The proxy of a cluster, which is a pod of its own and forgets its routes whenever it starts.
+"""Proxy of a cluster, which is a separate pod and loses its routes at each restart.
 
-The Hub compares routes with its servers every ``last_activity_interval``, 300 s by default. For so
-long the pool and every notebook would be away after an eviction or an upgrade of the proxy.
+The Hub compares routes with its servers every ``last_activity_interval``, 300 s by default. After
+an eviction or an upgrade of the proxy, the pool and every notebook would be unreachable until then.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ ANSWER_S = 10.0
 
 
 class WatchedProxy(ConfigurableHTTPProxy):  # type: ignore[misc]
-    """Asks the proxy every ``look_s`` for one route, and sets all of them when that is gone."""
+    """Proxy client that checks one route every ``look_s``, and restores all if it is missing."""
 
     look_s = Float(2.0, config=True, help="Seconds between two looks at the proxy's routes.")
     _looking: PeriodicCallback | None = None
     _lost = False
 
     async def check_routes(self, *arguments: Any, **named: Any) -> None:
-        """See ``Proxy``; the Hub does so first when it starts, and then the looks begin."""
+        """See ``Proxy``. The Hub calls it at its start, which starts the periodic checks."""
         await super().check_routes(*arguments, **named)
         if self._looking is None:
             self._looking = PeriodicCallback(self._look, 1000 * self.look_s)
@@ -36,13 +36,13 @@ class WatchedProxy(ConfigurableHTTPProxy):  # type: ignore[misc]
         spec = next((it.proxy_spec for it in self.app._service_map.values() if it.server), None)
         if spec is None or not (self._lost or await self._has_lost(spec)):
             return
-        self._lost = True  # until all are set: the proxy may end again meanwhile
+        self._lost = True  # until all routes are restored: the proxy may restart meanwhile
         self.log.warning("The proxy was started anew and has no routes: all are set again")
         await self.check_routes(self.app.users, self.app._service_map)
         self._lost = False
 
     async def _has_lost(self, spec: str) -> bool:
-        """Tell whether a proxy that answers does not know a route."""
+        """Return whether the proxy answers that it does not have a route."""
         request = HTTPRequest(
             url_path_join(self.api_url, "api/routes", self._routespec_to_chp_path(spec)),
             headers={"Authorization": f"token {self.auth_token}"},
@@ -52,5 +52,5 @@ class WatchedProxy(ConfigurableHTTPProxy):  # type: ignore[misc]
         try:
             answer = await AsyncHTTPClient().fetch(request, raise_error=False)
         except (OSError, HTTPClientError):
-            return False  # it is away
+            return False  # the proxy is down
         return int(answer.code) == HTTPStatus.NOT_FOUND

@@ -1,7 +1,7 @@
-"""Lets the Hub start a service again as soon as its process ends.
+"""Patch that makes the Hub restart a service as soon as its process ends.
 
-The Hub looks at the processes of its services every 30 s. For so long the pool would be away after
-a ``kill -9`` of what keeps the scheduler running.
+The Hub checks the processes of its services every 30 s. After a ``kill -9`` of the scheduler's
+supervisor the pool would be down until then.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 30.0
-"""Pauses before a start. They double, and begin anew after a run of ``STEADY_S``."""
+"""Pauses before a start, in seconds. They double, and reset after a run of ``STEADY_S``."""
 STEADY_S = 60.0
 
 
 def next_pause(last_s: float, lived_s: float) -> float:
-    """Return the seconds before the next start, from the last pause and how long it lived since.
+    """Return the next pause in seconds, from the last one and the run time since.
 
     >>> next_pause(0.0, 1.0), next_pause(0.2, 1.0), next_pause(20.0, 1.0), next_pause(20.0, 61.0)
     (0.2, 0.4, 30.0, 0.2)
@@ -29,12 +29,12 @@ def next_pause(last_s: float, lived_s: float) -> float:
 
 
 class EndWatch:
-    """Waits for the end of a process, and tells of it after a pause.
+    """Watch for the end of a process, with a callback after a pause.
 
     Args:
-        pid: A process that runs. Errors: OSError: the kernel has no descriptor for it.
-        pause_s: Returns the pause in seconds, from how long the process lived.
-        ended: Called once; not after ``stop``.
+        pid: ID of a running process. Errors: OSError if the kernel provides no descriptor for it.
+        pause_s: Returns the pause in seconds, from the run time of the process.
+        ended: Called once, unless ``stop`` was called before.
     """
 
     def __init__(
@@ -66,14 +66,14 @@ class EndWatch:
 
 
 def watch() -> None:
-    """Let the Hub of this process watch its services; its own looks go on."""
+    """Patch the Hub of this process to watch its services. Its own checks continue."""
     from jupyterhub.services.service import _ServiceSpawner
 
     watch_all(_ServiceSpawner)
 
 
 def watch_all(kind: Any) -> None:
-    """Let a class of spawners watch its processes: they poll at once when one ends."""
+    """Patch a class of spawners so that they poll immediately when their process ends."""
     pauses: dict[tuple[str, ...], float] = {}
     begin: Callable[[Any], None] = kind.start_polling
     end: Callable[[Any], None] = kind.stop_polling
